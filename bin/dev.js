@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { execute } from '@oclif/core/execute';
+import { refuseUnsupportedNode } from './node-version.js';
+
+refuseUnsupportedNode();
+const root = fileURLToPath(new URL('..', import.meta.url));
+const pjson = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+pjson.oclif.commands = './src/commands';
+// The sources, by Node's own type stripping, whatever was built before.
+void execute({ loadOptions: { root, pjson, ignoreManifest: true } });

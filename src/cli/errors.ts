@@ -1,0 +1,53 @@
+import { isKeysError } from '../keys/errors.ts';
+import { redactSecrets } from '../keys/secret.ts';
+
+export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED';
+
+/** An error of the command line itself. */
+export class CliError extends Error {
+  readonly code: CliErrorCode;
+
+  constructor(code: CliErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** An error as the user sees it. */
+export interface PresentedError {
+  code: string;
+  message: string;
+  exit: number;
+}
+
+const EXITS: Readonly<Record<string, number>> = {
+  USAGE: 2,
+  NAME_INVALID: 2,
+  DESCRIPTION_INVALID: 2,
+  NO_GRANTS: 2,
+  ROLE_INVALID: 2,
+  PERMISSION_INVALID: 2,
+  INPUT_INVALID: 2,
+  CANCELLED: 130,
+};
+
+/** What to do about an error, in terms of flags. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  NAME_TAKEN: 'Pass --overwrite to replace it, or choose another name.',
+  NO_GRANTS: 'Pass --roles, --permissions or both.',
+};
+
+/** Turns whatever was thrown into what the user sees: a text, a stable code and an exit code. */
+export function presentError(error: unknown): PresentedError {
+  const { code, message } = explain(error);
+  const remedy = REMEDIES[code];
+  return { code, message: redactSecrets(remedy ? `${message} ${remedy}` : message), exit: EXITS[code] ?? 1 };
+}
+
+function explain(error: unknown): { code: string; message: string } {
+  if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
+  // What oclif's parser throws; its messages end with a hint at --help.
+  if (error instanceof Error && 'oclif' in error)
+    return { code: 'USAGE', message: error.message.replace(/\nSee more help with.*$/s, '').trim() };
+  return { code: 'UNEXPECTED', message: 'Something failed inside svc-api. Run it again with LOG_LEVEL=debug to see what.' };
+}

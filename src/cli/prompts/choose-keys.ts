@@ -1,0 +1,33 @@
+import { checkbox, confirm } from '@inquirer/prompts';
+import type { ApiKey } from '../../keys/api-key.ts';
+import type { Page } from '../../keys/list.ts';
+import { ageOf } from '../age.ts';
+import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
+
+/**
+ * Shows keys to choose from, and asks whether to delete the chosen ones.
+ * @returns the chosen keys, none where none was chosen
+ * @throws CliError CANCELLED by Ctrl-C, or by No
+ */
+export function chooseKeys({ keys, hasNextPage }: Page): Promise<ApiKey[]> {
+  return orCancelled(async () => {
+    const message = hasNextPage ? `API keys to delete (the oldest ${keys.length}; others by --name)` : 'API keys to delete';
+    const chosen = await checkbox(
+      { message, choices: keys.map((key) => ({ value: key, name: describe(key), short: key.name })) },
+      ON_STDERR,
+    );
+    if (chosen.length === 0) return [];
+    const what = chosen.length === 1 ? `"${chosen[0]!.name}"` : `these ${chosen.length} API keys`;
+    const sure = await confirm(
+      { message: `Delete ${what}, with all keys that it created? They stop working at once`, default: false },
+      ON_STDERR,
+    );
+    if (!sure) throw cancelled();
+    return chosen;
+  });
+}
+
+function describe(key: ApiKey): string {
+  const grants = [...key.roles, key.permissions.length > 0 ? `${key.permissions.length} permissions` : ''].filter(Boolean).join(', ');
+  return `${key.name} (${grants}; ${ageOf(key.createdAt)})`;
+}

@@ -1,0 +1,76 @@
+import { checkbox, confirm, input, search } from '@inquirer/prompts';
+import type { Catalog } from '../../keys/catalog.ts';
+import { ROLE_MEANINGS } from '../../keys/catalog.ts';
+import { descriptionFault } from '../../keys/description.ts';
+import { nameFault } from '../../keys/name.ts';
+import type { KeyRequest } from '../create-key.ts';
+import { ON_STDERR, orCancelled, verdict } from './prompt.ts';
+
+/**
+ * Asks for what a request for a key lacks, each answer checked as it is given.
+ * @throws CliError CANCELLED
+ */
+export function askForKey(request: KeyRequest, catalog: Catalog, exists: (name: string) => Promise<boolean>): Promise<KeyRequest> {
+  return orCancelled(async () => {
+    const named = await askForName(request, exists);
+    const description =
+      request.description ??
+      (await input({ message: 'Description (optional)', validate: (text) => verdict(descriptionFault(text)) }, ON_STDERR));
+    if (request.roles ?? request.permissions) return { ...request, ...named, description };
+    const roles = await checkbox(
+      {
+        message: 'Roles (none, if you want to choose permissions only)',
+        choices: catalog.roles.map((role) => ({ value: role, name: role, description: ROLE_MEANINGS[role] })),
+      },
+      ON_STDERR,
+    );
+    const permissions = await askForPermissions(catalog, roles.length === 0);
+    return { ...request, ...named, description, roles, permissions };
+  });
+}
+
+async function askForName(
+  request: KeyRequest,
+  exists: (name: string) => Promise<boolean>,
+): Promise<Pick<KeyRequest, 'name' | 'overwrite'>> {
+  let name = request.name;
+  for (;;) {
+    name ??= await input({ message: 'Name', validate: (text) => verdict(nameFault(text)) }, ON_STDERR);
+    if (request.overwrite || !(await exists(name))) return { name, overwrite: request.overwrite ?? false };
+    const replace = await confirm({ message: `An API key named "${name.trim()}" already exists. Replace it?`, default: false }, ON_STDERR);
+    if (replace) return { name, overwrite: true };
+    name = undefined;
+  }
+}
+
+async function askForPermissions(catalog: Catalog, needed: boolean): Promise<string[]> {
+  const chosen = new Map<string, string[]>();
+  for (;;) {
+    const total = [...chosen.values()].flat();
+    const resource = await search<string | null>(
+      {
+        message:
+          total.length > 0 ? `Permissions: ${total.join(', ')}. Add another resource` : 'Permissions: choose a resource (type to filter)',
+        source: (term = '') => [
+          ...(needed && total.length === 0 ? [] : [{ value: null, name: 'Done' }]),
+          ...catalog.resources.filter((name) => name.includes(term.trim().toUpperCase())).map((name) => ({ value: name, name })),
+        ],
+      },
+      ON_STDERR,
+    );
+    if (resource === null) return total;
+    const before = chosen.get(resource) ?? [];
+    const actions = await checkbox(
+      {
+        message: `Actions on ${resource}`,
+        choices: catalog.actions.map((action) => ({
+          value: `${resource}:${action}`,
+          name: action,
+          checked: before.includes(`${resource}:${action}`),
+        })),
+      },
+      ON_STDERR,
+    );
+    chosen.set(resource, actions);
+  }
+}

@@ -1,0 +1,88 @@
+import { Flags } from '@oclif/core';
+import { BaseCommand, type FlagsOf } from '../../cli/base-command.ts';
+import { createKey } from '../../cli/create-key.ts';
+import { deleteKeys } from '../../cli/delete-keys.ts';
+import { CliError } from '../../cli/errors.ts';
+import { keyFlags } from '../../cli/key-flags.ts';
+
+/** Flags that say what a key is to be, and mean nothing when one is deleted. */
+const CREATE_ONLY = ['roles', 'permissions', 'description', 'overwrite'] as const;
+
+export default class ApiKey extends BaseCommand {
+  static override summary = 'Create or delete an API key.';
+  static override description = `A new key's secret is written to stdout, once; everything else goes to stderr. What is missing is asked for where stdin and stderr are terminals.`;
+  static override examples = [
+    {
+      description: 'Create a key and keep its secret in a variable',
+      command: 'KEY=$(<%= config.bin %> apikey --create --name "CI deploy" --roles VIEWER)',
+    },
+    {
+      description: 'Create a key with single permissions, as JSON',
+      command: '<%= config.bin %> apikey --create --name "Docker bot" --permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+    },
+    {
+      description: 'Replace a key: the old secret stops working',
+      command: '<%= config.bin %> apikey --create --name "CI deploy" --roles VIEWER --overwrite',
+    },
+    { description: 'Delete a key', command: '<%= config.bin %> apikey --delete --name "CI deploy"' },
+    { description: 'Answer questions instead', command: '<%= config.bin %> apikey --create' },
+  ];
+  static override flags = {
+    create: Flags.boolean({ description: 'Create a key.' }),
+    delete: Flags.boolean({ description: 'Delete a key, and the keys that it created.' }),
+    ...keyFlags,
+  };
+
+  protected override get errorFields(): object {
+    return this.argv.includes('--delete') ? { deleted: 0 } : {};
+  }
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(ApiKey);
+    checkMode(flags);
+    await (flags.create ? this.create(flags) : this.delete(flags));
+  }
+
+  private async create(flags: FlagsOf<typeof ApiKey>): Promise<void> {
+    const { name, roles, permissions, description, overwrite, database } = flags;
+    await createKey({
+      request: { name, roles, permissions, description, overwrite },
+      database,
+      config: this.config,
+      terminal: this.terminal,
+      interactive: this.interactive,
+      show: ({ secret, key }) => this.print({ key: secret, name: key.name, id: key.id }, secret),
+    });
+  }
+
+  private async delete({ name, database }: FlagsOf<typeof ApiKey>): Promise<void> {
+    const result = await deleteKeys({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
+    if ('deleted' in result) {
+      const deleted = result.deleted.length;
+      const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
+      this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
+    } else if ('missing' in result) {
+      process.exitCode = 1;
+      const text = `No API keys found to delete: ${result.missing}`;
+      this.fail({ deleted: 0, error: text }, text);
+    } else {
+      const text = `No API keys found to delete: ${result.nothing}`;
+      this.print({ deleted: 0, message: text }, text);
+    }
+  }
+
+  private get interactive(): boolean {
+    return this.terminal.canPrompt && !this.jsonEnabled();
+  }
+}
+
+function checkMode(flags: FlagsOf<typeof ApiKey>): void {
+  if (flags.create === flags.delete) {
+    const given = flags.create ? 'Both --create and --delete are given' : 'Neither --create nor --delete is given';
+    throw new CliError('USAGE', `${given}. Pass exactly one of them.`);
+  }
+  const wrong = flags.delete ? CREATE_ONLY.filter((flag) => flags[flag] !== undefined) : [];
+  if (wrong.length > 0) {
+    throw new CliError('USAGE', `${wrong.map((flag) => `--${flag}`).join(', ')} cannot be used with --delete. Leave it out.`);
+  }
+}

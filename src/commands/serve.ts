@@ -1,0 +1,76 @@
+import { Flags } from '@oclif/core';
+import { BaseCommand } from '../cli/base-command.ts';
+import { CliError } from '../cli/errors.ts';
+import { hostExtensions } from '../cli/host.ts';
+import { stopSignal } from '../cli/signals.ts';
+import { logLevelOf, openLog } from '../log.ts';
+
+/** How long a request may wait for the store's lock, in milliseconds. */
+const LOCK_WAIT = 2000;
+
+export default class Serve extends BaseCommand {
+  static override enableJsonFlag = false;
+  static override summary = 'Serve a GraphQL endpoint that only API keys can enter.';
+  static override description = `POST /graphql asks for "Authorization: Bearer <API key>"; GET /healthz and GET /readyz are open. Keys that are created, changed or deleted meanwhile count from the next request on. SIGINT or SIGTERM stops it when the requests in flight have ended, after 10 seconds at most; a second one stops it at once.`;
+  static override examples = [
+    { description: 'Serve on http://127.0.0.1:4000', command: '<%= config.bin %> serve' },
+    { description: 'Serve on a free port, which is printed', command: '<%= config.bin %> serve --port 0' },
+  ];
+  static override flags = {
+    host: Flags.string({ description: 'Address to listen on. Default: SVC_API_HOST, or 127.0.0.1.', helpValue: '<address>' }),
+    port: Flags.string({ description: 'Port to listen on; 0 picks a free one. Default: SVC_API_PORT, or 4000.', helpValue: '<port>' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Serve);
+    const port = readPort(flags.port, '--port') ?? readPort(process.env['SVC_API_PORT'] || undefined, 'SVC_API_PORT') ?? 4000;
+    const host = readHost(flags.host) ?? (process.env['SVC_API_HOST'] || '127.0.0.1');
+    this.logger = await openLog(logLevelOf(process.env) ?? 'info');
+
+    const [{ openKeys }, { createApp }, { listen }] = await Promise.all([
+      import('../open-keys.ts'),
+      import('../create-app.ts'),
+      import('../http/server.ts'),
+    ]);
+    const extensions = await hostExtensions(this.config);
+    const keys = await openKeys({
+      database: flags.database,
+      resources: extensions.flatMap(({ resources }) => resources ?? []),
+      lockWait: LOCK_WAIT,
+    });
+    try {
+      if (keys.created) this.logger.warn({ store: keys.location }, 'a new key store was made: it has no keys yet');
+      const app = await createApp({ keys, extensions, log: this.logger });
+      const server = await listen({ app, host, port });
+      this.announce(server.url);
+      this.logger.info({ url: `${server.url}/graphql`, store: keys.location }, 'listening');
+      const signal = await stopSignal();
+      this.logger.info({ signal }, 'stopping');
+      await server.stop();
+    } finally {
+      await keys.close();
+    }
+  }
+
+  /** Says where it listens; a server does not end because nobody reads that. */
+  private announce(url: string): void {
+    try {
+      this.terminal.out(`Listening on ${url}\n`);
+    } catch (error) {
+      this.logger.debug({ err: error }, 'stdout is closed');
+    }
+  }
+}
+
+function readPort(value: string | undefined, from: string): number | undefined {
+  if (value === undefined) return undefined;
+  const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(port <= 65_535)) throw new CliError('USAGE', `${from} is "${value}", which is no port. Give a number from 0 to 65535.`);
+  return port;
+}
+
+function readHost(value: string | undefined): string | undefined {
+  if (value !== undefined && value.trim() === '')
+    throw new CliError('USAGE', '--host is empty. Give an address to listen on, such as 127.0.0.1.');
+  return value;
+}

@@ -1,0 +1,28 @@
+import type { Hono } from 'hono';
+import type { SchemaExtension } from './graphql/extension.ts';
+import { createSchema } from './graphql/schema.ts';
+import { createHttpApp } from './http/app.ts';
+import type { BearerEnv } from './http/bearer-auth.ts';
+import type { KeysService } from './keys/service.ts';
+import type { Log } from './log.ts';
+import { packageVersion } from './version.ts';
+
+export interface CreateAppOptions {
+  keys: KeysService;
+  /** The host's own parts of the schema. Their resources must be in the catalog of `keys`. */
+  extensions?: readonly SchemaExtension[];
+  log?: Log;
+}
+
+/**
+ * Makes the whole service as a Hono app: `/graphql`, `/healthz` and `/readyz`.
+ * @throws KeysError SCHEMA_INVALID when the host's part of the schema is not right
+ * @example
+ * const app = await createApp({ keys: await openKeys() });
+ * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
+ */
+export async function createApp({ keys, extensions, log }: CreateAppOptions): Promise<Hono<BearerEnv>> {
+  const info = { name: 'svc-api', version: packageVersion(), startedAt: Date.now() };
+  const schema = await createSchema(keys, info, extensions);
+  return createHttpApp({ keys, schema, ...(log && { log }) });
+}

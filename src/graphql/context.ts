@@ -1,0 +1,9 @@
+import type { Principal } from '../keys/principal.ts';
+
+/** What every resolver gets as its context. */
+export interface GraphQLContext {
+  /** The key that asks. */
+  readonly principal: Principal;
+  /** The HTTP request, its body already read. */
+  readonly request: Request;
+}

@@ -1,0 +1,47 @@
+import { type DocumentNode, getOperationAST, GraphQLError, Kind, Lexer, OperationTypeNode, parse, Source, TokenKind } from 'graphql';
+import { checkFieldLimits } from './field-limits.ts';
+import { limitExceeded } from './limit-exceeded.ts';
+
+/** What a document may have. The introspection query of the usual tools takes a depth of 15 and some 230 fields. */
+export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
+
+/**
+ * Reads a document after it was measured, so that none can exhaust the parser's stack or the validator's time.
+ * @throws GraphQLError when it has a syntax error, is larger than the limits, or has no such operation
+ */
+export function readDocument(text: string, operationName: string | null): DocumentNode {
+  const source = new Source(text, 'GraphQL request');
+  measure(source);
+  const document = parse(source);
+  checkFieldLimits(document);
+  const operation = getOperationAST(document, operationName);
+  if (operation?.operation === OperationTypeNode.SUBSCRIPTION) throw badRequest('Subscriptions are not served.');
+  if (!operation && document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION)) {
+    throw badRequest(
+      operationName === null ? 'The document has several operations: give operationName.' : 'The document has no operation of that name.',
+    );
+  }
+  return document;
+}
+
+/** Whether a document asks for the schema itself, with `__schema` or `__type`. */
+export function isIntrospection(text: string): boolean {
+  return /__(?:schema|type)\b/.test(text);
+}
+
+function measure(source: Source): void {
+  const lexer = new Lexer(source);
+  let tokens = 0;
+  let nesting = 0;
+  for (let token = lexer.advance(); token.kind !== TokenKind.EOF; token = lexer.advance()) {
+    tokens += 1;
+    if (token.kind === TokenKind.BRACE_L || token.kind === TokenKind.BRACKET_L || token.kind === TokenKind.PAREN_L) nesting += 1;
+    else if (token.kind === TokenKind.BRACE_R || token.kind === TokenKind.BRACKET_R || token.kind === TokenKind.PAREN_R) nesting -= 1;
+    if (tokens > DOCUMENT_LIMITS.tokens) throw limitExceeded('tokens', DOCUMENT_LIMITS.tokens);
+    if (nesting > DOCUMENT_LIMITS.nesting) throw limitExceeded('levels of nesting', DOCUMENT_LIMITS.nesting);
+  }
+}
+
+function badRequest(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST' } });
+}

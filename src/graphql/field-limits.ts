@@ -1,0 +1,69 @@
+import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from 'graphql';
+import { limitExceeded } from './limit-exceeded.ts';
+
+export const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
+
+/** What a selection comes to with its fragments put in place. */
+interface Size {
+  depth: number;
+  fields: number;
+  aliases: number;
+  directives: number;
+}
+
+const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, directives: 0 };
+
+/**
+ * Counts what the operations of a document come to with fragments put in place. Each fragment is counted once and its
+ * size used again, so fragments that double one another are counted as fast as any. Those that spread themselves count as
+ * nothing: validation refuses them.
+ * @throws GraphQLError LIMIT_EXCEEDED
+ */
+export function checkFieldLimits(document: DocumentNode): void {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  }
+  const sizes = new Map<string, Size>();
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.OPERATION_DEFINITION || definition.kind === Kind.FRAGMENT_DEFINITION)
+      check(sizeOf(definition.selectionSet));
+  }
+
+  function sizeOf(set: SelectionSetNode): Size {
+    return set.selections.reduce<Size>((total, selection) => {
+      const directives = selection.directives?.length ?? 0;
+      if (selection.kind === Kind.FRAGMENT_SPREAD) return add(total, sizeOfFragment(selection.name.value), { ...NOTHING, directives });
+      const inner = selection.selectionSet ? sizeOf(selection.selectionSet) : NOTHING;
+      if (selection.kind === Kind.INLINE_FRAGMENT) return add(total, inner, { ...NOTHING, directives });
+      const itself = { depth: inner.depth + 1, fields: 1, aliases: selection.alias ? 1 : 0, directives };
+      return add(total, inner, itself);
+    }, NOTHING);
+  }
+
+  function sizeOfFragment(name: string): Size {
+    const known = sizes.get(name);
+    if (known) return known;
+    sizes.set(name, NOTHING);
+    const fragment = fragments.get(name);
+    const size = fragment ? sizeOf(fragment.selectionSet) : NOTHING;
+    sizes.set(name, size);
+    return size;
+  }
+}
+
+function add(...sizes: Size[]): Size {
+  return sizes.reduce((total, size) => ({
+    depth: Math.max(total.depth, size.depth),
+    fields: total.fields + size.fields,
+    aliases: total.aliases + size.aliases,
+    directives: total.directives + size.directives,
+  }));
+}
+
+function check(size: Size): void {
+  if (size.depth > FIELD_LIMITS.depth) throw limitExceeded('levels of fields', FIELD_LIMITS.depth);
+  if (size.fields > FIELD_LIMITS.fields) throw limitExceeded('fields, with fragments put in place', FIELD_LIMITS.fields);
+  if (size.aliases > FIELD_LIMITS.aliases) throw limitExceeded('aliases', FIELD_LIMITS.aliases);
+  if (size.directives > FIELD_LIMITS.directives) throw limitExceeded('directives', FIELD_LIMITS.directives);
+}

@@ -1,0 +1,42 @@
+import { defaultFieldResolver, getDirectiveValues, type GraphQLField, type GraphQLSchema } from 'graphql';
+import type { Action } from '../keys/catalog.ts';
+import { requirePermission } from '../keys/principal.ts';
+import type { GraphQLContext } from './context.ts';
+
+interface RootField {
+  /** Such as `Query.me`. */
+  path: string;
+  field: GraphQLField<unknown, GraphQLContext>;
+}
+
+/** The fields of the query and mutation types. */
+export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
+  const types = [schema.getQueryType(), schema.getMutationType()].filter((type) => type != null);
+  return types.flatMap((type) => Object.values(type.getFields()).map((field) => ({ path: `${type.name}.${field.name}`, field })));
+}
+
+/**
+ * Puts the check that `@requires` asks for in front of the resolver of every root field.
+ * @throws Error when a root field carries no `@requires`: it would stand open
+ */
+export function enforceRequires(schema: GraphQLSchema): void {
+  const bare = rootFieldsOf(schema).filter(({ field }) => !guard(schema, field));
+  if (bare.length === 0) return;
+  const paths = bare.map(({ path }) => path).join(', ');
+  throw new Error(
+    `The schema is refused: ${paths} must carry @requires(resource:, action:), because every root field asks for a permission.`,
+  );
+}
+
+function guard(schema: GraphQLSchema, field: RootField['field']): boolean {
+  const directive = schema.getDirective('requires');
+  const required = directive && field.astNode && getDirectiveValues(directive, field.astNode);
+  if (!required) return false;
+  const { resource, action } = required as { resource: string; action: Action };
+  const resolve = field.resolve ?? defaultFieldResolver;
+  field.resolve = (parent, args, context, info) => {
+    requirePermission(context.principal, resource, action);
+    return resolve(parent, args, context, info);
+  };
+  return true;
+}

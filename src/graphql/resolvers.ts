@@ -1,0 +1,121 @@
+import { arch, platform } from 'node:process';
+import { GraphQLError, GraphQLScalarType } from 'graphql';
+import type { ApiKey } from '../keys/api-key.ts';
+import { type Action, type Catalog, type Grant, ROLE_MEANINGS, type Role } from '../keys/catalog.ts';
+import { cursorOf, PAGE_LIMIT } from '../keys/list.ts';
+import { groupGrants, type Permission, PermissionSet } from '../keys/permission-set.ts';
+import { prefixOf } from '../keys/secret.ts';
+import type { KeysService } from '../keys/service.ts';
+import type { GraphQLContext } from './context.ts';
+import type { Resolvers, ServiceInfo } from './extension.ts';
+
+type Resolve<Args = object> = (parent: unknown, args: Args, context: GraphQLContext) => unknown;
+interface GrantsInput {
+  roles?: Role[] | null;
+  permissions?: Permission[] | null;
+}
+
+const DateTime = new GraphQLScalarType({
+  name: 'DateTime',
+  serialize: (time) => new Date(time as number).toISOString(),
+});
+
+/** The resolvers of the schema's own fields. They ask the service and shape its answers; what is allowed is decided there. */
+export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
+  const { catalog } = keys;
+
+  const me: Resolve = (_, __, { principal }) => principal.key;
+  const apiKeys: Resolve<{ first?: number; after?: string; search?: string }> = async (_, args, { principal }) => {
+    const page = await keys.list(args, principal);
+    const edges = page.keys.map((node) => ({ node, cursor: cursorOf(node) }));
+    const pageInfo = {
+      hasNextPage: page.hasNextPage,
+      hasPreviousPage: false,
+      startCursor: edges.at(0)?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    };
+    return { edges, pageInfo };
+  };
+  const apiKey: Resolve<{ id?: string | null; name?: string | null }> = async (_, { id, name }, { principal }) => {
+    if ((id == null) === (name == null)) throw badInput('Give either the id or the name of the key.');
+    return id == null ? keys.findByName(name!, principal) : keys.findById(id, principal);
+  };
+  const permissions: Resolve = () => ({
+    roles: catalog.roles.map((role) => ({
+      role,
+      description: ROLE_MEANINGS[role],
+      permissions: groupGrants(catalog.grantsOf(role)),
+    })),
+    resources: catalog.resources,
+    actions: catalog.actions,
+  });
+  const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).toPermissions();
+
+  const createApiKey: Resolve<{ input: GrantsInput & { name: string; description?: string | null; overwrite?: boolean | null } }> = async (
+    _,
+    { input },
+    { principal },
+  ) => {
+    const { name, description, overwrite } = input;
+    const created = await keys.create({ name, description, overwrite: overwrite ?? false, ...grantsOf(input) }, principal);
+    return { key: created.secret, apiKey: created.key };
+  };
+  const updateApiKey: Resolve<{ input: GrantsInput & { id: string; name?: string | null; description?: string | null } }> = (
+    _,
+    { input },
+    { principal },
+  ) => {
+    const given = grantsOf(input);
+    const change = {
+      ...(input.name == null ? {} : { name: input.name }),
+      ...(input.description === undefined ? {} : { description: input.description }),
+      ...(input.roles == null ? {} : { roles: given.roles }),
+      ...(input.permissions == null ? {} : { permissions: given.permissions }),
+    };
+    return keys.update(input.id, change, principal);
+  };
+  const deleteApiKeys: Resolve<{ ids: string[] }> = async (_, { ids }, { principal }) => {
+    if (ids.length > PAGE_LIMIT) throw badInput(`There are ${ids.length} ids; at most ${PAGE_LIMIT} are allowed.`);
+    const deleted = await keys.delete(ids, principal);
+    return { deleted: deleted.length, keys: deleted };
+  };
+
+  return {
+    DateTime,
+    Node: { __resolveType: () => 'ApiKey' },
+    Query: {
+      me,
+      online: () => true,
+      info: () => ({
+        ...info,
+        uptime: Math.max(0, Date.now() - info.startedAt) / 1000,
+        runtime: `Node.js ${process.version}`,
+        platform: `${platform} ${arch}`,
+      }),
+      apiKeys,
+      apiKey,
+      permissions,
+      previewPermissions,
+    },
+    Mutation: { createApiKey, updateApiKey, deleteApiKeys },
+    ApiKey: {
+      permissions: (key: ApiKey) => known(groupGrants(key.permissions), catalog),
+      effectivePermissions: (key: ApiKey) => known(PermissionSet.of(catalog, key).toPermissions(), catalog),
+      prefix: (key: ApiKey) => prefixOf(key.publicId),
+    },
+  };
+}
+
+/** Leaves out the resources of another host, whose names this schema does not have. */
+function known(permissions: Permission[], catalog: Catalog): Permission[] {
+  return permissions.filter(({ resource }) => catalog.resources.includes(resource));
+}
+
+function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Grant[] } {
+  const grants = (permissions ?? []).flatMap(({ resource, actions }) => actions.map((action: Action): Grant => `${resource}:${action}`));
+  return { roles: roles ?? [], permissions: grants };
+}
+
+function badInput(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'INPUT_INVALID' } });
+}

@@ -1,0 +1,36 @@
+import { Hono } from 'hono';
+import type { ServedSchema } from '../graphql/schema.ts';
+import type { KeysService } from '../keys/service.ts';
+import { type Log, NO_LOG } from '../log.ts';
+import { type BearerEnv, bearerAuth } from './bearer-auth.ts';
+import { graphqlEndpoint } from './graphql-endpoint.ts';
+import { refuse, unavailable } from './replies.ts';
+
+export interface AppOptions {
+  keys: KeysService;
+  schema: ServedSchema;
+  log?: Log;
+}
+
+/** The whole service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
+export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): Hono<BearerEnv> {
+  const app = new Hono<BearerEnv>();
+  app.all('/graphql', bearerAuth({ keys, log }), graphqlEndpoint(schema, log));
+  app.get('/healthz', (c) => c.json({ status: 'ok' }));
+  app.get('/readyz', async (c) => {
+    try {
+      await keys.check();
+      return c.json({ status: 'ok' });
+    } catch (error) {
+      log.error({ err: error }, 'the store did not answer');
+      return unavailable(c);
+    }
+  });
+  app.notFound((c) => refuse(c, 404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.'));
+  app.onError((error, c) => {
+    const requestId = crypto.randomUUID();
+    log.error({ err: error, requestId }, 'a request failed');
+    return c.json({ errors: [{ message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } }] }, 500);
+  });
+  return app;
+}

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { isKeysError, type KeysError } from '../keys/errors.ts';
+import { redactSecrets } from '../keys/secret.ts';
+import type { Log } from '../log.ts';
+
+/**
+ * The form in which an error reaches the client. Those that were meant for it keep their text; of all others it learns a
+ * request id, under which the log has the rest.
+ */
+export function presentError(error: GraphQLError, log: Log): GraphQLFormattedError {
+  const { locations, path } = error.toJSON();
+  const { message, extensions } = explain(error, log);
+  return { message: redactSecrets(message), ...(locations && { locations }), ...(path && { path }), extensions };
+}
+
+function explain(error: GraphQLError, log: Log): { message: string; extensions: Record<string, unknown> } {
+  const cause = error.originalError;
+  if (!cause) return { message: error.message, extensions: { code: codeWithoutCause(error), ...error.extensions } };
+  if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
+  if (cause.name === 'GraphQLError') return { message: error.message, extensions: { code: 'BAD_REQUEST', ...error.extensions } };
+  const requestId = randomUUID();
+  log.error({ err: cause, requestId, path: error.path }, 'a field failed');
+  if (isKeysError(cause)) {
+    return {
+      message: 'The key store does not answer at the moment. Try again later.',
+      extensions: { code: 'SERVICE_UNAVAILABLE', requestId },
+    };
+  }
+  return { message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } };
+}
+
+function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {
+  const remedy = error.code === 'NAME_TAKEN' ? ' Set overwrite to replace it, or choose another name.' : '';
+  const missing = 'missing' in error ? { missing: error.missing } : {};
+  return { message: error.message + remedy, extensions: { code: error.code, ...missing } };
+}
+
+/** GraphQL's own errors have no code: before execution they are about the document, then about the variables. */
+function codeWithoutCause(error: GraphQLError): string {
+  if (error.message.startsWith('Syntax Error')) return 'GRAPHQL_PARSE_FAILED';
+  return error.path ? 'INTERNAL_SERVER_ERROR' : 'GRAPHQL_VALIDATION_FAILED';
+}

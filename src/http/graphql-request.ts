@@ -1,0 +1,111 @@
+/** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
+export interface GraphQLParameters {
+  query: string;
+  operationName: string | null;
+  variables: Record<string, unknown> | null;
+}
+
+/** A request that is refused before GraphQL sees it. */
+export class RequestRefused extends Error {
+  readonly status: 400 | 406 | 413 | 415;
+  readonly code: string;
+
+  constructor(status: RequestRefused['status'], code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** The most that a body may have, in bytes. */
+export const BODY_LIMIT = 1024 * 1024;
+/** How deep a body's arrays and objects may nest. */
+export const BODY_NESTING = 64;
+
+/**
+ * Reads a POSTed GraphQL request. Nothing of it is taken from the URL.
+ * @throws RequestRefused
+ */
+export async function readGraphQLRequest(request: Request): Promise<GraphQLParameters> {
+  checkContentType(request.headers);
+  const text = await readBody(request);
+  checkNesting(text);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw badRequest(text === '' ? 'The body is empty; it must be a JSON object with a query.' : 'The body is not valid JSON.');
+  }
+  if (!isObject(body)) throw badRequest('The body must be a JSON object with a query.');
+  const { query, operationName = null, variables = null, extensions = null } = body;
+  if (typeof query !== 'string') throw badRequest('"query" must be a string that holds a GraphQL document.');
+  if (operationName !== null && typeof operationName !== 'string') throw badRequest('"operationName" must be a string.');
+  if (variables !== null && !isObject(variables)) throw badRequest('"variables" must be an object.');
+  if (extensions !== null && !isObject(extensions)) throw badRequest('"extensions" must be an object.');
+  return { query, operationName, variables };
+}
+
+function checkContentType(headers: Headers): void {
+  const [type = '', ...parameters] = (headers.get('content-type') ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters
+    .find((parameter) => parameter.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '');
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
+  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The charset must be utf-8.');
+  if (encoding !== 'identity') throw unsupported('The body must not be compressed.');
+}
+
+async function readBody(request: Request): Promise<string> {
+  const tooLarge = new RequestRefused(
+    413,
+    'BODY_TOO_LARGE',
+    `The body is larger than ${BODY_LIMIT} bytes, which is the most that is allowed.`,
+  );
+  if (Number(request.headers.get('content-length') ?? 0) > BODY_LIMIT) throw tooLarge;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request.body ?? []) {
+      size += chunk.byteLength;
+      if (size > BODY_LIMIT) throw tooLarge;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error === tooLarge ? error : badRequest('The body was cut off.');
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw badRequest('The body is not valid UTF-8.');
+  }
+}
+
+/** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
+function checkNesting(text: string): void {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (inString) {
+      if (character === '\\') index += 1;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
+    else if (character === '{' || character === '[') depth += 1;
+    else if (character === '}' || character === ']') depth -= 1;
+    if (depth > BODY_NESTING) throw badRequest(`The body nests deeper than ${BODY_NESTING} levels, which is the most that is allowed.`);
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function badRequest(message: string): RequestRefused {
+  return new RequestRefused(400, 'BAD_REQUEST', message);
+}
+
+function unsupported(message: string): RequestRefused {
+  return new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', message);
+}

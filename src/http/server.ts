@@ -1,0 +1,78 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import type { Hono } from 'hono';
+import { KeysError } from '../keys/errors.ts';
+import { errorBody } from './replies.ts';
+
+export interface ListenOptions {
+  // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
+  app: Hono<any>;
+  host: string;
+  /** 0 picks a free one. */
+  port: number;
+}
+
+export interface RunningServer {
+  /** Where it listens, such as `http://127.0.0.1:4000`. */
+  url: string;
+  /**
+   * Stops accepting, and resolves when the requests in flight have ended, or were ended after `grace` milliseconds.
+   */
+  stop(grace?: number): Promise<void>;
+}
+
+/** Times in milliseconds after which a slow client is let go. Node's own would keep it for minutes. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000, keepAliveTimeout: 5_000 };
+export const STOP_GRACE = 10_000;
+
+/** Starts an HTTP server. @throws KeysError LISTEN_FAILED when the address can't be had */
+export async function listen({ app, host, port }: ListenOptions): Promise<RunningServer> {
+  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false, serverOptions: TIMEOUTS }) as Server;
+  server.on('clientError', answerBrokenRequest);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(listenError(error, host, port)));
+    server.listen(port, host, resolve);
+  });
+  return { url: urlOf(server.address() as AddressInfo), stop: (grace = STOP_GRACE) => stop(server, grace) };
+}
+
+async function stop(server: Server, grace: number): Promise<void> {
+  const end = setTimeout(() => server.closeAllConnections(), grace);
+  await new Promise((resolve) => {
+    server.close(resolve);
+    server.closeIdleConnections();
+  });
+  clearTimeout(end);
+}
+
+/** Answers what Node's parser refuses, such as headers that are too large, in the form of all other errors. */
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [status, code, message] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are larger than is allowed.']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'TIMEOUT', 'The request took too long to arrive.']
+        : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
+  const body = JSON.stringify(errorBody(message, code));
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function urlOf({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): KeysError {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `port ${port} is taken. Choose another with --port, or 0 for a free one`,
+    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with --port`,
+    EADDRNOTAVAIL: `"${host}" is no address of this machine. Choose another with --host`,
+    ENOTFOUND: `there is no host "${host}". Choose another with --host`,
+    EAI_AGAIN: `the host "${host}" cannot be looked up. Choose another with --host`,
+  };
+  const reason = reasons[error.code ?? ''] ?? `${error.code ?? 'an unknown error'} on "${host}"`;
+  return new KeysError('LISTEN_FAILED', `The server cannot start: ${reason}.`, { cause: error });
+}

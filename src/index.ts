@@ -1,0 +1,14 @@
+export { createApp, type CreateAppOptions } from './create-app.ts';
+export type { GraphQLContext } from './graphql/context.ts';
+export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
+export { type BearerAuthOptions, type BearerEnv, bearerAuth } from './http/bearer-auth.ts';
+export { listen, type ListenOptions, type RunningServer } from './http/server.ts';
+export type { ApiKey, KeyChange, NewKey } from './keys/api-key.ts';
+export type { Action, Catalog, Grant, Role } from './keys/catalog.ts';
+export { type ErrorCode, type Fault, isKeysError, KeysError } from './keys/errors.ts';
+export type { Page, PageQuery } from './keys/list.ts';
+export { type Permission, PermissionSet } from './keys/permission-set.ts';
+export { type Actor, OPERATOR, type Principal } from './keys/principal.ts';
+export type { CreatedKey, KeysService } from './keys/service.ts';
+export { type Log, openLog } from './log.ts';
+export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';

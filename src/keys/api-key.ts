@@ -1,0 +1,41 @@
+import type { Grant, Role } from './catalog.ts';
+
+/** A key as it is known inside the program. Its secret is not part of it. */
+export interface ApiKey {
+  /** A UUID. */
+  id: string;
+  name: string;
+  description: string | null;
+  roles: Role[];
+  permissions: Grant[];
+  /** The 12 characters that stand open in the secret. */
+  publicId: string;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  /** The id of the key that created it; null where the command line did. */
+  createdBy: string | null;
+}
+
+/** A key with what its secret is recognised by: what the store keeps. */
+export interface StoredKey extends ApiKey {
+  /** See `digestSecret`. */
+  digest: string;
+}
+
+/** What was asked for when a key is made. Texts are as the user wrote them. */
+export interface NewKey {
+  name: string;
+  description?: string | null;
+  roles?: readonly string[];
+  permissions?: readonly string[];
+  /** Replace the key of that name, if there is one. */
+  overwrite?: boolean;
+}
+
+/** What is to change in a key; what is left out stays. */
+export interface KeyChange {
+  name?: string;
+  description?: string | null;
+  roles?: readonly string[];
+  permissions?: readonly string[];
+}

@@ -1,0 +1,62 @@
+/** One rule that a given value breaks. `message` is a sentence that names the value; it never holds a secret. */
+export interface Fault {
+  code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'USAGE';
+  message: string;
+}
+
+/** Every code that a `KeysError` can carry. Codes are stable: scripts compare them. */
+export type ErrorCode =
+  | Fault['code']
+  | 'NAME_TAKEN'
+  | 'NOT_FOUND'
+  | 'FORBIDDEN'
+  | 'INPUT_INVALID'
+  | 'LIMIT_EXCEEDED'
+  | 'SCHEMA_INVALID'
+  | 'LISTEN_FAILED'
+  | 'STORE_UNAVAILABLE'
+  | 'STORE_LOCKED'
+  | 'STORE_FULL'
+  | 'STORE_READONLY'
+  | 'STORE_CORRUPT'
+  | 'STORE_FOREIGN'
+  | 'STORE_NEWER'
+  | 'STORE_FAILED';
+
+const brand = Symbol.for('svc-api.keys-error');
+
+/** An error that was foreseen: its message is meant for the user, and its code for the user's program. */
+export class KeysError extends Error {
+  override readonly name = 'KeysError';
+  readonly code: ErrorCode;
+  readonly [brand] = true;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** Some values break rules: `faults` has all of them, and `code` is the first one's. */
+export class ValidationError extends KeysError {
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly [Fault, ...Fault[]]) {
+    super(faults[0].code, faults.map((fault) => fault.message).join('\n'));
+    this.faults = faults;
+  }
+}
+
+/** Throws a `ValidationError` with all the faults, if there are any. */
+export function refuseFaults(faults: readonly Fault[]): void {
+  const [first, ...rest] = faults;
+  if (first) throw new ValidationError([first, ...rest]);
+}
+
+/**
+ * Tells whether an error is a `KeysError`, also one of another copy of this package: a host CLI and a plugin of it may
+ * each have theirs.
+ */
+export function isKeysError(error: unknown): error is KeysError {
+  return typeof error === 'object' && error !== null && brand in error;
+}

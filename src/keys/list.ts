@@ -1,0 +1,59 @@
+import type { ApiKey } from './api-key.ts';
+import { KeysError } from './errors.ts';
+import { type Actor, mayForAny, OPERATOR } from './principal.ts';
+import type { KeyRepository, ListPosition } from './repository.ts';
+
+/** The most keys that one page can have. */
+export const PAGE_LIMIT = 500;
+export const PAGE_DEFAULT = 50;
+
+export interface PageQuery {
+  /** How many keys at most, up to 500. */
+  first?: number | null | undefined;
+  /** The cursor of the key after which the page starts. */
+  after?: string | null | undefined;
+  search?: string | null | undefined;
+}
+
+/** A page of keys, oldest first. */
+export interface Page {
+  keys: ApiKey[];
+  hasNextPage: boolean;
+}
+
+/** Lists the keys that the actor may read: all, or its own. @throws KeysError INPUT_INVALID */
+export async function listKeys(repository: KeyRepository, query: PageQuery, actor: Actor): Promise<Page> {
+  const first = query.first ?? PAGE_DEFAULT;
+  if (first < 0 || first > PAGE_LIMIT) {
+    throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${PAGE_LIMIT} keys.`);
+  }
+  const keys = await repository.list({
+    limit: first + 1,
+    after: query.after ? readCursor(query.after) : undefined,
+    search: query.search || undefined,
+    ownedBy: ownedBy(actor),
+  });
+  return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
+}
+
+/** How many keys `listKeys` would list over all pages. */
+export function countKeys(repository: KeyRepository, query: Pick<PageQuery, 'search'>, actor: Actor): Promise<number> {
+  return repository.count({ search: query.search || undefined, ownedBy: ownedBy(actor) });
+}
+
+/** The cursor of a key: opaque to clients, and good also after the key is gone. */
+export function cursorOf(key: ApiKey): string {
+  return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
+}
+
+function readCursor(cursor: string): ListPosition {
+  const [, createdAt, id] = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (createdAt === undefined || id === undefined) {
+    throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
+  }
+  return { createdAt: Number(createdAt), id };
+}
+
+function ownedBy(actor: Actor): string | undefined {
+  return actor === OPERATOR || mayForAny(actor, 'READ') ? undefined : actor.key.id;
+}

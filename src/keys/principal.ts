@@ -1,0 +1,74 @@
+import type { ApiKey } from './api-key.ts';
+import type { Action, Catalog, Grant } from './catalog.ts';
+import { KeysError } from './errors.ts';
+import { PermissionSet } from './permission-set.ts';
+import { listOf } from './text.ts';
+
+/** Who asks by a key, with all that it may do. */
+export interface Principal {
+  readonly key: ApiKey;
+  readonly access: PermissionSet;
+}
+
+/** Who holds the store itself, by the command line: may do all. */
+export const OPERATOR = 'operator';
+export type Actor = Principal | typeof OPERATOR;
+
+export function principalOf(key: ApiKey, catalog: Catalog): Principal {
+  return { key, access: PermissionSet.of(catalog, key) };
+}
+
+/** What one may do to keys: to any, or to one's own (see `owns`). */
+type Verb = 'CREATE' | 'READ' | 'UPDATE' | 'DELETE';
+
+/** A key owns itself and the keys that it created. */
+export function owns(principal: Principal, key: ApiKey): boolean {
+  return key.id === principal.key.id || key.createdBy === principal.key.id;
+}
+
+/** Whether an actor may do this to any key at all. */
+export function mayForAny(actor: Actor, verb: Verb): boolean {
+  return actor === OPERATOR || actor.access.has('API_KEY', `${verb}_ANY`);
+}
+
+/** Whether an actor may do this to a certain key. */
+export function mayFor(actor: Actor, verb: Verb, key: ApiKey): boolean {
+  return mayForAny(actor, verb) || (actor !== OPERATOR && actor.access.has('API_KEY', `${verb}_OWN`) && owns(actor, key));
+}
+
+/** Refuses an actor that may not do this to these keys. */
+export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): void {
+  for (const key of keys) {
+    if (mayFor(actor, verb, key)) continue;
+    const own = actor !== OPERATOR && owns(actor, key);
+    throw forbidden([`API_KEY:${verb}_${own ? 'OWN' : 'ANY'}` as Grant]);
+  }
+}
+
+/** Refuses an actor that would hand out more than it holds. */
+export function requireToHold(actor: Actor, granted: PermissionSet): void {
+  if (actor === OPERATOR) return;
+  const missing = granted.missingFrom(actor.access);
+  if (missing.length > 0) throw forbidden(missing, 'Nobody grants more than they hold: ');
+}
+
+/** Refuses a principal that lacks a permission. */
+export function requirePermission(principal: Principal, resource: string, action: Action): void {
+  if (!principal.access.has(resource, action)) throw forbidden([`${resource}:${action}`]);
+}
+
+/** A refusal that names the permissions which are missing: the first 5 in its text, all of them in `missing`. */
+export class ForbiddenError extends KeysError {
+  readonly missing: readonly Grant[];
+
+  constructor(message: string, missing: readonly Grant[]) {
+    super('FORBIDDEN', message);
+    this.missing = missing;
+  }
+}
+
+function forbidden(missing: readonly Grant[], reason = ''): ForbiddenError {
+  const shown: string[] = missing.slice(0, 5);
+  if (missing.length > 5) shown.push(`${missing.length - 5} more`);
+  return new ForbiddenError(`${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);
+}

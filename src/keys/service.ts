@@ -1,0 +1,173 @@
+import type { ApiKey, KeyChange, NewKey, StoredKey } from './api-key.ts';
+import { type Authentication, authenticate } from './authenticate.ts';
+import type { Catalog } from './catalog.ts';
+import { normalizeDescription } from './description.ts';
+import { KeysError, refuseFaults } from './errors.ts';
+import { listKeys, type Page, type PageQuery } from './list.ts';
+import { normalizeName } from './name.ts';
+import { PermissionSet } from './permission-set.ts';
+import { type Actor, mayFor, OPERATOR, requireFor, requireToHold } from './principal.ts';
+import type { KeyRepository, KeyWriter } from './repository.ts';
+import { createSecret, type RandomBytes } from './secret.ts';
+import { faultsOfChange, faultsOfNewKey, grantsFault, readGrants } from './validation.ts';
+
+/** What the rules need from outside. */
+export interface KeysOptions {
+  repository: KeyRepository;
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  randomBytes: RandomBytes;
+  randomId: () => string;
+}
+
+/** A key that was just made: the only time its secret is known. */
+export interface CreatedKey {
+  secret: string;
+  key: ApiKey;
+  /** What made way for it: the key of the same name first, then those that this one had created. */
+  replaced: ApiKey[];
+  /** Takes the creation back: the key is removed, and what it replaced works again. */
+  undo(): Promise<void>;
+}
+
+/** The rules for making, changing and deleting keys. The command line and GraphQL both come through here. */
+export class KeysService {
+  readonly catalog: Catalog;
+  readonly #options: KeysOptions;
+
+  constructor(options: KeysOptions) {
+    this.catalog = options.catalog;
+    this.#options = options;
+  }
+
+  /** @throws ValidationError with all faults; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error */
+  async create(input: NewKey, actor: Actor): Promise<CreatedKey> {
+    refuseFaults(faultsOfNewKey(input, this.catalog));
+    const { roles, permissions } = readGrants(input, this.catalog);
+    const access = PermissionSet.of(this.catalog, { roles, permissions });
+    requireToHold(actor, access);
+    const { clock, randomBytes, randomId } = this.#options;
+    const secret = createSecret(randomBytes);
+    const key: ApiKey = {
+      id: randomId(),
+      name: normalizeName(input.name),
+      description: normalizeDescription(input.description),
+      roles,
+      permissions,
+      publicId: secret.publicId,
+      createdAt: clock(),
+      createdBy: actor === OPERATOR ? null : actor.key.id,
+    };
+    const replaced = await this.#write(actor, async (writer) => {
+      const existing = await writer.findByName(key.name);
+      const leaving = existing && input.overwrite ? await writer.findWithDescendants([existing.id]) : [];
+      if (existing) {
+        if (!input.overwrite) throw nameTaken(key.name);
+        requireFor(actor, 'DELETE', [existing]);
+        await writer.delete(youngestFirst(leaving));
+      }
+      // A key that replaces its own creator, or itself, takes that key's place among the others.
+      if (existing && leaving.some(({ id }) => id === key.createdBy)) key.createdBy = existing.createdBy;
+      await writer.insert([{ ...key, digest: secret.digest }]);
+      return leaving;
+    });
+    return { secret: secret.text, key, replaced, undo: () => this.#undoCreate(key, replaced) };
+  }
+
+  /** @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN; ForbiddenError; a STORE_ error */
+  async update(id: string, change: KeyChange, actor: Actor): Promise<ApiKey> {
+    refuseFaults(faultsOfChange(change, this.catalog));
+    return this.#write(actor, async (writer) => {
+      const before = await writer.findById(id);
+      if (!before) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+      requireFor(actor, 'UPDATE', [before]);
+      const given = readGrants(change, this.catalog);
+      const after: ApiKey = {
+        ...before,
+        name: change.name === undefined ? before.name : normalizeName(change.name),
+        description: change.description === undefined ? before.description : normalizeDescription(change.description),
+        roles: change.roles ? given.roles : before.roles,
+        permissions: change.permissions ? given.permissions : before.permissions,
+      };
+      refuseFaults(grantsFault(after.roles, after.permissions));
+      if (change.roles ?? change.permissions) requireToHold(actor, PermissionSet.of(this.catalog, after));
+      const holder = await writer.findByName(after.name);
+      if (holder && holder.id !== id) throw nameTaken(after.name);
+      await writer.update(after);
+      return after;
+    });
+  }
+
+  /**
+   * Deletes keys, and all keys that they created. Ids that no key has are passed over.
+   * @returns what was deleted, the named ones first
+   */
+  async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
+    return this.#write(actor, async (writer) => {
+      const leaving = await writer.findWithDescendants(ids);
+      requireFor(
+        actor,
+        'DELETE',
+        leaving.filter(({ id }) => ids.includes(id)),
+      );
+      await writer.delete(youngestFirst(leaving));
+      return leaving;
+    });
+  }
+
+  /** See `authenticate`. */
+  authenticate(secret: string): Promise<Authentication> {
+    return authenticate(secret, this.#options.repository, this.catalog);
+  }
+
+  /** See `listKeys`. */
+  list(query: PageQuery, actor: Actor): Promise<Page> {
+    return listKeys(this.#options.repository, query, actor);
+  }
+
+  /** Resolves when the store answers. @throws KeysError with a STORE_ code */
+  check(): Promise<void> {
+    return this.#options.repository.check();
+  }
+
+  /** A key by its id, if there is one that the actor may read. */
+  async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
+    return readable(await this.#options.repository.findById(id), actor);
+  }
+
+  /** A key by its name, if there is one that the actor may read. */
+  async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
+    return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
+  }
+
+  /** Runs a transaction, unless the key that asks was deleted since it was let in. */
+  #write<Result>(actor: Actor, work: (writer: KeyWriter) => Promise<Result>): Promise<Result> {
+    return this.#options.repository.write(async (writer) => {
+      if (actor !== OPERATOR && !(await writer.findById(actor.key.id))) {
+        throw new KeysError('FORBIDDEN', 'The key that asks for this no longer exists.');
+      }
+      return work(writer);
+    });
+  }
+
+  async #undoCreate(key: ApiKey, replaced: readonly StoredKey[]): Promise<void> {
+    await this.#options.repository.write(async (writer) => {
+      await writer.delete([key.id]);
+      await writer.insert(replaced);
+    });
+  }
+}
+
+function readable(key: ApiKey | undefined, actor: Actor): ApiKey | undefined {
+  return key && mayFor(actor, 'READ', key) ? key : undefined;
+}
+
+/** The ids in the order in which keys can leave: none before those that it created. */
+function youngestFirst(keys: readonly ApiKey[]): string[] {
+  return keys.map(({ id }) => id).toReversed();
+}
+
+function nameTaken(name: string): KeysError {
+  return new KeysError('NAME_TAKEN', `An API key named "${name}" already exists.`);
+}

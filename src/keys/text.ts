@@ -1,0 +1,34 @@
+/** Control characters, line and paragraph separators, and halves of surrogate pairs: nothing that a line of text may hold. */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
+/** The same, with the invisible formatting characters (direction marks among them) that can disguise what is shown. */
+const MISLEADING = /[\p{Cc}\p{Cs}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** Length in code points, which is what the limits count. */
+export function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
+/** Tells whether a text holds control characters or unpaired surrogates. */
+export function hasControlCharacters(text: string): boolean {
+  return UNPRINTABLE.test(text);
+}
+
+/** Names a character without printing it where it would do harm: `"-" (U+002D)`, or `U+000A` alone. */
+export function describeCharacter(character: string): string {
+  const number = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+  return MISLEADING.test(character) || /^[\p{Z}\p{M}\p{DI}]$/u.test(character) ? number : `"${character}" (${number})`;
+}
+
+/** A text as it may be shown on a terminal or in an error: hidden and control characters become `U+…`, and it is cut at 60. */
+export function printable(text: string): string {
+  const shown = Array.from(text, (character) => (MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character));
+  return shown.length > 60 ? `${shown.slice(0, 60).join('')}…` : shown.join('');
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function listOf(items: readonly string[], word = 'and'): string {
+  if (items.length < 2) return items.join('');
+  return `${items.slice(0, -1).join(', ')} ${word} ${items.at(-1)}`;
+}

@@ -1,0 +1,156 @@
+import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import type { ApiKey, StoredKey } from '../keys/api-key.ts';
+import type { KeyReader, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
+import { storeError } from './errors.ts';
+import { retryWhileLocked } from './retry.ts';
+import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
+import type { Tables } from './tables.ts';
+
+/** What the repository needs of an open database, of whatever kind. */
+export interface Connection {
+  readonly location: string;
+  /** How long to try while another process holds the lock, in milliseconds. */
+  readonly lockWait: number;
+  database(): Promise<Kysely<Tables>>;
+}
+
+/** How many rows one statement names: databases limit their number of parameters. */
+const CHUNK = 500;
+
+export function createKeyRepository(connection: Connection): KeyRepository {
+  return {
+    findById: (id) => run((db) => readerOf(db).findById(id)),
+    findByName: (name) => run((db) => readerOf(db).findByName(name)),
+    findWithDescendants: (ids) => run((db) => readerOf(db).findWithDescendants(ids)),
+
+    findByDigest: (digest) =>
+      run(async (db) => {
+        const row = await db.selectFrom('api_keys').selectAll().where('digest', '=', digest).executeTakeFirst();
+        return row && apiKeyOf(row);
+      }),
+
+    list: (query) =>
+      run(async (db) => {
+        const { after, limit } = query;
+        const rows = await db
+          .selectFrom('api_keys')
+          .selectAll()
+          .where((row) => matching(row, query))
+          .$if(after !== undefined, (select) =>
+            select.where((row) => row(row.refTuple('created_at', 'id'), '>', row.tuple(after!.createdAt, after!.id))),
+          )
+          .orderBy('created_at')
+          .orderBy('id')
+          .limit(limit)
+          .execute();
+        return rows.map(apiKeyOf);
+      }),
+
+    count: (query) =>
+      run(async (db) => {
+        const { keys } = await db
+          .selectFrom('api_keys')
+          .select((row) => row.fn.countAll<number>().as('keys'))
+          .where((row) => matching(row, query))
+          .executeTakeFirstOrThrow();
+        return Number(keys);
+      }),
+
+    write: (work) => run((db) => db.transaction().execute((transaction) => work(writerOf(transaction)))),
+
+    check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
+  };
+
+  async function run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    try {
+      return await retryWhileLocked(connection.lockWait, async () => work(await connection.database()));
+    } catch (error) {
+      throw storeError(error, connection.location);
+    }
+  }
+}
+
+function readerOf(db: Kysely<Tables>): KeyReader {
+  return {
+    async findById(id) {
+      const row = await db.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
+      return row && apiKeyOf(row);
+    },
+
+    async findByName(name) {
+      const row = await db.selectFrom('api_keys').selectAll().where('name', '=', name).executeTakeFirst();
+      return row && apiKeyOf(row);
+    },
+
+    async findWithDescendants(ids) {
+      const found = new Map<string, StoredKey>();
+      for (const chunk of chunksOf(ids)) {
+        const rows = await db
+          .withRecursive('family(id, depth)', (query) =>
+            query
+              .selectFrom('api_keys')
+              .where('id', 'in', chunk)
+              .select(['id', sql<number>`0`.as('depth')])
+              .unionAll(
+                query
+                  .selectFrom('api_keys as child')
+                  .innerJoin('family', 'family.id', 'child.created_by')
+                  .select(['child.id', sql<number>`family.depth + 1`.as('depth')]),
+              ),
+          )
+          .selectFrom('family')
+          .innerJoin('api_keys', 'api_keys.id', 'family.id')
+          .selectAll('api_keys')
+          .orderBy('family.depth')
+          .orderBy('api_keys.created_at')
+          .orderBy('api_keys.id')
+          .execute();
+        for (const row of rows) found.set(row.id, storedKeyOf(row));
+      }
+      return [...found.values()];
+    },
+  };
+}
+
+function writerOf(db: Kysely<Tables>): KeyWriter {
+  return {
+    ...readerOf(db),
+
+    async insert(keys) {
+      for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
+    },
+
+    async update(key: ApiKey) {
+      const { name, description, roles, permissions } = key;
+      await db
+        .updateTable('api_keys')
+        .set({
+          name,
+          description,
+          roles: JSON.stringify(roles),
+          permissions: JSON.stringify(permissions),
+          search_text: searchTextOf(key),
+        })
+        .where('id', '=', key.id)
+        .execute();
+    },
+
+    async delete(ids) {
+      for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
+    },
+  };
+}
+
+function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy }: Pick<ListQuery, 'search' | 'ownedBy'>) {
+  const conditions = [];
+  if (search !== undefined) {
+    const pattern = `%${searchTextOf({ name: search, description: null }).replace(/[\\%_]/g, '\\$&')}%`;
+    conditions.push(sql<SqlBool>`search_text like ${pattern} escape '\\'`);
+  }
+  if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
+  return row.and(conditions);
+}
+
+function chunksOf<Item>(items: readonly Item[]): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, index) => items.slice(index * CHUNK, (index + 1) * CHUNK));
+}

@@ -1,0 +1,25 @@
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { KeysError } from '../keys/errors.ts';
+
+/**
+ * Where the store is: the given path, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base
+ * Directory: `XDG_DATA_HOME` where it is absolute, otherwise `~/.local/share`). An absolute path.
+ */
+export function storeLocation(database: string | undefined, env: NodeJS.ProcessEnv): string {
+  const given = database ?? (env['SVC_API_DATABASE'] || undefined);
+  if (given === undefined) return join(dataFolder(env), 'svc-api', 'keys.sqlite');
+  if (given.trim() === '' || given.includes('\0')) {
+    throw new KeysError('USAGE', 'The path of the key store is empty. Pass --database <path>, or leave it out.');
+  }
+  const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
+  if (scheme !== undefined) {
+    throw new KeysError('USAGE', `A key store at a ${scheme} address is not supported. Pass the path of a file.`);
+  }
+  return resolve(given);
+}
+
+function dataFolder(env: NodeJS.ProcessEnv): string {
+  const folder = env['XDG_DATA_HOME'];
+  return folder && isAbsolute(folder) ? folder : join(homedir(), '.local', 'share');
+}

@@ -1,0 +1,6 @@
+import type { Kysely } from 'kysely';
+import type { Tables } from '../tables.ts';
+import { createApiKeys } from './001-api-keys.ts';
+
+/** All migrations, oldest first. One that has been released is never changed. */
+export const MIGRATIONS: readonly ((db: Kysely<Tables>) => Promise<void>)[] = [createApiKeys];

@@ -1,0 +1,32 @@
+import type { KeyRepository } from '../keys/repository.ts';
+import { createKeyRepository } from './key-repository.ts';
+import { storeLocation } from './location.ts';
+import { SqliteConnection } from './sqlite.ts';
+
+export interface Store {
+  repository: KeyRepository;
+  /** The absolute path. */
+  location: string;
+  /** Whether there was no store before. */
+  created: boolean;
+  close(): Promise<void>;
+}
+
+export interface OpenStoreOptions {
+  /** A path; see `storeLocation` for what holds without it. */
+  database?: string | undefined;
+  env?: NodeJS.ProcessEnv;
+  /** How long to wait while another process writes, in milliseconds. */
+  lockWait?: number;
+}
+
+/** Opens the key store, and makes it where there is none yet. @throws KeysError STORE_… */
+export async function openStore({ database, env = process.env, lockWait = 5000 }: OpenStoreOptions = {}): Promise<Store> {
+  const connection = await SqliteConnection.open(storeLocation(database, env), lockWait);
+  return {
+    repository: createKeyRepository(connection),
+    location: connection.location,
+    created: connection.created,
+    close: () => connection.close(),
+  };
+}

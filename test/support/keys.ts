@@ -1,0 +1,40 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { NewKey } from '../../src/keys/api-key.ts';
+import { createCatalog } from '../../src/keys/catalog.ts';
+import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { KeysService } from '../../src/keys/service.ts';
+import { openStore, type Store } from '../../src/store/open.ts';
+import { tempStore } from './temp.ts';
+
+export interface TestKeys {
+  store: Store;
+  keys: KeysService;
+  /** The clock's time, in milliseconds since 1970; tests set it. */
+  time: { now: number };
+}
+
+/** The rules over a real store in a file of its own, with a clock that stands still. */
+export async function openTestKeys(options: { database?: string; resources?: readonly string[] } = {}): Promise<TestKeys> {
+  const store = await openStore({ database: options.database ?? tempStore() });
+  const time = { now: Date.UTC(2030, 0, 1) };
+  const keys = new KeysService({
+    repository: store.repository,
+    catalog: createCatalog(options.resources),
+    clock: () => time.now,
+    randomBytes,
+    randomId: randomUUID,
+  });
+  return { store, keys, time };
+}
+
+/** Creates a key as the command line would, or as another key, and returns its secret and who it makes of its bearer. */
+export async function createPrincipal(
+  keys: KeysService,
+  input: NewKey,
+  by: Principal | typeof OPERATOR = OPERATOR,
+): Promise<{ secret: string; principal: Principal }> {
+  const { secret } = await keys.create(input, by);
+  const result = await keys.authenticate(secret);
+  if ('refused' in result) throw new Error(`The new key was refused: ${result.refused}`);
+  return { secret, principal: result.principal };
+}

@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const BIN = fileURLToPath(new URL('../../bin/run.js', import.meta.url));
+
+export interface Finished {
+  stdout: string;
+  stderr: string;
+  /** The exit code; null where a signal ended it. */
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** Environment variables that would change what a command does. */
+const CLEARED = new Set([
+  'SVC_API_DATABASE',
+  'SVC_API_HOST',
+  'SVC_API_PORT',
+  'LOG_LEVEL',
+  'XDG_DATA_HOME',
+  'FORCE_COLOR',
+  'NO_COLOR',
+  'DEBUG',
+]);
+
+/** The environment of this process without what would change a command, and with what is given. */
+export function cleanEnv(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !CLEARED.has(name));
+  return { ...Object.fromEntries(inherited), ...env };
+}
+
+/** Runs a program to its end and collects what it wrote. */
+export function finished(child: ChildProcess): Promise<Finished> {
+  const read = (stream: NodeJS.ReadableStream | null) => {
+    const text = { all: '' };
+    stream?.setEncoding('utf8').on('data', (chunk: string) => (text.all += chunk));
+    return text;
+  };
+  const stdout = read(child.stdout);
+  const stderr = read(child.stderr);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ stdout: stdout.all, stderr: stderr.all, code, signal }));
+  });
+}
+
+/** Starts the built CLI as a process of its own, by the Node that runs the tests. */
+export function startCli(args: readonly string[], { env, ...options }: SpawnOptions = {}): ChildProcess {
+  return spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options, env: cleanEnv(env) });
+}
+
+/** Runs the built CLI, without a terminal. */
+export function runCli(args: readonly string[], options: SpawnOptions = {}): Promise<Finished> {
+  return finished(startCli(args, options));
+}

@@ -1,0 +1,34 @@
+import { createApp } from '../../src/create-app.ts';
+import type { SchemaExtension } from '../../src/graphql/extension.ts';
+import { listen } from '../../src/http/server.ts';
+import type { KeysService } from '../../src/keys/service.ts';
+import { type Log, NO_LOG } from '../../src/log.ts';
+
+export interface TestServer {
+  /** Where it listens, without a path. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+export interface GraphQLReply {
+  status: number;
+  headers: Headers;
+  body: { data?: Record<string, unknown> | null; errors?: { message: string; path?: string[]; extensions: Record<string, unknown> }[] };
+}
+
+/** A real server on a free loopback port. */
+export async function startServer(keys: KeysService, options: { extensions?: SchemaExtension[]; log?: Log } = {}): Promise<TestServer> {
+  const app = await createApp({ keys, log: NO_LOG, ...options });
+  const server = await listen({ app, host: '127.0.0.1', port: 0 });
+  return { url: server.url, stop: () => server.stop(0) };
+}
+
+/** Sends a GraphQL request by fetch. */
+export async function query(url: string, secret: string, document: string, variables?: Record<string, unknown>): Promise<GraphQLReply> {
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ query: document, variables }),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as GraphQLReply['body'] };
+}
