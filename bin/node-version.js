@@ -5,7 +5,7 @@ export function refuseUnsupportedNode() {
   if (isSupported(process.versions.node)) return;
   const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   process.stderr.write(
-    `Error: svc-api needs Node ${engines.node}; this is ${process.versions.node}. Install a newer Node, or run it by npx, which brings one in its checkout.\n`,
+    `Error: svc-api needs Node ${engines.node}; this is ${process.versions.node}. Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.\n`,
   );
   process.exit(1);
 }

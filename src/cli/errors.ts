@@ -1,5 +1,6 @@
 import { isKeysError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret.ts';
+import { printable } from '../keys/text.ts';
 
 export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED';
 
@@ -46,8 +47,16 @@ export function presentError(error: unknown): PresentedError {
 
 function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
-  // What oclif's parser throws; its messages end with a hint at --help.
-  if (error instanceof Error && 'oclif' in error)
-    return { code: 'USAGE', message: error.message.replace(/\nSee more help with.*$/s, '').trim() };
+  if (error instanceof Error && 'oclif' in error) return { code: 'USAGE', message: parserMessage(error) };
   return { code: 'UNEXPECTED', message: 'Something failed inside svc-api. Run it again with LOG_LEVEL=debug to see what.' };
+}
+
+/**
+ * What oclif's parser says, without its hint at --help. It repeats what was typed: an unknown flag loses its value, which
+ * may be secret, and what could steer a terminal is spelled out.
+ */
+function parserMessage({ message, flags = [] }: Error & { flags?: string[] }): string {
+  const said = message.replace(/\nSee more help with.*$/s, '').trim();
+  const withoutValues = flags.reduce((text, flag) => text.replace(flag, () => flag.replace(/=.*/s, '')), said);
+  return withoutValues.replace(/[^\n]/gu, (character) => printable(character));
 }

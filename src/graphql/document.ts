@@ -1,4 +1,15 @@
-import { type DocumentNode, getOperationAST, GraphQLError, Kind, Lexer, OperationTypeNode, parse, Source, TokenKind } from 'graphql';
+import {
+  type DocumentNode,
+  getOperationAST,
+  GraphQLError,
+  Kind,
+  Lexer,
+  OperationTypeNode,
+  parse,
+  type SelectionSetNode,
+  Source,
+  TokenKind,
+} from 'graphql';
 import { checkFieldLimits } from './field-limits.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 
@@ -24,9 +35,23 @@ export function readDocument(text: string, operationName: string | null): Docume
   return document;
 }
 
-/** Whether a document asks for the schema itself, with `__schema` or `__type`. */
-export function isIntrospection(text: string): boolean {
-  return /__(?:schema|type)\b/.test(text);
+/** Whether an operation asks for nothing but the schema itself. */
+export function isIntrospection(document: DocumentNode, operationName: string | null): boolean {
+  const visited = new Set<string>();
+  const asksForSchema = ({ selections }: SelectionSetNode): boolean =>
+    selections.every((selection) => {
+      if (selection.kind === Kind.FIELD) return selection.name.value.startsWith('__');
+      if (selection.kind === Kind.INLINE_FRAGMENT) return asksForSchema(selection.selectionSet);
+      const name = selection.name.value;
+      if (visited.has(name)) return true;
+      visited.add(name);
+      return document.definitions.every(
+        (definition) =>
+          definition.kind !== Kind.FRAGMENT_DEFINITION || definition.name.value !== name || asksForSchema(definition.selectionSet),
+      );
+    });
+  const operation = getOperationAST(document, operationName);
+  return operation != null && asksForSchema(operation.selectionSet);
 }
 
 function measure(source: Source): void {

@@ -3,7 +3,7 @@ import type { Action } from '../keys/catalog.ts';
 import { requirePermission } from '../keys/principal.ts';
 import type { GraphQLContext } from './context.ts';
 
-interface RootField {
+export interface RootField {
   /** Such as `Query.me`. */
   path: string;
   field: GraphQLField<unknown, GraphQLContext>;

@@ -1,9 +1,9 @@
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { getNullableType, type GraphQLSchema } from 'graphql';
+import { defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
 import { KeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
-import { enforceRequires, rootFieldsOf } from './requires.ts';
+import { enforceRequires, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
 
@@ -41,9 +41,24 @@ export async function createSchema(
       return schema;
     };
     const executed = build();
-    for (const { field } of rootFieldsOf(executed)) field.type = getNullableType(field.type);
+    for (const field of rootFieldsOf(executed)) allowNull(field);
     return { published: build(), executed };
   } catch (error) {
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });
   }
+}
+
+/** Lets a non-null root field be null where it fails, and only there. */
+function allowNull({ path, field }: RootField): void {
+  if (!isNonNullType(field.type)) return;
+  field.type = field.type.ofType;
+  const resolve = field.resolve ?? defaultFieldResolver;
+  const present = (value: unknown) => {
+    if (value == null) throw new Error(`${path} is non-null, and its resolver returned null.`);
+    return value;
+  };
+  field.resolve = (...args) => {
+    const value: unknown = resolve(...args);
+    return value instanceof Promise ? value.then(present) : present(value);
+  };
 }

@@ -4,7 +4,7 @@ import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { type BearerEnv, bearerAuth } from './bearer-auth.ts';
 import { graphqlEndpoint } from './graphql-endpoint.ts';
-import { refuse, unavailable } from './replies.ts';
+import { errorBody, NO_STORE, refuse, unavailable } from './replies.ts';
 
 export interface AppOptions {
   keys: KeysService;
@@ -16,11 +16,11 @@ export interface AppOptions {
 export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): Hono<BearerEnv> {
   const app = new Hono<BearerEnv>();
   app.all('/graphql', bearerAuth({ keys, log }), graphqlEndpoint(schema, log));
-  app.get('/healthz', (c) => c.json({ status: 'ok' }));
+  app.get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE));
   app.get('/readyz', async (c) => {
     try {
       await keys.check();
-      return c.json({ status: 'ok' });
+      return c.json({ status: 'ok' }, 200, NO_STORE);
     } catch (error) {
       log.error({ err: error }, 'the store did not answer');
       return unavailable(c);
@@ -30,7 +30,7 @@ export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): Hono<
   app.onError((error, c) => {
     const requestId = crypto.randomUUID();
     log.error({ err: error, requestId }, 'a request failed');
-    return c.json({ errors: [{ message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } }] }, 500);
+    return c.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR', { requestId }), 500, NO_STORE);
   });
   return app;
 }

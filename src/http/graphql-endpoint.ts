@@ -9,7 +9,7 @@ import type { BearerEnv } from './bearer-auth.ts';
 import { presentError } from './graphql-errors.ts';
 import { type GraphQLParameters, readGraphQLRequest, RequestRefused } from './graphql-request.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
-import { errorBody, refuse } from './replies.ts';
+import { errorBody, NO_STORE, refuse } from './replies.ts';
 
 /**
  * Serves GraphQL over HTTP by POST, behind `bearerAuth`. The handler of `@hono/graphql-server` validates and runs the
@@ -26,8 +26,8 @@ export function graphqlEndpoint(schema: ServedSchema, log: Log = NO_LOG): Handle
     try {
       type = negotiate(c.req.raw.headers.get('accept'));
       const parameters = await readGraphQLRequest(c.req.raw);
-      readDocument(parameters.query, parameters.operationName);
-      const run = isIntrospection(parameters.query) ? runPublished : runExecuted;
+      const document = readDocument(parameters.query, parameters.operationName);
+      const run = isIntrospection(document, parameters.operationName) ? runPublished : runExecuted;
       return reply(c, type, await run(parameters, { principal: c.get('principal'), request: c.req.raw }), log);
     } catch (error) {
       if (error instanceof RequestRefused) return send(c, type, error.status, errorBody(error.message, error.code));
@@ -73,5 +73,5 @@ function reply(c: Context, type: ResponseType, result: ExecutionResult, log: Log
 }
 
 function send(c: Context, type: ResponseType, status: 200 | RequestRefused['status'], body: object): Response {
-  return c.body(JSON.stringify(body), status, { 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': 'no-store' });
+  return c.body(JSON.stringify(body), status, { 'Content-Type': `${type}; charset=utf-8`, ...NO_STORE });
 }

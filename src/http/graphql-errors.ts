@@ -16,9 +16,9 @@ export function presentError(error: GraphQLError, log: Log): GraphQLFormattedErr
 
 function explain(error: GraphQLError, log: Log): { message: string; extensions: Record<string, unknown> } {
   const cause = error.originalError;
-  if (!cause) return { message: error.message, extensions: { code: codeWithoutCause(error), ...error.extensions } };
+  if (!cause) return { message: error.message, extensions: { code: codeOf(error), ...error.extensions } };
   if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
-  if (cause.name === 'GraphQLError') return { message: error.message, extensions: { code: 'BAD_REQUEST', ...error.extensions } };
+  if (cause.name === 'GraphQLError') return { message: error.message, extensions: { code: codeOf(error), ...error.extensions } };
   const requestId = randomUUID();
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
   if (isKeysError(cause)) {
@@ -36,8 +36,8 @@ function explainKeysError(error: KeysError): { message: string; extensions: Reco
   return { message: error.message + remedy, extensions: { code: error.code, ...missing } };
 }
 
-/** GraphQL's own errors have no code: before execution they are about the document, then about the variables. */
-function codeWithoutCause(error: GraphQLError): string {
-  if (error.message.startsWith('Syntax Error')) return 'GRAPHQL_PARSE_FAILED';
-  return error.path ? 'INTERNAL_SERVER_ERROR' : 'GRAPHQL_VALIDATION_FAILED';
+/** The code of an error that brings none: before execution it is about the document or the variables, later about a field. */
+function codeOf(error: GraphQLError): string {
+  if (error.path) return 'BAD_REQUEST';
+  return error.message.startsWith('Syntax Error') ? 'GRAPHQL_PARSE_FAILED' : 'GRAPHQL_VALIDATION_FAILED';
 }

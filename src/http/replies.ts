@@ -1,5 +1,8 @@
 import type { Context } from 'hono';
 
+/** No answer is ever kept by a cache. */
+export const NO_STORE = { 'Cache-Control': 'no-store' };
+
 type Status = 400 | 401 | 403 | 404 | 405 | 500 | 503;
 
 /** The body of every refusal: as GraphQL has it, so that its clients can read it. */
@@ -7,9 +10,9 @@ export function errorBody(message: string, code: string, more: object = {}): { e
   return { errors: [{ message, extensions: { code, ...more } }] };
 }
 
-/** Answers with one error. Such answers are never kept by a cache. */
+/** Answers with one error. */
 export function refuse(c: Context, status: Status, code: string, message: string, headers: Record<string, string> = {}): Response {
-  return c.json(errorBody(message, code), status, { 'Cache-Control': 'no-store', ...headers });
+  return c.json(errorBody(message, code), status, { ...NO_STORE, ...headers });
 }
 
 /** The store does not answer: the door stays shut until it does. */

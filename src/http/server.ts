@@ -1,9 +1,9 @@
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
-import { errorBody } from './replies.ts';
+import { errorBody, NO_STORE } from './replies.ts';
 
 export interface ListenOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
@@ -28,7 +28,9 @@ export const STOP_GRACE = 10_000;
 
 /** Starts an HTTP server. @throws KeysError LISTEN_FAILED when the address can't be had */
 export async function listen({ app, host, port }: ListenOptions): Promise<RunningServer> {
-  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false, serverOptions: TIMEOUTS }) as Server;
+  const answer = getRequestListener(app.fetch, { errorHandler: answerUnreadable, overrideGlobalObjects: false });
+  // A request without a Host is refused by the listener: Node's own answer to it has no body.
+  const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) => void answer(incoming, outgoing));
   server.on('clientError', answerBrokenRequest);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(listenError(error, host, port)));
@@ -39,11 +41,20 @@ export async function listen({ app, host, port }: ListenOptions): Promise<Runnin
 
 async function stop(server: Server, grace: number): Promise<void> {
   const end = setTimeout(() => server.closeAllConnections(), grace);
+  // A connection on which a request just ended is kept alive for the next one, which must not come any more.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
   await new Promise((resolve) => {
     server.close(resolve);
-    server.closeIdleConnections();
   });
   clearTimeout(end);
+  clearInterval(sweep);
+}
+
+/** Answers what cannot be made a request for the app, such as a bad Host or target, and what the app itself lets fall. */
+function answerUnreadable(error: unknown): Response {
+  return error instanceof RequestError
+    ? Response.json(errorBody('The request has no valid address.', 'BAD_REQUEST'), { status: 400, headers: NO_STORE })
+    : Response.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR'), { status: 500, headers: NO_STORE });
 }
 
 /** Answers what Node's parser refuses, such as headers that are too large, in the form of all other errors. */
@@ -57,7 +68,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: import('node:
         : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
   const body = JSON.stringify(errorBody(message, code));
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
 

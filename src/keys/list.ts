@@ -24,7 +24,7 @@ export interface Page {
 /** Lists the keys that the actor may read: all, or its own. @throws KeysError INPUT_INVALID */
 export async function listKeys(repository: KeyRepository, query: PageQuery, actor: Actor): Promise<Page> {
   const first = query.first ?? PAGE_DEFAULT;
-  if (first < 0 || first > PAGE_LIMIT) {
+  if (!Number.isInteger(first) || first < 0 || first > PAGE_LIMIT) {
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${PAGE_LIMIT} keys.`);
   }
   const keys = await repository.list({

@@ -21,7 +21,7 @@ export interface KeyReader {
   findById(id: string): Promise<ApiKey | undefined>;
   /** By name in its normal form, compared exactly. */
   findByName(name: string): Promise<ApiKey | undefined>;
-  /** These keys, all that they created, and so on, each once. */
+  /** These keys, all that they created, and so on: each once, and none before the one that created it. */
   findWithDescendants(ids: readonly string[]): Promise<StoredKey[]>;
 }
 

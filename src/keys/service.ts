@@ -9,6 +9,7 @@ import { PermissionSet } from './permission-set.ts';
 import { type Actor, mayFor, OPERATOR, requireFor, requireToHold } from './principal.ts';
 import type { KeyRepository, KeyWriter } from './repository.ts';
 import { createSecret, type RandomBytes } from './secret.ts';
+import { printable } from './text.ts';
 import { faultsOfChange, faultsOfNewKey, grantsFault, readGrants } from './validation.ts';
 
 /** What the rules need from outside. */
@@ -28,7 +29,7 @@ export interface CreatedKey {
   /** What made way for it: the key of the same name first, then those that this one had created. */
   replaced: ApiKey[];
   /** Takes the creation back: the key is removed, and what it replaced works again. */
-  undo(): Promise<void>;
+  undo: () => Promise<void>;
 }
 
 /** The rules for making, changing and deleting keys. The command line and GraphQL both come through here. */
@@ -65,7 +66,7 @@ export class KeysService {
       if (existing) {
         if (!input.overwrite) throw nameTaken(key.name);
         requireFor(actor, 'DELETE', [existing]);
-        await writer.delete(youngestFirst(leaving));
+        await writer.delete(childrenFirst(leaving));
       }
       // A key that replaces its own creator, or itself, takes that key's place among the others.
       if (existing && leaving.some(({ id }) => id === key.createdBy)) key.createdBy = existing.createdBy;
@@ -80,7 +81,7 @@ export class KeysService {
     refuseFaults(faultsOfChange(change, this.catalog));
     return this.#write(actor, async (writer) => {
       const before = await writer.findById(id);
-      if (!before) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+      if (!before) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
       requireFor(actor, 'UPDATE', [before]);
       const given = readGrants(change, this.catalog);
       const after: ApiKey = {
@@ -105,14 +106,12 @@ export class KeysService {
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
     return this.#write(actor, async (writer) => {
+      const named = new Set(ids);
       const leaving = await writer.findWithDescendants(ids);
-      requireFor(
-        actor,
-        'DELETE',
-        leaving.filter(({ id }) => ids.includes(id)),
-      );
-      await writer.delete(youngestFirst(leaving));
-      return leaving;
+      const asked = leaving.filter(({ id }) => named.has(id));
+      requireFor(actor, 'DELETE', asked);
+      await writer.delete(childrenFirst(leaving));
+      return [...asked, ...leaving.filter(({ id }) => !named.has(id))];
     });
   }
 
@@ -153,8 +152,11 @@ export class KeysService {
 
   async #undoCreate(key: ApiKey, replaced: readonly StoredKey[]): Promise<void> {
     await this.#options.repository.write(async (writer) => {
+      // Where it was deleted or replaced meanwhile, somebody else has decided already.
+      if (!(await writer.findById(key.id))) return;
       await writer.delete([key.id]);
-      await writer.insert(replaced);
+      const creator = replaced[0]?.createdBy;
+      if (!creator || (await writer.findById(creator))) await writer.insert(replaced);
     });
   }
 }
@@ -164,7 +166,7 @@ function readable(key: ApiKey | undefined, actor: Actor): ApiKey | undefined {
 }
 
 /** The ids in the order in which keys can leave: none before those that it created. */
-function youngestFirst(keys: readonly ApiKey[]): string[] {
+function childrenFirst(keys: readonly ApiKey[]): string[] {
   return keys.map(({ id }) => id).toReversed();
 }
 

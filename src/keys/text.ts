@@ -1,3 +1,5 @@
+import { redactSecrets } from './secret.ts';
+
 /** Control characters, line and paragraph separators, and halves of surrogate pairs: nothing that a line of text may hold. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
 /** The same, with the invisible formatting characters (direction marks among them) that can disguise what is shown. */
@@ -21,9 +23,11 @@ export function describeCharacter(character: string): string {
   return MISLEADING.test(character) || /^[\p{Z}\p{M}\p{DI}]$/u.test(character) ? number : `"${character}" (${number})`;
 }
 
-/** A text as it may be shown on a terminal or in an error: hidden and control characters become `U+…`, and it is cut at 60. */
+/** A text as it may be shown on a terminal or in an error: without secrets and hidden characters, and cut at 60. */
 export function printable(text: string): string {
-  const shown = Array.from(text, (character) => (MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character));
+  const shown = Array.from(redactSecrets(text), (character) =>
+    MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character,
+  );
   return shown.length > 60 ? `${shown.slice(0, 60).join('')}…` : shown.join('');
 }
 

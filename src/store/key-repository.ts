@@ -86,28 +86,22 @@ function readerOf(db: Kysely<Tables>): KeyReader {
       const found = new Map<string, StoredKey>();
       for (const chunk of chunksOf(ids)) {
         const rows = await db
-          .withRecursive('family(id, depth)', (query) =>
+          .withRecursive('family(id)', (query) =>
             query
               .selectFrom('api_keys')
               .where('id', 'in', chunk)
-              .select(['id', sql<number>`0`.as('depth')])
-              .unionAll(
-                query
-                  .selectFrom('api_keys as child')
-                  .innerJoin('family', 'family.id', 'child.created_by')
-                  .select(['child.id', sql<number>`family.depth + 1`.as('depth')]),
-              ),
+              .select('id')
+              .union(query.selectFrom('api_keys as child').innerJoin('family', 'family.id', 'child.created_by').select('child.id')),
           )
           .selectFrom('family')
           .innerJoin('api_keys', 'api_keys.id', 'family.id')
           .selectAll('api_keys')
-          .orderBy('family.depth')
           .orderBy('api_keys.created_at')
           .orderBy('api_keys.id')
           .execute();
         for (const row of rows) found.set(row.id, storedKeyOf(row));
       }
-      return [...found.values()];
+      return creatorsFirst(found);
     },
   };
 }
@@ -144,11 +138,19 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
 function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy }: Pick<ListQuery, 'search' | 'ownedBy'>) {
   const conditions = [];
   if (search !== undefined) {
-    const pattern = `%${searchTextOf({ name: search, description: null }).replace(/[\\%_]/g, '\\$&')}%`;
-    conditions.push(sql<SqlBool>`search_text like ${pattern} escape '\\'`);
+    // Not LIKE, which takes the text for a pattern and reads it up to a NUL only.
+    conditions.push(sql<SqlBool>`instr(search_text, ${searchTextOf({ name: search, description: null })}) > 0`);
   }
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
   return row.and(conditions);
+}
+
+/** Sorts keys so that none comes before the one that created it. */
+function creatorsFirst(keys: ReadonlyMap<string, StoredKey>): StoredKey[] {
+  const created = Map.groupBy(keys.values(), ({ createdBy }) => (createdBy !== null && keys.has(createdBy) ? createdBy : undefined));
+  const sorted = [...(created.get(undefined) ?? [])];
+  for (const { id } of sorted) for (const child of created.get(id) ?? []) sorted.push(child);
+  return sorted;
 }
 
 function chunksOf<Item>(items: readonly Item[]): Item[][] {

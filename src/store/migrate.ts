@@ -26,7 +26,7 @@ async function versionOf(db: Kysely<Tables>, location: string): Promise<number> 
   const { application_id: applicationId } = await one<{ application_id: number }>(db, 'pragma application_id');
   const { user_version: version } = await one<{ user_version: number }>(db, 'pragma user_version');
   const { tables } = await one<{ tables: number }>(db, 'select count(*) as tables from sqlite_schema');
-  if (applicationId !== APPLICATION_ID && (applicationId !== 0 || tables > 0)) {
+  if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0)) {
     throw new KeysError('STORE_FOREIGN', `${location} is an SQLite file of another program, not a key store. Check the path.`);
   }
   if (version > MIGRATIONS.length) {

@@ -36,5 +36,6 @@ export function rowOf(key: StoredKey): ApiKeyTable {
 
 /** Without differences of case and of form, so that a search is a search for a part. */
 export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
-  return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase();
+  // Lower case alone would keep ß from SS apart, and ς from σ.
+  return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 }

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, constants, fchmodSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fchmodSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
 
@@ -35,9 +35,42 @@ export function identifyStoreFile(path: string): FileIdentity {
   return { dev: stat.dev, ino: stat.ino };
 }
 
+/** Tells whether two identities are those of one file, or of none. */
+export function isSameFile(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
+  return one?.dev === other?.dev && one?.ino === other?.ino;
+}
+
+/** The files that SQLite keeps beside an open store, by their path. */
+export type SideFiles = ReadonlyMap<string, FileIdentity>;
+
+export function identifySideFiles(path: string): SideFiles {
+  const found = new Map<string, FileIdentity>();
+  for (const side of [`${path}-wal`, `${path}-shm`]) {
+    const stat = statSync(side, { throwIfNoEntry: false });
+    if (stat) found.set(side, { dev: stat.dev, ino: stat.ino });
+  }
+  return found;
+}
+
+/**
+ * Removes what a store has left beside its path after another file was moved there: SQLite would read the changes in it
+ * into that one. Side files that came with the other file stay.
+ */
+export function removeSideFiles(left: SideFiles): void {
+  for (const [path, identity] of left) {
+    if (isSameFile(statSync(path, { throwIfNoEntry: false }), identity)) rmSync(path, { force: true });
+  }
+}
+
+/** One folder after the other, because the umask may take away the right to enter the one just made. */
 function createFolder(folder: string): void {
-  let first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  // The umask may have taken bits away, from the first new folder to the last.
-  for (let made = folder; made.length >= first.length; made = dirname(made)) chmodSync(made, 0o700);
+  if (statSync(folder, { throwIfNoEntry: false })) return;
+  createFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    chmodSync(folder, 0o700);
+  } catch (error) {
+    // Another process may have made it just now.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -12,17 +13,45 @@ import {
 import { storeError } from './errors.ts';
 import { migrateSqlite } from './migrate.ts';
 import { retryWhileLocked } from './retry.ts';
-import { createStoreFile, type FileIdentity, identifyStoreFile } from './sqlite-file.ts';
+import {
+  createStoreFile,
+  type FileIdentity,
+  identifySideFiles,
+  identifyStoreFile,
+  isSameFile,
+  removeSideFiles,
+  type SideFiles,
+} from './sqlite-file.ts';
 import type { Tables } from './tables.ts';
 
 /** How long the driver itself waits for a lock, in milliseconds: it blocks the event loop meanwhile. */
 const DRIVER_WAIT = 25;
 
-/** Takes the write lock when a transaction begins: one that reads first and then writes could not get it later. */
 class ImmediateSqliteDriver extends SqliteDriver {
+  readonly #database: Database.Database;
+
+  constructor(database: Database.Database) {
+    super({ database });
+    this.#database = database;
+  }
+
+  /** Takes the write lock when a transaction begins: one that reads first and then writes could not get it later. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'));
   }
+
+  /** SQLite has rolled back already after some errors, such as a full disk: asking again would hide the error itself. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.inTransaction) await super.rollbackTransaction(connection);
+  }
+}
+
+/** An open file, and how to tell later whether it is still the one at its path. */
+interface OpenFile {
+  db: Kysely<Tables>;
+  driver: Database.Database;
+  identity: FileIdentity;
+  sideFiles: SideFiles;
 }
 
 /** An open SQLite store that follows its path: when another file is moved there, that one is opened instead. */
@@ -32,16 +61,16 @@ export class SqliteConnection {
   readonly created: boolean;
   /** How long to try while another process holds the lock, in milliseconds. */
   readonly lockWait: number;
-  #db: Kysely<Tables>;
-  #identity: FileIdentity;
+  /** Nothing while there is no file at the path. */
+  #file: OpenFile | undefined;
+  #opening: Promise<OpenFile> | undefined;
   #checkedThisTurn = false;
 
-  private constructor(location: string, created: boolean, lockWait: number, opened: { db: Kysely<Tables>; identity: FileIdentity }) {
+  private constructor(location: string, created: boolean, lockWait: number, file: OpenFile) {
     this.location = location;
     this.created = created;
     this.lockWait = lockWait;
-    this.#db = opened.db;
-    this.#identity = opened.identity;
+    this.#file = file;
   }
 
   /** Opens the store at an absolute path, and makes it first where there is none. @throws KeysError STORE_… */
@@ -56,53 +85,65 @@ export class SqliteConnection {
 
   /** The database to ask. Looks once a turn of the event loop whether the path still leads to the same file. */
   async database(): Promise<Kysely<Tables>> {
-    if (!this.#checkedThisTurn) {
-      const { dev, ino } = identifyStoreFile(this.location);
-      if (dev !== this.#identity.dev || ino !== this.#identity.ino) await this.#reopen();
-      this.#checkedThisTurn = true;
-      setImmediate(() => {
-        this.#checkedThisTurn = false;
-      }).unref();
+    if (this.#file && this.#checkedThisTurn) return this.#file.db;
+    this.#leaveMovedFile();
+    if (!this.#file) {
+      this.#opening ??= openFile(this.location, this.lockWait).finally(() => (this.#opening = undefined));
+      this.#file = await this.#opening;
     }
-    return this.#db;
+    this.#checkedThisTurn = true;
+    setImmediate(() => {
+      this.#checkedThisTurn = false;
+    }).unref();
+    return this.#file.db;
   }
 
   async close(): Promise<void> {
-    await this.#db.destroy();
+    this.#leaveMovedFile();
+    await this.#file?.db.destroy();
   }
 
-  async #reopen(): Promise<void> {
-    const left = this.#db;
-    const opened = await openFile(this.location, this.lockWait);
-    this.#db = opened.db;
-    this.#identity = opened.identity;
-    setImmediate(() => void left.destroy());
+  /**
+   * Closes a file that is no longer at the path. No transaction can be under way: each ends in the turn in which it has
+   * asked for the database.
+   */
+  #leaveMovedFile(): void {
+    const file = this.#file;
+    if (!file || isSameFile(statSync(this.location, { throwIfNoEntry: false }), file.identity)) return;
+    this.#file = undefined;
+    // What is only in the -wal file still belongs into the file that was moved away.
+    try {
+      file.driver.pragma('wal_checkpoint(truncate)');
+    } finally {
+      file.driver.close();
+      removeSideFiles(file.sideFiles);
+    }
   }
 }
 
-async function openFile(path: string, lockWait: number): Promise<{ db: Kysely<Tables>; identity: FileIdentity }> {
+async function openFile(path: string, lockWait: number): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
-  const file = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT });
-  const db = new Kysely<Tables>({ dialect: dialectOf(file) });
+  const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT });
+  const db = new Kysely<Tables>({ dialect: dialectOf(driver) });
   try {
     await retryWhileLocked(lockWait, async () => {
       // A secret is shown after its transaction: the transaction must be on the disk by then.
-      file.pragma('synchronous = full');
-      file.pragma('foreign_keys = on');
-      file.pragma('trusted_schema = off');
+      driver.pragma('synchronous = full');
+      driver.pragma('foreign_keys = on');
+      driver.pragma('trusted_schema = off');
       await migrateSqlite(db, path);
     });
   } catch (error) {
-    file.close();
+    driver.close();
     throw error;
   }
-  return { db, identity };
+  return { db, driver, identity, sideFiles: identifySideFiles(path) };
 }
 
 function dialectOf(database: Database.Database): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new ImmediateSqliteDriver({ database }),
+    createDriver: () => new ImmediateSqliteDriver(database),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 
 const folders = new Set<string>();
 
-/** A new empty folder, removed when the process ends. */
+/** A new empty folder, removed when the tests of its file have ended. */
 export function tempFolder(): string {
-  if (folders.size === 0) process.once('exit', () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-api-test-')));
   folders.add(folder);
   return folder;
@@ -15,4 +14,9 @@ export function tempFolder(): string {
 /** The path of a store that does not exist yet, in a folder of its own. */
 export function tempStore(): string {
   return join(tempFolder(), 'keys.sqlite');
+}
+
+export function removeTempFolders(): void {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  folders.clear();
 }

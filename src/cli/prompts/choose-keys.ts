@@ -17,17 +17,19 @@ export function chooseKeys({ keys, hasNextPage }: Page): Promise<ApiKey[]> {
       ON_STDERR,
     );
     if (chosen.length === 0) return [];
-    const what = chosen.length === 1 ? `"${chosen[0]!.name}"` : `these ${chosen.length} API keys`;
-    const sure = await confirm(
-      { message: `Delete ${what}, with all keys that it created? They stop working at once`, default: false },
-      ON_STDERR,
-    );
+    const what =
+      chosen.length === 1
+        ? `"${chosen[0]!.name}", with all keys that it created`
+        : `these ${chosen.length} API keys, with all keys that they created`;
+    const sure = await confirm({ message: `Delete ${what}? They stop working at once`, default: false }, ON_STDERR);
     if (!sure) throw cancelled();
     return chosen;
   });
 }
 
 function describe(key: ApiKey): string {
-  const grants = [...key.roles, key.permissions.length > 0 ? `${key.permissions.length} permissions` : ''].filter(Boolean).join(', ');
+  const count = key.permissions.length;
+  const permissions = count > 0 ? [`${count} ${count === 1 ? 'permission' : 'permissions'}`] : [];
+  const grants = [...key.roles, ...permissions].join(', ');
   return `${key.name} (${grants}; ${ageOf(key.createdAt)})`;
 }

@@ -52,7 +52,8 @@ async function askForPermissions(catalog: Catalog, needed: boolean): Promise<str
         message:
           total.length > 0 ? `Permissions: ${total.join(', ')}. Add another resource` : 'Permissions: choose a resource (type to filter)',
         source: (term = '') => [
-          ...(needed && total.length === 0 ? [] : [{ value: null, name: 'Done' }]),
+          // While a resource is being typed, Enter must choose it, not end the list.
+          ...(term.trim() !== '' || (needed && total.length === 0) ? [] : [{ value: null, name: 'Done' }]),
           ...catalog.resources.filter((name) => name.includes(term.trim().toUpperCase())).map((name) => ({ value: name, name })),
         ],
       },

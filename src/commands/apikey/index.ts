@@ -83,6 +83,9 @@ function checkMode(flags: FlagsOf<typeof ApiKey>): void {
   }
   const wrong = flags.delete ? CREATE_ONLY.filter((flag) => flags[flag] !== undefined) : [];
   if (wrong.length > 0) {
-    throw new CliError('USAGE', `${wrong.map((flag) => `--${flag}`).join(', ')} cannot be used with --delete. Leave it out.`);
+    throw new CliError(
+      'USAGE',
+      `${wrong.map((flag) => `--${flag}`).join(', ')} cannot be used with --delete. Leave ${wrong.length === 1 ? 'it' : 'them'} out.`,
+    );
   }
 }

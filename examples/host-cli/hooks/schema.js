@@ -1,0 +1,24 @@
+/** The host's own part of the schema. Its resolvers are loaded by `acme serve` only. */
+export default async function schema() {
+  return {
+    resources: ['BACKUP'],
+    typeDefs: `
+      "A backup of acme's data."
+      type Backup {
+        "Its id."
+        id: ID!
+        "The name of the key that asked for it; null for the nightly ones."
+        requestedBy: String
+      }
+      extend type Query {
+        "All backups."
+        backups: [Backup!]! @requires(resource: BACKUP, action: READ_ANY)
+      }
+      extend type Mutation {
+        "Makes a backup now."
+        createBackup: Backup! @requires(resource: BACKUP, action: CREATE_ANY)
+      }
+    `,
+    resolvers: async () => (await import('../resolvers.js')).resolvers,
+  };
+}

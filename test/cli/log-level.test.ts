@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { LOG_LEVELS } from '../../src/log.ts';
+import { SECRET, testCli } from '../support/cli.ts';
+
+const CREATE = ['apikey', '--create', '--roles', 'GUEST', '--name'];
+
+describe('LOG_LEVEL', () => {
+  it('takes each level, in any case, and shows no secret at any of them', async () => {
+    const cli = testCli();
+    await cli.create('Taken');
+    const levels = [...LOG_LEVELS, 'DEBUG'];
+    for (let index = 0; index < levels.length; index += 2) {
+      await Promise.all(
+        levels.slice(index, index + 2).map(async (level, place) => {
+          const created = await cli.run([...CREATE, `Key ${index + place}`], { env: { LOG_LEVEL: level } });
+          assert.equal(created.code, 0, created.stderr);
+          const secret = created.stdout.trim();
+          assert.match(secret, SECRET);
+          assert.ok(!created.stderr.includes(secret.slice(17)), `the secret is logged at ${level}`);
+        }),
+      );
+    }
+  });
+
+  it('writes JSON lines to stderr at debug, none by default, and leaves stdout alone', async () => {
+    const cli = testCli();
+    await cli.create('Taken');
+    const [debug, byDefault, silent] = await Promise.all(
+      ['debug', '', 'silent'].map((level) => cli.run([...CREATE, 'Taken', '--json'], { env: { LOG_LEVEL: level } })),
+    );
+    const [line = '', ...rest] = debug!.stderr.trimEnd().split('\n');
+    const { level, name, msg } = JSON.parse(line) as Record<string, unknown>;
+    assert.deepEqual([level, name, msg, rest], [20, 'svc-api', 'the command failed', []]);
+    assert.equal((JSON.parse(debug!.stdout) as { code: string }).code, 'NAME_TAKEN');
+    assert.deepEqual([byDefault!.stderr, silent!.stderr], ['', '']);
+  });
+
+  it('refuses another value before anything is done', async () => {
+    const cli = testCli();
+    const env = { LOG_LEVEL: 'verbose' };
+    const [plain, asJson, serve] = await Promise.all([
+      cli.run([...CREATE, 'A key'], { env }),
+      cli.run(['apikey', '--delete', '--name', 'A key', '--json'], { env }),
+      cli.run(['serve', '--port', '0'], { env }),
+    ]);
+    const error = 'LOG_LEVEL is "verbose". The levels are trace, debug, info, warn, error, fatal, silent.';
+    assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
+    assert.deepEqual([JSON.parse(asJson.stdout), asJson.code], [{ deleted: 0, error, code: 'USAGE' }, 2]);
+    assert.deepEqual([serve.stderr, serve.code], [`Error: ${error}\n`, 2]);
+    assert.ok(!existsSync(cli.database));
+  });
+});

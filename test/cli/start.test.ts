@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
+
+function run(file: string, ...args: string[]): Promise<Finished> {
+  return finished(spawn(file, args, { env: cleanEnv() }));
+}
+
+function refusal(version: string): Finished {
+  const hint = 'Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.';
+  return { stdout: '', stderr: `Error: svc-api needs Node ${engines.node}; this is ${version}. ${hint}\n`, code: 1, signal: null };
+}
+
+/** A Node 20 or older of this machine, if there is one. */
+function oldNode(): { file: string; version: string } | undefined {
+  const folders = ['/usr/bin', '/usr/local/bin', ...(process.env['PATH'] ?? '').split(delimiter)];
+  return folders
+    .map((folder) => join(folder, 'node'))
+    .filter((file) => existsSync(file))
+    .map((file) => ({ file, version: execFileSync(file, ['--version'], { encoding: 'utf8' }).trim().slice(1) }))
+    .find(({ version }) => Number.parseInt(version, 10) <= 20);
+}
+
+describe('bin/run.js', () => {
+  it('says on an old Node which versions it needs, in one line', async function () {
+    const old = oldNode();
+    if (!old) this.skip();
+    else assert.deepEqual(await run(old.file, BIN, 'apikey', '--create'), refusal(old.version));
+  });
+
+  it('starts on just the versions of package.json', async () => {
+    assert.equal(engines.node, '^22.22.2 || ^24.15.0 || >=26', 'the versions below follow from this');
+    const rows = [
+      ['20.20.2', false],
+      ['22.22.1', false],
+      ['22.22.2', true],
+      ['22.23.0', true],
+      ['23.11.0', false],
+      ['24.14.9', false],
+      ['24.15.0', true],
+      ['25.9.0', false],
+      ['26.0.0', true],
+      ['30.1.2', true],
+    ] as const;
+    for (let index = 0; index < rows.length; index += 2) {
+      await Promise.all(
+        rows.slice(index, index + 2).map(async ([version, supported]) => {
+          const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
+          const result = await run(process.execPath, '--import', `data:text/javascript,${versions}`, BIN, '--version');
+          if (supported) assert.deepEqual([result.stderr, result.code], ['', 0], version);
+          else assert.deepEqual(result, refusal(version));
+        }),
+      );
+    }
+  });
+});
+
+describe('bin/dev.js', () => {
+  it('runs the sources as they are, whatever was built', async () => {
+    const root = tempFolder();
+    for (const part of ['bin', 'src', 'package.json']) cpSync(join(ROOT, part), join(root, part), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+    const source = join(root, 'src', 'commands', 'serve.ts');
+    const text = readFileSync(source, 'utf8');
+    writeFileSync(source, text.replace('Serve a GraphQL endpoint', 'Serve a changed endpoint'));
+    mkdirSync(join(root, 'dist', 'commands'), { recursive: true });
+    writeFileSync(join(root, 'dist', 'commands', 'serve.js'), 'throw new Error("This is stale.");');
+
+    const dev = join(root, 'bin', 'dev.js');
+    const [help, create] = await Promise.all([
+      run(process.execPath, dev, 'serve', '--help'),
+      run(process.execPath, dev, 'apikey', '--create', '--name', 'A key', '--roles', 'GUEST', '--database', join(root, 'keys.sqlite')),
+    ]);
+    assert.match(help.stdout, /^Serve a changed endpoint that only API keys can enter\.\n/);
+    assert.deepEqual([help.stderr, help.code], ['', 0]);
+    assert.match(create.stdout, /^svc_\w+\n$/);
+    assert.equal(create.code, 0);
+  });
+});

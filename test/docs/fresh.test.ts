@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { manifestOf } from '../../scripts/manifest-of.ts';
+import { references } from '../../scripts/references.ts';
+
+describe('generated files', () => {
+  for (const [name, text] of Object.entries(references())) {
+    it(`docs/${name} is what the code says now`, () => {
+      assert.equal(readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'), text, 'run: npm run docs');
+    });
+  }
+
+  it('oclif.manifest.json is what the commands say now', async () => {
+    assert.equal(readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'), await manifestOf(), 'run: npm run build');
+  });
+});

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { serverAudits } from 'graphql-http';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+/** GET may be refused: these audits of a MAY are notices then. */
+const ABOUT_GET = ['5A70', 'D6D5', '6A70'];
+
+describe('GraphQL over HTTP, by the audits of graphql-http', () => {
+  let open: TestKeys;
+  let server: TestServer;
+  let secret: string;
+  before(async () => {
+    open = await openTestKeys();
+    ({ secret } = await createPrincipal(open.keys, { name: 'Audit', roles: ['GUEST'] }));
+    server = await startServer(open.keys);
+  });
+  after(async () => {
+    await server.stop();
+    await open.store.close();
+  });
+
+  const audits = serverAudits({
+    url: () => `${server.url}/graphql`,
+    fetchFn: (url: string, init: RequestInit = {}) => fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${secret}` } }),
+  });
+  for (const audit of audits) {
+    it(`${audit.id} ${audit.name}`, async () => {
+      const result = await audit.fn();
+      const expected = ABOUT_GET.includes(audit.id) ? 'notice' : 'ok';
+      assert.equal(result.status, expected, 'reason' in result ? result.reason : '');
+    });
+  }
+});

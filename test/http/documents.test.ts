@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { openTestKeys, createPrincipal, type TestKeys } from '../support/keys.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
+
+/** What may pass at most until a document is refused, in milliseconds; a fraction of what running it would take. */
+const QUICKLY = 1000;
+
+const ME = 'me { id }';
+const fields = Array.from({ length: 10_000 }, (_, index) => `a${index}: online`).join(' ');
+const doubling = Array.from({ length: 30 }, (_, level) => `fragment F${level} on Query { ...F${level + 1} ...F${level + 1} }`).join(' ');
+const spread = '{ ...A } fragment A on Query { ...B } fragment B on Query { ...A online }';
+const introspect = (depth: number) => `{ __schema { types { ${'fields { type { '.repeat(depth)} name ${'} } '.repeat(depth)} } } }`;
+
+describe('a document', () => {
+  let test: TestKeys;
+  let server: TestServer;
+  let secret: string;
+  let id: string;
+
+  before(async () => {
+    test = await openTestKeys();
+    server = await startServer(test.keys);
+    const { secret: made, principal } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'] });
+    secret = made;
+    ({ id } = principal.key);
+  });
+  after(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+  afterEach('the server still answers', async () => {
+    assert.deepEqual((await query(server.url, secret, `{ ${ME} }`)).body, { data: { me: { id } } });
+  });
+
+  async function post(accept: string, request: object) {
+    const before = performance.now();
+    const response = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', accept },
+      body: JSON.stringify(request),
+    });
+    const text = await response.text();
+    return { status: response.status, text, took: performance.now() - before };
+  }
+
+  const refused: [what: string, request: object, code: string, says: RegExp][] = [
+    ['with 10,000 aliases', { query: `{ ${fields} }` }, 'LIMIT_EXCEEDED', /more than 5000 tokens/],
+    ['with 101 aliases', { query: `{ ${fields.split(' a101:')[0]} }` }, 'LIMIT_EXCEEDED', /more than 100 aliases/],
+    ['with 1,001 fields', { query: `{ ${'online '.repeat(1001)}}` }, 'LIMIT_EXCEEDED', /more than 1000 fields/],
+    ['nested 10,000 deep', { query: `${'{ me '.repeat(10_000)}${'}'.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
+    ['nested 21 deep', { query: introspect(10) }, 'LIMIT_EXCEEDED', /more than 20 levels of fields/],
+    ['with lists 10,000 deep', { query: `{ apiKey(id: ${'['.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
+    ['with types of lists 10,000 deep', { query: `query($a: ${'['.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
+    ['with fragments that double', { query: `{ ...F0 } ${doubling} fragment F30 on Query { ${ME} }` }, 'LIMIT_EXCEEDED', /more than 1000 fields/],
+    ['with 101 directives', { query: `{ online ${'@skip(if: false) '.repeat(101)} }` }, 'LIMIT_EXCEEDED', /more than 100 directives/],
+    ['with fragments in a circle', { query: spread }, 'GRAPHQL_VALIDATION_FAILED', /Cannot spread fragment "A" within itself via "B"/],
+    ['that subscribes', { query: 'subscription { online }' }, 'BAD_REQUEST', /Subscriptions are not served/],
+    ['with a syntax error', { query: '{ online' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found <EOF>/],
+    ['that is empty', { query: '' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error/],
+    ['of blanks and a comment', { query: ' # nothing ' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error/],
+    ['with an unknown field', { query: '{ onlin }' }, 'GRAPHQL_VALIDATION_FAILED', /Cannot query field "onlin".*Did you mean "online"/],
+    ['without the operation', { query: 'query A { online }', operationName: 'B' }, 'BAD_REQUEST', /no operation of that name/],
+    ['of several operations', { query: 'query A { online } query B { online }' }, 'BAD_REQUEST', /several operations/],
+    ['of fragments alone', { query: 'fragment A on Query { online }' }, '', /./],
+    ['that defines a type', { query: 'type A { b: Int } { online }' }, 'GRAPHQL_VALIDATION_FAILED', /not executable/],
+    ['that lacks a variable', { query: 'query($id: ID!) { apiKey(id: $id) { id } }' }, 'GRAPHQL_VALIDATION_FAILED', /"\$id" of required type "ID!"/],
+    [
+      'with a variable of another type',
+      { query: 'query($first: Int) { apiKeys(first: $first) { edges { cursor } } }', variables: { first: 'x' } },
+      'GRAPHQL_VALIDATION_FAILED',
+      /"\$first" got invalid value "x"/,
+    ],
+  ];
+  for (const [what, request, code, says] of refused) {
+    it(`${what} is refused, by status 400 in the newer media type, 200 in the older`, async () => {
+      for (const [accept, expected] of [
+        ['application/graphql-response+json', 400],
+        ['application/json', 200],
+      ] as const) {
+        const { status, text, took } = await post(accept, request);
+        const { errors, ...rest } = JSON.parse(text) as { errors: { message: string; extensions: { code: string } }[] };
+        assert.match(errors[0]!.message, says);
+        assert.deepEqual([status, errors[0]!.extensions.code, rest], [expected, code || errors[0]!.extensions.code, {}]);
+        assert.ok(took < QUICKLY, `${took} ms`);
+        assert.doesNotMatch(text, /node_modules|\.js:|\.ts:| at \w/);
+      }
+    });
+  }
+
+  it('within the limits is never slow to check, whatever it holds', async () => {
+    const deep = (depth: number, inner: string): string => (depth === 0 ? inner : `... on Query { ${deep(depth - 1, inner)} }`);
+    const many = Array.from({ length: 240 }, (_, index) => `fragment F${index} on Query { ...F${(index + 1) % 240} ...F${(index + 7) % 240} }`);
+    const documents = [
+      `{ ${'online '.repeat(1000)} }`,
+      `{ ${'me { id } '.repeat(500)} }`,
+      `{ ${'apiKey(id: "a") { id } '.repeat(400)} }`,
+      `{ ${'previewPermissions(roles: [ADMIN]) { resource } '.repeat(99)} }`,
+      `{ ${'... { me { ... { id } } } '.repeat(300)} }`,
+      `{ ${deep(95, 'online')} }`,
+      `{ ...F0 } ${many.join(' ')}`,
+      `{ ${'...A '.repeat(300)} } fragment A on Query { online me { id } }`,
+      `{ ${'x '.repeat(1000)} }`,
+      `query(${Array.from({ length: 900 }, (_, index) => `$v${index}: Int`).join(' ')}) { online }`,
+      `{ ${'a'.repeat(500_000)} }`,
+    ];
+    for (const document of documents) {
+      const { status, took, text } = await post('application/json', { query: document });
+      assert.equal(status, 200);
+      assert.ok(took < QUICKLY, `${Math.round(took)} ms for ${document.slice(0, 60)}`);
+      assert.ok(text.length < 1_100_000, `${text.length} characters for ${document.slice(0, 60)}`);
+    }
+  });
+
+  it('that asks for the schema beside other things keeps the answers of the others', async () => {
+    const guest = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
+    for (const document of [
+      '{ __schema { queryType { name } } online info { name } }',
+      '{ __type(name: "Query") { name } online info { name } }',
+      '{ ... { ...A } } fragment A on Query { __typename online info { name } }',
+    ]) {
+      const { status, body } = await query(server.url, guest.secret, document);
+      assert.deepEqual([status, body.data?.['online'], body.data?.['info']], [200, true, null]);
+      assert.deepEqual(body.errors?.map(({ path }) => path), [['info']]);
+    }
+  });
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { GraphQLError } from 'graphql';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
+
+const extension = {
+  typeDefs: `extend type Query {
+    fails: Int @requires(resource: ME, action: READ_OWN)
+    intended: Int @requires(resource: ME, action: READ_OWN)
+    nothing: Int! @requires(resource: ME, action: READ_OWN)
+  }`,
+  resolvers: {
+    Query: {
+      fails: () => {
+        throw new Error('the password of the database is hunter2');
+      },
+      intended: () => {
+        throw new GraphQLError('There is no disk left.', { extensions: { code: 'NO_DISK' } });
+      },
+      nothing: () => null,
+    },
+  },
+};
+
+describe('errors while a request is run', () => {
+  let open: TestKeys;
+  let server: TestServer;
+  let secret: string;
+  const { log, lines } = collectingLog();
+  before(async () => {
+    open = await openTestKeys();
+    ({ secret } = await createPrincipal(open.keys, { name: 'Guest', roles: ['GUEST'] }));
+    server = await startServer(open.keys, { extensions: [extension], log });
+  });
+  after(async () => {
+    await server.stop();
+    await open.store.close();
+  });
+
+  it('show nothing of the inside but a request id, which the log has', async () => {
+    const { status, body } = await query(server.url, secret, '{ fails online }');
+    const { requestId, ...extensions } = body.errors![0]!.extensions;
+    assert.equal(status, 200);
+    assert.deepEqual(body.data, { fails: null, online: true });
+    assert.deepEqual({ ...body.errors![0], extensions }, { message: 'Internal server error', locations: [{ line: 1, column: 3 }], path: ['fails'], extensions: { code: 'INTERNAL_SERVER_ERROR' } });
+    const logged = lines.find(({ fields }) => 'requestId' in fields && fields.requestId === requestId);
+    assert.match(String((logged!.fields as { err: Error }).err), /hunter2/);
+  });
+
+  it('keep their text where they are meant for the client', async () => {
+    const { body } = await query(server.url, secret, '{ intended }');
+    assert.equal(body.errors![0]!.message, 'There is no disk left.');
+    assert.deepEqual(body.errors![0]!.extensions, { code: 'NO_DISK' });
+  });
+
+  it('stay with their field, also where a host breaks its own type', async () => {
+    const { body } = await query(server.url, secret, '{ nothing online }');
+    assert.deepEqual(body.data, { nothing: null, online: true });
+    assert.deepEqual(body.errors!.map(({ message, path }) => [message, path]), [['Internal server error', ['nothing']]]);
+  });
+
+  it('are not written to the console', async () => {
+    const written: string[] = [];
+    const { error } = console;
+    console.error = (...args: unknown[]) => void written.push(args.join(' '));
+    try {
+      for (const document of ['{ fails }', '{ me {', '{ unknown }', 'query ($x: Int!) { online }']) await query(server.url, secret, document);
+    } finally {
+      console.error = error;
+    }
+    assert.deepEqual(written, []);
+  });
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { existsSync, renameSync } from 'node:fs';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { recordedLog } from '../support/recorded-log.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
+
+describe('a key', () => {
+  let test: TestKeys;
+  let server: TestServer;
+  const { log, entries } = recordedLog();
+
+  beforeEach(async () => {
+    test = await openTestKeys();
+    server = await startServer(test.keys, { log });
+    entries.length = 0;
+  });
+  afterEach(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+
+  it('that is unknown, deleted, mistyped or no key at all is refused in one and the same way; the log tells them apart', async () => {
+    const elsewhere = await openTestKeys();
+    const { secret: unknown } = await elsewhere.keys.create({ name: 'Unknown', roles: ['ADMIN'] }, OPERATOR);
+    await elsewhere.store.close();
+    const deleted = await test.keys.create({ name: 'Deleted', roles: ['ADMIN'] }, OPERATOR);
+    await test.keys.delete([deleted.key.id], OPERATOR);
+    const { secret: good } = await test.keys.create({ name: 'Good', roles: ['ADMIN'] }, OPERATOR);
+    const last = good.endsWith('0') ? '1' : '0';
+    const bad = [unknown, deleted.secret, good.slice(0, -1) + last, good.slice(0, -1), `${good}0`, good.toUpperCase(), 'svc_', 'x', '"'.repeat(99)];
+
+    const answers = [];
+    for (const secret of bad) {
+      const { status, headers, body } = await query(server.url, secret, '{ online }');
+      answers.push({ status, headers: [...headers].filter(([name]) => name !== 'date'), body });
+    }
+    assert.deepEqual(answers[0]!.status, 401);
+    assert.deepEqual(Object.fromEntries(answers[0]!.headers)['www-authenticate'], 'Bearer realm="svc-api", error="invalid_token"');
+    assert.deepEqual(Object.fromEntries(answers[0]!.headers)['cache-control'], 'no-store');
+    assert.deepEqual(answers[0]!.body, { errors: [{ message: 'The API key is not valid.', extensions: { code: 'UNAUTHENTICATED' } }] });
+    for (const answer of answers) assert.deepEqual(answer, answers[0]);
+
+    const refusals = entries.filter(({ message }) => message === 'key refused').map(({ fields }) => fields);
+    assert.equal(refusals.length, bad.length);
+    assert.deepEqual(refusals.slice(0, 2), [
+      { reason: 'unknown', prefix: unknown.slice(4, 16) },
+      { reason: 'unknown', prefix: deleted.secret.slice(4, 16) },
+    ]);
+    for (const { reason } of refusals.slice(2)) assert.equal(reason, 'malformed');
+  });
+
+  it('that another process changes or deletes is changed from the very next request on', async () => {
+    const other = await openTestKeys({ database: test.store.location });
+    const { secret, key } = await other.keys.create({ name: 'Changing', roles: ['GUEST'] }, OPERATOR);
+    const codes = async () => (await query(server.url, secret, '{ online info { name } }')).body.errors?.map(({ extensions }) => extensions['code']);
+    for (let round = 0; round < 5; round += 1) {
+      assert.deepEqual(await codes(), ['FORBIDDEN']);
+      await other.keys.update(key.id, { roles: ['VIEWER'] }, OPERATOR);
+      assert.deepEqual(await codes(), undefined);
+      await other.keys.update(key.id, { roles: ['GUEST'] }, OPERATOR);
+    }
+    await other.keys.delete([key.id], OPERATOR);
+    assert.deepEqual(await codes(), ['UNAUTHENTICATED']);
+    const again = await other.keys.create({ name: 'Changing', roles: ['VIEWER'] }, OPERATOR);
+    await other.keys.create({ name: 'Changing', roles: ['VIEWER'], overwrite: true }, OPERATOR);
+    assert.equal((await query(server.url, again.secret, '{ online }')).status, 401);
+    await other.store.close();
+  });
+
+  it('is not let in while the store is gone, and is again when it is back', async () => {
+    const { secret } = await createPrincipal(test.keys, { name: 'Waiting', roles: ['GUEST'] });
+    assert.equal((await query(server.url, secret, '{ online }')).status, 200);
+    const { location } = test.store;
+    renameSync(location, `${location}.away`);
+    for (let request = 0; request < 3; request += 1) {
+      const { status, headers, body } = await query(server.url, secret, '{ online }');
+      assert.deepEqual([status, headers.get('www-authenticate'), headers.get('retry-after'), headers.get('cache-control')], [503, null, '1', 'no-store']);
+      assert.deepEqual(body, {
+        errors: [
+          { message: 'The service cannot check keys at the moment. Try again later.', extensions: { code: 'SERVICE_UNAVAILABLE' } },
+        ],
+      });
+    }
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+    assert.equal(existsSync(location), false, 'no empty store is put in its place');
+    assert.ok(entries.some(({ level, message }) => level === 'error' && message === 'the store did not answer'));
+    renameSync(`${location}.away`, location);
+    assert.equal((await query(server.url, secret, '{ online }')).status, 200);
+    assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+  });
+});

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { createApp } from '../../src/create-app.ts';
+import { listen } from '../../src/http/server.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { query } from '../support/server.ts';
+
+describe('the server', () => {
+  let open: TestKeys;
+  let secret: string;
+  before(async () => {
+    open = await openTestKeys();
+    ({ secret } = await createPrincipal(open.keys, { name: 'Guest', roles: ['GUEST'] }));
+  });
+  after(() => open.store.close());
+
+  /** A server with a field that answers when the test lets it. */
+  const startSlow = async () => {
+    const started = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<number>();
+    const resolvers = { Query: { slow: () => (started.resolve(), answer.promise) } };
+    const typeDefs = 'extend type Query { slow: Int @requires(resource: ME, action: READ_OWN) }';
+    const app = await createApp({ keys: open.keys, extensions: [{ typeDefs, resolvers }] });
+    return { server: await listen({ app, host: '127.0.0.1', port: 0 }), started: started.promise, answer: answer.resolve };
+  };
+
+  it('lets a request in flight finish when it stops, accepts no other, and does not wait for idle connections', async () => {
+    const { server, started, answer } = await startSlow();
+    const inFlight = query(server.url, secret, '{ slow }');
+    await started;
+    const before = performance.now();
+    const stopped = server.stop(60_000);
+    await assert.rejects(fetch(`${server.url}/healthz`));
+    answer(1);
+    assert.deepEqual((await inFlight).body, { data: { slow: 1 } });
+    await stopped;
+    assert.ok(performance.now() - before < 4000, 'fetch keeps its connection alive for longer than that');
+  });
+
+  it('ends what does not finish in time', async () => {
+    const { server, started } = await startSlow();
+    const inFlight = query(server.url, secret, '{ slow }');
+    await started;
+    await Promise.all([assert.rejects(inFlight), server.stop(50)]);
+  });
+
+  it('says why it cannot listen', async () => {
+    const app = await createApp({ keys: open.keys });
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    await assert.rejects(listen({ app, host: '127.0.0.1', port }), { code: 'LISTEN_FAILED', message: `The server cannot start: port ${port} is taken. Choose another with --port, or 0 for a free one.` });
+    other.close();
+    await assert.rejects(listen({ app, host: '203.0.113.1', port: 0 }), { code: 'LISTEN_FAILED', message: /"203\.0\.113\.1" is no address of this machine/ });
+  });
+});

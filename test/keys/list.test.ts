@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { countKeys, cursorOf, listKeys, PAGE_LIMIT } from '../../src/keys/list.ts';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+
+describe('the list of keys', () => {
+  let test: TestKeys;
+  const create = (name: string, description?: string) =>
+    test.keys.create({ name, description: description ?? null, roles: ['GUEST'] }, OPERATOR);
+  const names = async (query: Parameters<TestKeys['keys']['list']>[0] = {}) =>
+    (await test.keys.list(query, OPERATOR)).keys.map(({ name }) => name);
+
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  it('is empty where there are no keys', async () => {
+    assert.deepEqual(await test.keys.list({}, OPERATOR), { keys: [], hasNextPage: false });
+  });
+
+  it('is in order of creation, oldest first', async () => {
+    for (const name of ['C', 'A', 'B']) {
+      test.time.now += 1;
+      await create(name);
+    }
+    assert.deepEqual(await names(), ['C', 'A', 'B']);
+  });
+
+  it('comes in pages that hold each key once, also where all were created in one moment', async () => {
+    for (let index = 0; index < 7; index += 1) await create(`Key ${index}`);
+    const all = await names();
+    const seen: string[] = [];
+    let after: string | undefined;
+    for (const expected of [3, 3, 1]) {
+      const page = await test.keys.list({ first: 3, after }, OPERATOR);
+      assert.equal(page.keys.length, expected);
+      seen.push(...page.keys.map(({ name }) => name));
+      assert.equal(page.hasNextPage, seen.length < 7);
+      after = cursorOf(page.keys.at(-1)!);
+    }
+    assert.deepEqual(seen, all);
+    assert.equal(new Set(seen).size, 7);
+  });
+
+  it('goes on after a key that was deleted meanwhile', async () => {
+    const keys = [];
+    for (const name of ['A', 'B', 'C']) {
+      test.time.now += 1;
+      keys.push((await create(name)).key);
+    }
+    await test.keys.delete([keys[1]!.id], OPERATOR);
+    assert.deepEqual(await names({ after: cursorOf(keys[1]!) }), ['C']);
+  });
+
+  it('has 50 keys a page unless told otherwise, and at most 500', async () => {
+    const { key } = await create('First');
+    const more = Array.from({ length: PAGE_LIMIT }, (_, index) => ({
+      ...key,
+      id: `${key.id.slice(0, -4)}${index + 1000}`,
+      name: `Key ${index}`,
+      publicId: `${index}`,
+      digest: `${index}`,
+    }));
+    await test.store.repository.write((writer) => writer.insert(more));
+    assert.equal((await names()).length, 50);
+    assert.equal((await names({ first: null, after: null, search: null })).length, 50);
+    const page = await test.keys.list({ first: PAGE_LIMIT }, OPERATOR);
+    assert.equal(page.keys.length, PAGE_LIMIT);
+    assert.equal(page.hasNextPage, true);
+    assert.deepEqual(await test.keys.list({ first: 0 }, OPERATOR), { keys: [], hasNextPage: true });
+  });
+
+  for (const first of [-1, 501, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    it(`refuses a page of ${first}`, async () => {
+      await assert.rejects(test.keys.list({ first }, OPERATOR), {
+        code: 'INPUT_INVALID',
+        message: `"first" is ${first}; a page has 0 to 500 keys.`,
+      });
+    });
+  }
+
+  for (const after of ['x', 'MTIz', Buffer.from('1:2').toString('base64url'), "' or 1=1", '🔑']) {
+    it(`refuses ${after} as a cursor`, async () => {
+      await assert.rejects(test.keys.list({ after }, OPERATOR), {
+        code: 'INPUT_INVALID',
+        message: /^"after" is not a cursor of this list/,
+      });
+    });
+  }
+
+  describe('searched', () => {
+    const found: Record<string, [stored: string, search: string]> = {
+      'a part of the name': ['Docker bot', 'ker b'],
+      'another case': ['Docker bot', 'DOCKER'],
+      'another case of other scripts': ['Ключ Ärger', 'кЛЮЧ äRGER'],
+      'another form': ['Caf\u00e9', 'CAFE\u0301'],
+      'a sharp s for two': ['Straße', 'STRASSE'],
+      'a final sigma inside a word': ['ΟΔΟΣΑ', 'οδος'],
+      'fullwidth letters': ['ＡＢＣ', 'abc'],
+      nothing: ['Docker bot', ''],
+    };
+    for (const [what, [name, search]] of Object.entries(found)) {
+      it(`finds ${what}`, async () => {
+        await create(name);
+        assert.deepEqual(await names({ search }), [name.normalize('NFC')]);
+        assert.equal(await countKeys(test.store.repository, { search }, OPERATOR), 1);
+      });
+    }
+
+    it('finds a part of the description', async () => {
+      await create('A', 'For the nightly build');
+      await create('B');
+      assert.deepEqual(await names({ search: 'NIGHTLY' }), ['A']);
+    });
+
+    it('takes every character for itself', async () => {
+      await create('A', '100 % of a_b \\ \' "');
+      await create('B', '100 of aXb');
+      for (const search of ['%', '_', '0 %', 'a_b', '\\', "'", '"']) assert.deepEqual(await names({ search }), ['A'], search);
+      for (const search of ['%b', 'A%', '__', '*', '\0', '\0B', 'B\0', '?']) {
+        assert.deepEqual(await names({ search }), [], JSON.stringify(search));
+      }
+    });
+
+    it('takes a text of any length', async () => {
+      await create('A');
+      assert.deepEqual(await names({ search: 'A'.repeat(100_000) }), []);
+    });
+
+    it('comes in pages too, within what the actor may read', async () => {
+      const { principal } = await createPrincipal(test.keys, { name: 'Bot 0', permissions: ['API_KEY:READ_OWN'] });
+      for (const name of ['Bot 1', 'Cat 2', 'Bot 3']) {
+        test.time.now += 1;
+        await test.keys.create({ name, permissions: ['API_KEY:READ_OWN'] }, principal);
+      }
+      await create('Bot 4');
+      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal);
+      const rest = await listKeys(test.store.repository, { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) }, principal);
+      assert.deepEqual(
+        [first, rest].map((page) => [page.keys.map(({ name }) => name), page.hasNextPage]),
+        [
+          [['Bot 0', 'Bot 1'], true],
+          [['Bot 3'], false],
+        ],
+      );
+      assert.equal(await countKeys(test.store.repository, { search: 'bot' }, principal), 3);
+      assert.equal(await countKeys(test.store.repository, {}, principal), 4);
+      assert.equal(await countKeys(test.store.repository, {}, OPERATOR), 5);
+    });
+  });
+});

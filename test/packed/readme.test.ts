@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { dirname, delimiter, join } from 'node:path';
+import { installHost, mustRun, run } from '../support/host.ts';
+import { freePort } from '../support/port.ts';
+import { cleanEnv, ROOT } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const blockWith = (text: string) =>
+  Array.from(README.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!).find((block) => block.includes(text))!;
+
+/** What a fresh clone of this state would hold. */
+async function freshClone(): Promise<string> {
+  const clone = join(tempFolder(), 'svc-api');
+  const files = await mustRun('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'], { cwd: ROOT });
+  for (const file of files.trim().split('\n')) {
+    mkdirSync(dirname(join(clone, file)), { recursive: true });
+    cpSync(join(ROOT, file), join(clone, file));
+  }
+  return clone;
+}
+
+describe('the README, in a fresh clone', () => {
+  let clone: string;
+  before(async () => {
+    clone = await freshClone();
+  });
+
+  it('starts by one command, and prints a request that works as pasted', async () => {
+    const port = await freePort();
+    const command = blockWith('npm start');
+    const server = spawn('sh', ['-c', command], {
+      cwd: clone,
+      env: cleanEnv({ XDG_DATA_HOME: tempFolder(), SVC_API_PORT: String(port) }),
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      let printed = '';
+      for await (const chunk of server.stdout.setEncoding('utf8')) {
+        printed += String(chunk);
+        if (printed.includes("}'\n")) break;
+      }
+      const request = /^ {2}curl .*?\}'$/ms.exec(printed)![0];
+      const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
+      const reply = JSON.parse(await mustRun('sh', ['-c', request], { cwd: clone, env: { PATH: path } })) as { data: { me: object } };
+      assert.deepEqual(reply.data.me, { name: 'Quick start', roles: ['VIEWER'] });
+    } finally {
+      process.kill(-server.pid!, 'SIGTERM');
+    }
+  });
+
+  it('installs into a CLI as written', async () => {
+    const host = await installHost({ '@oclif/plugin-plugins': '^7' }, (manifest) => {
+      delete manifest.dependencies['svc-api'];
+      delete manifest.oclif.hooks;
+      manifest.oclif.plugins = ['@oclif/plugin-help', '@oclif/plugin-plugins'];
+    });
+    const bin = tempFolder();
+    symlinkSync(join(host.folder, 'bin/run.js'), join(bin, 'acme'));
+    const { code, stdout, stderr } = await run('sh', ['-ec', blockWith('acme plugins install')], {
+      cwd: clone,
+      env: { PATH: [bin, join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter), XDG_DATA_HOME: join(host.folder, 'home') },
+    });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/m);
+  });
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { openStore } from '../../src/store/open.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { runCli } from '../support/process.ts';
+import { tempStore } from '../support/temp.ts';
+
+/** Takes the write lock of a store as another program would. */
+function lock(path: string): { release: () => void } {
+  const other = new Database(path);
+  other.exec('begin immediate');
+  return { release: () => void other.close() };
+}
+
+describe('a store that another process writes', () => {
+  it('can be read meanwhile', async () => {
+    const { keys, store } = await openTestKeys();
+    const { secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { release } = lock(store.location);
+    assert.ok('principal' in (await keys.authenticate(secret)));
+    const second = await openTestKeys({ database: store.location });
+    assert.equal((await second.keys.list({}, OPERATOR)).keys.length, 1);
+    release();
+    await second.store.close();
+    await store.close();
+  });
+
+  it('is waited for', async () => {
+    const { keys, store } = await openTestKeys();
+    const { release } = lock(store.location);
+    let done = false;
+    const creating = keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR).finally(() => (done = true));
+    await nextTurn(); // By now the first try has failed.
+    assert.equal(done, false);
+    release();
+    assert.equal((await creating).key.name, 'CI');
+    await store.close();
+  });
+
+  it('is waited for when it is new', async () => {
+    const path = tempStore();
+    const { release } = lock(path);
+    let done = false;
+    const opening = openStore({ database: path }).finally(() => (done = true));
+    await nextTurn();
+    assert.equal(done, false);
+    release();
+    await (await opening).close();
+  });
+
+  it('is STORE_LOCKED past the wait, and nothing is changed', async () => {
+    const first = await openStore({ database: tempStore() });
+    const store = await openStore({ database: first.location, lockWait: 100 });
+    const { release } = lock(store.location);
+    const started = performance.now();
+    await assert.rejects(
+      store.repository.write((writer) => writer.delete(['x'])),
+      { code: 'STORE_LOCKED', message: `The key store ${store.location} is locked by another process. Try again in a moment.` },
+    );
+    const waited = performance.now() - started;
+    assert.ok(waited >= 100 && waited < 2000, `${waited} ms`);
+    release();
+    await store.close();
+    await first.close();
+  });
+
+  it('is STORE_LOCKED past the wait when it is new', async () => {
+    const path = tempStore();
+    const { release } = lock(path);
+    await assert.rejects(openStore({ database: path, lockWait: 50 }), { code: 'STORE_LOCKED' });
+    release();
+  });
+
+  it('is not waited for where waiting does not help', async () => {
+    const path = tempStore();
+    writeFileSync(path, 'No store at all.');
+    await assert.rejects(openStore({ database: path, lockWait: 3_600_000 }), { code: 'STORE_CORRUPT' });
+  });
+
+  it('lets nobody come between what a transaction reads and what it writes', async () => {
+    const store = await openStore({ database: tempStore() });
+    const other = new Database(store.location, { timeout: 0 });
+    await store.repository.write(async (writer) => {
+      assert.equal(await writer.findByName('CI'), undefined);
+      assert.throws(() => other.exec('begin immediate'), { code: 'SQLITE_BUSY' });
+    });
+    other.exec('begin immediate');
+    other.close();
+    await store.close();
+  });
+
+  it('ends a command with STORE_LOCKED', async () => {
+    const store = await openStore({ database: tempStore() });
+    const { release } = lock(store.location);
+    const args = ['apikey', '--create', '--name', 'New', '--roles', 'GUEST', '--json', '--database', store.location];
+    const { stdout, stderr, code } = await runCli(args);
+    release();
+    assert.deepEqual([code, stderr], [1, '']);
+    assert.deepEqual(JSON.parse(stdout), {
+      error: `The key store ${store.location} is locked by another process. Try again in a moment.`,
+      code: 'STORE_LOCKED',
+    });
+    assert.equal(await store.repository.count({}), 0);
+    await store.close();
+  });
+});

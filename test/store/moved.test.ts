@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { runStoreChild } from '../support/store-process.ts';
+import { tempStore } from '../support/temp.ts';
+
+const namesIn = async ({ keys }: TestKeys) => (await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
+const create = async ({ keys }: TestKeys, ...names: string[]) => {
+  for (const name of names) await keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+};
+
+describe('a store file that another is moved over', () => {
+  let open: TestKeys;
+  let backup: string;
+
+  beforeEach(async () => {
+    const restored = await openTestKeys();
+    await create(restored, 'Restored');
+    await restored.store.close();
+    backup = restored.store.location;
+    open = await openTestKeys();
+    // These are in the -wal file alone, which must not be read into the file that comes.
+    await create(open, 'Old 1', 'Old 2');
+  });
+  afterEach(() => open.store.close());
+
+  it('is left for the other one', async () => {
+    renameSync(backup, open.store.location);
+    await nextTurn();
+    assert.deepEqual(await namesIn(open), ['Restored']);
+    await create(open, 'New');
+    await open.store.close();
+    const again = await openTestKeys({ database: open.store.location });
+    assert.deepEqual(await namesIn(again), ['New', 'Restored']);
+    await again.store.close();
+  });
+
+  it('is left by all who ask at once', async () => {
+    renameSync(backup, open.store.location);
+    await nextTurn();
+    const asked = await Promise.all(Array.from({ length: 5 }, () => namesIn(open)));
+    assert.deepEqual(
+      asked,
+      Array.from({ length: 5 }, () => ['Restored']),
+    );
+  });
+
+  it('does not change the other one when it is closed without being asked again', async () => {
+    renameSync(backup, open.store.location);
+    await open.store.close();
+    const again = await openTestKeys({ database: open.store.location });
+    assert.deepEqual(await namesIn(again), ['Restored']);
+    await again.store.close();
+  });
+
+  it('does not change the other one where somebody still reads it', async () => {
+    const reader = new Database(open.store.location, { readonly: true });
+    reader.exec('begin; select * from api_keys');
+    await create(open, 'Old 3');
+    renameSync(backup, open.store.location);
+    await nextTurn();
+    assert.deepEqual(await namesIn(open), ['Restored']);
+    reader.close();
+    assert.deepEqual(await namesIn(open), ['Restored']);
+  });
+
+  it('keeps all its keys where it was moved aside first', async () => {
+    const aside = tempStore();
+    renameSync(open.store.location, aside);
+    renameSync(backup, open.store.location);
+    await nextTurn();
+    assert.deepEqual(await namesIn(open), ['Restored']);
+    const old = await openTestKeys({ database: aside });
+    assert.deepEqual(await namesIn(old), ['Old 1', 'Old 2']);
+    await old.store.close();
+  });
+
+  it('is refused where the other one is no store, and taken again when it comes back', async () => {
+    const { location } = open.store;
+    const aside = tempStore();
+    renameSync(location, aside);
+    writeFileSync(location, 'No store at all. '.repeat(100));
+    await nextTurn();
+    await assert.rejects(namesIn(open), { code: 'STORE_CORRUPT' });
+    assert.match(readFileSync(location, 'utf8'), /^No store at all/);
+    renameSync(aside, location);
+    await nextTurn();
+    assert.deepEqual(await namesIn(open), ['Old 1', 'Old 2']);
+  });
+});
+
+describe('a store file that is deleted', () => {
+  it('gives an error, not old data, until another process makes a new one', async () => {
+    const open = await openTestKeys();
+    await create(open, 'Old');
+    rmSync(open.store.location);
+    await nextTurn();
+    for (const attempt of [namesIn(open), open.keys.check(), create(open, 'New')]) {
+      await assert.rejects(attempt, {
+        code: 'STORE_UNAVAILABLE',
+        message: `The key store ${open.store.location} does not exist. Check the path.`,
+      });
+    }
+    assert.equal(existsSync(open.store.location), false);
+    assert.deepEqual(await runStoreChild(['write', open.store.location, 'Fresh']), { written: ['Fresh'] });
+    assert.deepEqual(await namesIn(open), ['Fresh']);
+    await open.store.close();
+  });
+});

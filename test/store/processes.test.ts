@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { type Finished, runCli } from '../support/process.ts';
+import { tempStore } from '../support/temp.ts';
+
+const create = (database: string, name: string) =>
+  runCli(['apikey', '--create', '--name', name, '--roles', 'GUEST', '--json', '--database', database]);
+const answer = ({ stdout }: Finished) => JSON.parse(stdout) as { key?: string; code?: string };
+
+describe('processes that write at once', () => {
+  it('make a store that was not there and 50 keys in it, none failing', async () => {
+    const database = tempStore();
+    const names = Array.from({ length: 50 }, (_, index) => `Key ${index}`);
+    const results = await Promise.all(names.map((name) => create(database, name)));
+    assert.deepEqual(
+      results.filter(({ code }) => code !== 0),
+      [],
+    );
+    const { keys, store } = await openTestKeys({ database });
+    for (const result of results) assert.ok('principal' in (await keys.authenticate(answer(result).key!)));
+    assert.deepEqual((await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted(), names.toSorted());
+    await store.close();
+  });
+
+  it('of whom 20 want one name let one have it', async () => {
+    const database = tempStore();
+    const results = await Promise.all(Array.from({ length: 20 }, () => create(database, 'CI')));
+    const [winners, losers] = [results.filter(({ code }) => code === 0), results.filter(({ code }) => code !== 0)];
+    assert.equal(winners.length, 1);
+    assert.deepEqual(
+      losers.map((result) => [result.code, answer(result).code]),
+      Array.from({ length: 19 }, () => [1, 'NAME_TAKEN']),
+    );
+    const { keys, store } = await openTestKeys({ database });
+    assert.ok('principal' in (await keys.authenticate(answer(winners[0]!).key!)));
+    assert.equal((await keys.list({}, OPERATOR)).keys.length, 1);
+    await store.close();
+  });
+
+  it('see what the others did from their next question on', async () => {
+    const { keys, store } = await openTestKeys();
+    const { key: secret = '' } = answer(await create(store.location, 'CI'));
+    assert.ok('principal' in (await keys.authenticate(secret)));
+    await runCli(['apikey', '--delete', '--name', 'CI', '--database', store.location]);
+    assert.ok('refused' in (await keys.authenticate(secret)));
+    await store.close();
+  });
+});

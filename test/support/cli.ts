@@ -1,0 +1,32 @@
+import type { SpawnOptions } from 'node:child_process';
+import assert from 'node:assert/strict';
+import { type Finished, runCli } from './process.ts';
+import { tempStore } from './temp.ts';
+
+/** What a secret looks like; its public id is the first group. */
+export const SECRET = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+export interface TestCli {
+  /** The path of its store, which the first key makes. */
+  database: string;
+  /** Runs the built CLI without a terminal. */
+  run(args: readonly string[], options?: SpawnOptions): Promise<Finished>;
+  /** Creates a key that has to come about. */
+  create(name: string, ...args: string[]): Promise<{ key: string; name: string; id: string }>;
+}
+
+/** The built CLI with a store of its own. */
+export function testCli(database = tempStore()): TestCli {
+  const run: TestCli['run'] = (args, { env, ...options } = {}) => runCli(args, { ...options, env: { SVC_API_DATABASE: database, ...env } });
+  return {
+    database,
+    run,
+    async create(name, ...args) {
+      const grants = args.includes('--permissions') ? [] : ['--roles', 'VIEWER'];
+      const { code, stdout, stderr } = await run(['apikey', '--create', '--name', name, ...grants, ...args, '--json']);
+      assert.equal(code, 0, stderr || stdout);
+      return JSON.parse(stdout) as { key: string; name: string; id: string };
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { cleanEnv, type Finished, finished, ROOT } from './process.ts';
+import { tempFolder } from './temp.ts';
+
+/** Runs any program to its end. `node` and `npm` are those that run the tests. */
+export function run(command: string, args: readonly string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Finished> {
+  const path = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  return finished(
+    spawn(command, args, { ...options, env: cleanEnv({ ...withoutNpm(), PATH: path, ...options.env }), stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
+}
+
+/** Runs a program that must succeed. */
+export async function mustRun(
+  command: string,
+  args: readonly string[],
+  options: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<string> {
+  const { code, stdout, stderr } = await run(command, args, options);
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}\n${stderr}`);
+  return stdout;
+}
+
+/** Packs this package and returns the path of the tarball. */
+export async function packPackage(): Promise<string> {
+  const folder = tempFolder();
+  const output = await mustRun('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: ROOT });
+  const packed = JSON.parse(output) as { filename: string }[] | Record<string, { filename: string }>;
+  return join(folder, Object.values(packed)[0]!.filename);
+}
+
+export interface Host {
+  folder: string;
+  /** Runs the host CLI. */
+  cli(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
+}
+
+/** A copy of the example host, changed, with its packages installed. */
+export async function installHost(packages: Record<string, string>, change: (manifest: HostManifest) => void = () => {}): Promise<Host> {
+  const folder = join(tempFolder(), 'acme');
+  cpSync(join(ROOT, 'examples/host-cli'), folder, { recursive: true });
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as HostManifest;
+  Object.assign(manifest.dependencies, packages);
+  change(manifest);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
+  mkdirSync(join(folder, 'home'));
+  return {
+    folder,
+    cli: (args, env) =>
+      run(process.execPath, [join(folder, 'bin/run.js'), ...args], { cwd: folder, env: { XDG_DATA_HOME: join(folder, 'home'), ...env } }),
+  };
+}
+
+export interface HostManifest {
+  dependencies: Record<string, string>;
+  oclif: { plugins: string[]; hooks?: Record<string, string> };
+}
+
+/** The environment without what npm sets for its scripts, which would change the npm that a test runs. */
+function withoutNpm(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.keys(process.env)
+      .filter((name) => /^npm_/i.test(name) && name !== 'npm_config_registry')
+      .map((name) => [name, undefined]),
+  );
+}

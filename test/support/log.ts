@@ -1,0 +1,14 @@
+import { LOG_LEVELS, type Log } from '../../src/log.ts';
+
+export interface LogLine {
+  level: string;
+  fields: object;
+  message: string;
+}
+
+/** A log that keeps what it is told. */
+export function collectingLog(): { log: Log; lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const entries = LOG_LEVELS.map((level) => [level, (fields: object, message: string) => lines.push({ level, fields, message })]);
+  return { log: Object.fromEntries(entries) as Log, lines };
+}

@@ -1,0 +1,84 @@
+import { stripVTControlCharacters } from 'node:util';
+import { type IPty, spawn } from '@lydell/node-pty';
+import { BIN, cleanEnv } from './process.ts';
+
+/** How long a text or the end may be waited for, in milliseconds. */
+const DEADLINE = 20_000;
+
+export const KEYS = { enter: '\r', space: ' ', down: '\u001b[B', ctrlC: '\u0003', ctrlD: '\u0004' } as const;
+
+/** A program on a pseudo-terminal of its own. */
+export class TerminalSession {
+  #pty: IPty;
+  #written = '';
+  #from = 0;
+  #exit: number | undefined;
+  #changed = () => {};
+
+  constructor(file: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.#pty = spawn(file, [...args], { name: 'xterm', cols: 200, rows: 60, env: cleanEnv(env) });
+    this.#pty.onData((data) => {
+      this.#written += data;
+      this.#changed();
+    });
+    this.#pty.onExit(({ exitCode }) => {
+      this.#exit = exitCode;
+      this.#changed();
+    });
+  }
+
+  /** All that was written to the terminal, as text. */
+  get screen(): string {
+    return stripVTControlCharacters(this.#written).replaceAll('\r', '');
+  }
+
+  /** Waits for a text that was not waited for before, in what was written since. */
+  async see(text: string): Promise<void> {
+    await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`);
+    this.#from = this.screen.indexOf(text, this.#from) + text.length;
+  }
+
+  /** Types keys. What is drawn from now on is new: `see` does not look at what was drawn before. */
+  type(keys: string): void {
+    this.#from = this.screen.length;
+    this.#pty.write(keys);
+  }
+
+  /** Waits for a text, then types. */
+  async answer(text: string, keys: string): Promise<void> {
+    await this.see(text);
+    this.type(keys);
+  }
+
+  /** Waits for the end. @returns the exit code */
+  async end(): Promise<number> {
+    await this.#until(() => this.#exit !== undefined, 'the end');
+    return this.#exit!;
+  }
+
+  /** Ends the program if it still runs. */
+  close(): void {
+    if (this.#exit === undefined) this.#pty.kill('SIGKILL');
+  }
+
+  #until(reached: () => boolean, what: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const deadline = setTimeout(() => reject(new Error(`Waited in vain for ${what}. Written so far:\n${this.screen}`)), DEADLINE);
+      this.#changed = () => {
+        const done = reached();
+        if (!done && this.#exit === undefined) return;
+        clearTimeout(deadline);
+        if (done) resolve();
+        else reject(new Error(`The program ended with ${this.#exit} before ${what}. It wrote:\n${this.screen}`));
+      };
+      this.#changed();
+    });
+  }
+}
+
+/** Starts the built CLI on a terminal; with `stdoutTo`, its stdout goes to that file, as `> file` in a shell does. */
+export function cliOnTerminal(args: readonly string[], env: NodeJS.ProcessEnv, stdoutTo?: string): TerminalSession {
+  const command = [process.execPath, BIN, ...args];
+  if (stdoutTo === undefined) return new TerminalSession(command[0]!, command.slice(1), env);
+  return new TerminalSession('/bin/sh', ['-c', 'out=$1; shift; exec "$@" > "$out"', 'sh', stdoutTo, ...command], env);
+}

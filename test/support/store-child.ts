@@ -1,0 +1,73 @@
+// A program for tests that need a process of its own: another user, umask or limit, or one that is killed.
+import { readdirSync, statSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { isKeysError } from '../../src/keys/errors.ts';
+import { OPERATOR, principalOf } from '../../src/keys/principal.ts';
+import { openTestKeys, type TestKeys } from './keys.ts';
+
+const [, , task = '', database = '', ...rest] = process.argv;
+const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn };
+
+try {
+  report(await tasks[task]!());
+} catch (error) {
+  report(isKeysError(error) ? { code: error.code, message: error.message } : { error: String(error) });
+}
+
+function report(value: unknown): void {
+  writeSync(1, `${JSON.stringify(value)}\n`);
+}
+
+/** Opens the store and creates keys in it. */
+async function write(): Promise<object> {
+  const { keys, store } = await openTestKeys({ database });
+  for (const name of rest) await keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+  await store.close();
+  return { written: rest };
+}
+
+/** The modes of all that is made below a folder, while the store is open. */
+async function modes(): Promise<object> {
+  process.umask(Number.parseInt(rest[0]!, 8));
+  const { keys, store } = await openTestKeys({ database: join(database, 'new', 'folder', 'keys.sqlite') });
+  await keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR);
+  const paths = [join(database, 'new'), dirname(store.location), ...files(dirname(store.location))];
+  const found = paths.map((path) => [basename(path), (statSync(path).mode & 0o7777).toString(8)]);
+  await store.close();
+  return Object.fromEntries(found) as object;
+}
+
+function files(folder: string): string[] {
+  return readdirSync(folder).map((name) => join(folder, name));
+}
+
+/** Goes through four states of a store again and again, from the given one on, and says which step is done, until it is killed. */
+async function churn(): Promise<never> {
+  const { keys } = await openTestKeys({ database });
+  const steps = [createParent, createChild, overwriteParent, deleteParent];
+  for (let index = Number(rest[0]); ; index += 1) {
+    const step = steps[index % steps.length]!;
+    await step(keys);
+    report(step.name);
+  }
+}
+
+type Keys = TestKeys['keys'];
+
+async function createParent(keys: Keys): Promise<void> {
+  await keys.create({ name: 'Parent', roles: ['ADMIN'] }, OPERATOR);
+}
+
+async function createChild(keys: Keys): Promise<void> {
+  const key = await keys.findByName('Parent', OPERATOR);
+  await keys.create({ name: 'Child', roles: ['GUEST'] }, principalOf(key!, keys.catalog));
+}
+
+async function overwriteParent(keys: Keys): Promise<void> {
+  await keys.create({ name: 'Parent', roles: ['VIEWER'], overwrite: true }, OPERATOR);
+}
+
+async function deleteParent(keys: Keys): Promise<void> {
+  const key = await keys.findByName('Parent', OPERATOR);
+  await keys.delete([key!.id], OPERATOR);
+}

@@ -1,0 +1,27 @@
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { BIN, cleanEnv, finished } from './process.ts';
+
+const CHILD = fileURLToPath(new URL('./store-child.ts', import.meta.url));
+
+/** Options that make a child somebody who is not root, so that file modes count. The folders above must let them through. */
+export const AS_NOBODY: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+/** Starts a task of store-child.ts. */
+export function startStoreChild(args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+  return spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: cleanEnv(), ...options });
+}
+
+/** Runs a task of store-child.ts and returns what it reports. */
+export async function runStoreChild(args: readonly string[], options?: SpawnOptions): Promise<Record<string, unknown>> {
+  const { stdout, stderr } = await finished(startStoreChild(args, options));
+  if (stdout === '') throw new Error(`The child reported nothing: ${stderr}`);
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+/** Runs the CLI under a shell's `ulimit -f`: no file may grow beyond so many KiB. */
+export function runCliWithFileLimit(kibibytes: number, args: readonly string[]): ReturnType<typeof finished> {
+  const script = `ulimit -f ${kibibytes}; exec "$@"`;
+  const env = cleanEnv({ NODE_DISABLE_COMPILE_CACHE: '1' });
+  return finished(spawn('bash', ['-c', script, 'bash', process.execPath, BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env }));
+}
