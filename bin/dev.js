@@ -9,4 +9,4 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const pjson = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 pjson.oclif.commands = './src/commands';
 // The sources, by Node's own type stripping, whatever was built before.
-void execute({ loadOptions: { root, pjson, ignoreManifest: true } });
+void execute({ loadOptions: { root, pjson, ignoreManifest: true, pluginAdditions: { core: ['@oclif/plugin-help'] } } });

@@ -17,6 +17,7 @@ interface GrantsInput {
 
 const DateTime = new GraphQLScalarType({
   name: 'DateTime',
+  description: 'A date and time by RFC 3339, in UTC.',
   serialize: (time) => new Date(time as number).toISOString(),
 });
 

@@ -6,7 +6,7 @@ import { KeysError, refuseFaults } from './errors.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './name.ts';
 import { PermissionSet } from './permission-set.ts';
-import { type Actor, mayFor, OPERATOR, requireFor, requireToHold } from './principal.ts';
+import { type Actor, mayFor, OPERATOR, principalOf, requireFor, requirePermission, requireToHold } from './principal.ts';
 import type { KeyRepository, KeyWriter } from './repository.ts';
 import { createSecret, type RandomBytes } from './secret.ts';
 import { printable } from './text.ts';
@@ -46,8 +46,6 @@ export class KeysService {
   async create(input: NewKey, actor: Actor): Promise<CreatedKey> {
     refuseFaults(faultsOfNewKey(input, this.catalog));
     const { roles, permissions } = readGrants(input, this.catalog);
-    const access = PermissionSet.of(this.catalog, { roles, permissions });
-    requireToHold(actor, access);
     const { clock, randomBytes, randomId } = this.#options;
     const secret = createSecret(randomBytes);
     const key: ApiKey = {
@@ -60,12 +58,14 @@ export class KeysService {
       createdAt: clock(),
       createdBy: actor === OPERATOR ? null : actor.key.id,
     };
-    const replaced = await this.#write(actor, async (writer) => {
+    const replaced = await this.#write(actor, async (writer, caller) => {
+      if (caller !== OPERATOR) requirePermission(caller, 'API_KEY', 'CREATE_OWN');
+      requireToHold(caller, PermissionSet.of(this.catalog, key));
       const existing = await writer.findByName(key.name);
       const leaving = existing && input.overwrite ? await writer.findWithDescendants([existing.id]) : [];
       if (existing) {
         if (!input.overwrite) throw nameTaken(key.name);
-        requireFor(actor, 'DELETE', [existing]);
+        requireFor(caller, 'DELETE', [existing]);
         await writer.delete(childrenFirst(leaving));
       }
       // A key that replaces its own creator, or itself, takes that key's place among the others.
@@ -79,10 +79,10 @@ export class KeysService {
   /** @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN; ForbiddenError; a STORE_ error */
   async update(id: string, change: KeyChange, actor: Actor): Promise<ApiKey> {
     refuseFaults(faultsOfChange(change, this.catalog));
-    return this.#write(actor, async (writer) => {
+    return this.#write(actor, async (writer, caller) => {
       const before = await writer.findById(id);
       if (!before) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
-      requireFor(actor, 'UPDATE', [before]);
+      requireFor(caller, 'UPDATE', [before]);
       const given = readGrants(change, this.catalog);
       const after: ApiKey = {
         ...before,
@@ -92,7 +92,7 @@ export class KeysService {
         permissions: change.permissions ? given.permissions : before.permissions,
       };
       refuseFaults(grantsFault(after.roles, after.permissions));
-      if (change.roles ?? change.permissions) requireToHold(actor, PermissionSet.of(this.catalog, after));
+      if (change.roles ?? change.permissions) requireToHold(caller, PermissionSet.of(this.catalog, after));
       const holder = await writer.findByName(after.name);
       if (holder && holder.id !== id) throw nameTaken(after.name);
       await writer.update(after);
@@ -105,11 +105,11 @@ export class KeysService {
    * @returns what was deleted, the named ones first
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
-    return this.#write(actor, async (writer) => {
+    return this.#write(actor, async (writer, caller) => {
       const named = new Set(ids);
       const leaving = await writer.findWithDescendants(ids);
       const asked = leaving.filter(({ id }) => named.has(id));
-      requireFor(actor, 'DELETE', asked);
+      requireFor(caller, 'DELETE', asked);
       await writer.delete(childrenFirst(leaving));
       return [...asked, ...leaving.filter(({ id }) => !named.has(id))];
     });
@@ -140,13 +140,13 @@ export class KeysService {
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
   }
 
-  /** Runs a transaction, unless the key that asks was deleted since it was let in. */
-  #write<Result>(actor: Actor, work: (writer: KeyWriter) => Promise<Result>): Promise<Result> {
+  /** Runs a transaction with the caller as it stands inside it: its grants may have changed since it was let in. */
+  #write<Result>(actor: Actor, work: (writer: KeyWriter, caller: Actor) => Promise<Result>): Promise<Result> {
     return this.#options.repository.write(async (writer) => {
-      if (actor !== OPERATOR && !(await writer.findById(actor.key.id))) {
-        throw new KeysError('FORBIDDEN', 'The key that asks for this no longer exists.');
-      }
-      return work(writer);
+      if (actor === OPERATOR) return work(writer, OPERATOR);
+      const key = await writer.findById(actor.key.id);
+      if (!key) throw new KeysError('FORBIDDEN', 'The key that asks for this no longer exists.');
+      return work(writer, principalOf(key, this.catalog));
     });
   }
 

@@ -22,7 +22,8 @@ describe('GraphQL over HTTP, by the audits of graphql-http', () => {
 
   const audits = serverAudits({
     url: () => `${server.url}/graphql`,
-    fetchFn: (url: string, init: RequestInit = {}) => fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${secret}` } }),
+    fetchFn: (url: string, init: RequestInit = {}) =>
+      fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${secret}` } }),
   });
   for (const audit of audits) {
     it(`${audit.id} ${audit.name}`, async () => {

@@ -30,7 +30,13 @@ describe('the bearer check', () => {
       body: '{"query":"{ me { name } }"}',
     });
     const { errors } = (await response.clone().json()) as { errors?: { message: string; extensions: { code: string } }[] };
-    return { status: response.status, challenge: response.headers.get('www-authenticate'), cache: response.headers.get('cache-control'), body: await response.text(), code: errors?.[0]?.extensions.code };
+    return {
+      status: response.status,
+      challenge: response.headers.get('www-authenticate'),
+      cache: response.headers.get('cache-control'),
+      body: await response.text(),
+      code: errors?.[0]?.extensions.code,
+    };
   };
 
   it('asks for credentials where there are none', async () => {
@@ -56,7 +62,9 @@ describe('the bearer check', () => {
     const unknown = createSecret(randomBytes);
     const mistyped = `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}`;
     lines.length = 0;
-    const replies = await Promise.all([deleted.secret, unknown.text, mistyped, 'short', 'x'.repeat(5000)].map((key) => ask({ authorization: `Bearer ${key}` })));
+    const replies = await Promise.all(
+      [deleted.secret, unknown.text, mistyped, 'short', 'x'.repeat(5000)].map((key) => ask({ authorization: `Bearer ${key}` })),
+    );
     assert.equal(replies[0]!.status, 401);
     assert.equal(replies[0]!.challenge, 'Bearer realm="svc-api", error="invalid_token"');
     for (const reply of replies) assert.deepEqual(reply, replies[0]);
@@ -69,7 +77,11 @@ describe('the bearer check', () => {
   it('refuses a malformed header, and two of them', async () => {
     for (const authorization of ['Bearer', 'Bearer a b', '', secret, 'Bearer schlüssel', `Bearer ${secret}, Bearer ${secret}`]) {
       const { status, challenge, code } = await ask({ authorization });
-      assert.deepEqual({ status, challenge, code }, { status: 400, challenge: 'Bearer realm="svc-api", error="invalid_request"', code: 'INVALID_REQUEST' }, authorization);
+      assert.deepEqual(
+        { status, challenge, code },
+        { status: 400, challenge: 'Bearer realm="svc-api", error="invalid_request"', code: 'INVALID_REQUEST' },
+        authorization,
+      );
     }
     const twice = `POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\nAuthorization: Bearer ${secret}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
     assert.match(await exchange(server.url, twice), /^HTTP\/1\.1 400 .*error="invalid_request"/s);

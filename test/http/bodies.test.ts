@@ -92,14 +92,17 @@ describe('a body', () => {
       assert.equal(reply.status, status);
       const code = { 200: undefined, 406: 'NOT_ACCEPTABLE', 415: 'UNSUPPORTED_MEDIA_TYPE' }[status];
       const { errors } = reply.body as { errors?: { extensions: { code: string } }[] };
-      assert.deepEqual(errors?.map(({ extensions }) => extensions.code), code && [code]);
+      assert.deepEqual(
+        errors?.map(({ extensions }) => extensions.code),
+        code && [code],
+      );
     });
   }
 
   it('is all that counts: the query, variables and operation in the URL do not', async () => {
-    const search = `?${new URLSearchParams({ query: '{ nothing }', variables: '{', operationName: 'Other', raw: '1' })}`;
+    const search = `?${new URLSearchParams({ query: '{ nothing }', variables: '{', operationName: 'Other', raw: '1' }).toString()}`;
     assert.deepEqual((await post(GOOD, {}, search)).body, { data: { online: true } });
-    assert.equal((await post('{}', {}, `?${new URLSearchParams({ query: '{ online }' })}`)).status, 400);
+    assert.equal((await post('{}', {}, `?${new URLSearchParams({ query: '{ online }' }).toString()}`)).status, 400);
   });
 
   it('of 10 MB gets 413, with its length said or not, and 401 without a key', async () => {

@@ -28,13 +28,18 @@ describe('a client by graphql-request', () => {
 
   it('changes things', async () => {
     const document = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { name } } }';
-    const reply = await client.request<{ createApiKey: { key: string; apiKey: object } }>(document, { input: { name: 'Made', roles: ['GUEST'] } });
+    const reply = await client.request<{ createApiKey: { key: string; apiKey: object } }>(document, {
+      input: { name: 'Made', roles: ['GUEST'] },
+    });
     assert.deepEqual(reply.createApiKey.apiKey, { name: 'Made' });
     assert.ok('principal' in (await open.keys.authenticate(reply.createApiKey.key)));
   });
 
   it('gets errors that it understands', async () => {
-    await assert.rejects(client.request('{ nonsense }'), (error: ClientError) => error.response.errors?.[0]?.extensions['code'] === 'GRAPHQL_VALIDATION_FAILED');
+    await assert.rejects(
+      client.request('{ nonsense }'),
+      (error: ClientError) => error.response.errors?.[0]?.extensions['code'] === 'GRAPHQL_VALIDATION_FAILED',
+    );
     const stranger = new GraphQLClient(`${server.url}/graphql`);
     await assert.rejects(stranger.request('{ online }'), (error: ClientError) => error.response.status === 401);
   });
@@ -45,7 +50,9 @@ describe('bearerAuth in an app of its own', () => {
     const keys = await openKeys({ database: tempStore() });
     const may = await keys.create({ name: 'May', permissions: ['DOCKER:READ_ANY'] }, 'operator');
     const mayNot = await keys.create({ name: 'May not', roles: ['GUEST'] }, 'operator');
-    const app = new Hono().use(bearerAuth({ keys, permission: 'DOCKER:READ_OWN', realm: 'containers' })).get('/', (c) => c.text(c.get('principal').key.name));
+    const app = new Hono()
+      .use(bearerAuth({ keys, permission: 'DOCKER:READ_OWN', realm: 'containers' }))
+      .get('/', (c) => c.text(c.get('principal').key.name));
     const ask = (secret: string) => app.request('/', { headers: { authorization: `Bearer ${secret}` } });
     assert.equal(await (await ask(may.secret)).text(), 'May');
     const refused = await ask(mayNot.secret);

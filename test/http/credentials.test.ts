@@ -23,7 +23,8 @@ describe('the Authorization header', () => {
     await test.store.close();
   });
 
-  const send = (headers: string[]) => sendRaw(server.url, rawPost([...headers.map((line) => line.replaceAll('KEY', secret)), JSON_BODY], BODY));
+  const send = (headers: string[]) =>
+    sendRaw(server.url, rawPost([...headers.map((line) => line.replaceAll('KEY', secret)), JSON_BODY], BODY));
 
   for (const value of ['Bearer KEY', 'bearer KEY', 'BEARER KEY', 'bEaReR   KEY', 'Bearer KEY  ']) {
     it(`lets in: ${value}`, async () => {

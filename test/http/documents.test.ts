@@ -47,11 +47,21 @@ describe('a document', () => {
     ['with 10,000 aliases', { query: `{ ${fields} }` }, 'LIMIT_EXCEEDED', /more than 5000 tokens/],
     ['with 101 aliases', { query: `{ ${fields.split(' a101:')[0]} }` }, 'LIMIT_EXCEEDED', /more than 100 aliases/],
     ['with 1,001 fields', { query: `{ ${'online '.repeat(1001)}}` }, 'LIMIT_EXCEEDED', /more than 1000 fields/],
-    ['nested 10,000 deep', { query: `${'{ me '.repeat(10_000)}${'}'.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
+    [
+      'nested 10,000 deep',
+      { query: `${'{ me '.repeat(10_000)}${'}'.repeat(10_000)}` },
+      'LIMIT_EXCEEDED',
+      /more than 100 levels of nesting/,
+    ],
     ['nested 21 deep', { query: introspect(10) }, 'LIMIT_EXCEEDED', /more than 20 levels of fields/],
     ['with lists 10,000 deep', { query: `{ apiKey(id: ${'['.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
     ['with types of lists 10,000 deep', { query: `query($a: ${'['.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
-    ['with fragments that double', { query: `{ ...F0 } ${doubling} fragment F30 on Query { ${ME} }` }, 'LIMIT_EXCEEDED', /more than 1000 fields/],
+    [
+      'with fragments that double',
+      { query: `{ ...F0 } ${doubling} fragment F30 on Query { ${ME} }` },
+      'LIMIT_EXCEEDED',
+      /more than 1000 fields/,
+    ],
     ['with 101 directives', { query: `{ online ${'@skip(if: false) '.repeat(101)} }` }, 'LIMIT_EXCEEDED', /more than 100 directives/],
     ['with fragments in a circle', { query: spread }, 'GRAPHQL_VALIDATION_FAILED', /Cannot spread fragment "A" within itself via "B"/],
     ['that subscribes', { query: 'subscription { online }' }, 'BAD_REQUEST', /Subscriptions are not served/],
@@ -63,7 +73,12 @@ describe('a document', () => {
     ['of several operations', { query: 'query A { online } query B { online }' }, 'BAD_REQUEST', /several operations/],
     ['of fragments alone', { query: 'fragment A on Query { online }' }, '', /./],
     ['that defines a type', { query: 'type A { b: Int } { online }' }, 'GRAPHQL_VALIDATION_FAILED', /not executable/],
-    ['that lacks a variable', { query: 'query($id: ID!) { apiKey(id: $id) { id } }' }, 'GRAPHQL_VALIDATION_FAILED', /"\$id" of required type "ID!"/],
+    [
+      'that lacks a variable',
+      { query: 'query($id: ID!) { apiKey(id: $id) { id } }' },
+      'GRAPHQL_VALIDATION_FAILED',
+      /"\$id" of required type "ID!"/,
+    ],
     [
       'with a variable of another type',
       { query: 'query($first: Int) { apiKeys(first: $first) { edges { cursor } } }', variables: { first: 'x' } },
@@ -89,7 +104,10 @@ describe('a document', () => {
 
   it('within the limits is never slow to check, whatever it holds', async () => {
     const deep = (depth: number, inner: string): string => (depth === 0 ? inner : `... on Query { ${deep(depth - 1, inner)} }`);
-    const many = Array.from({ length: 240 }, (_, index) => `fragment F${index} on Query { ...F${(index + 1) % 240} ...F${(index + 7) % 240} }`);
+    const many = Array.from(
+      { length: 240 },
+      (_, index) => `fragment F${index} on Query { ...F${(index + 1) % 240} ...F${(index + 7) % 240} }`,
+    );
     const documents = [
       `{ ${'online '.repeat(1000)} }`,
       `{ ${'me { id } '.repeat(500)} }`,
@@ -120,7 +138,10 @@ describe('a document', () => {
     ]) {
       const { status, body } = await query(server.url, guest.secret, document);
       assert.deepEqual([status, body.data?.['online'], body.data?.['info']], [200, true, null]);
-      assert.deepEqual(body.errors?.map(({ path }) => path), [['info']]);
+      assert.deepEqual(
+        body.errors?.map(({ path }) => path),
+        [['info']],
+      );
     }
   });
 });

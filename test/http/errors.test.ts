@@ -43,7 +43,15 @@ describe('errors while a request is run', () => {
     const { requestId, ...extensions } = body.errors![0]!.extensions;
     assert.equal(status, 200);
     assert.deepEqual(body.data, { fails: null, online: true });
-    assert.deepEqual({ ...body.errors![0], extensions }, { message: 'Internal server error', locations: [{ line: 1, column: 3 }], path: ['fails'], extensions: { code: 'INTERNAL_SERVER_ERROR' } });
+    assert.deepEqual(
+      { ...body.errors![0], extensions },
+      {
+        message: 'Internal server error',
+        locations: [{ line: 1, column: 3 }],
+        path: ['fails'],
+        extensions: { code: 'INTERNAL_SERVER_ERROR' },
+      },
+    );
     const logged = lines.find(({ fields }) => 'requestId' in fields && fields.requestId === requestId);
     assert.match(String((logged!.fields as { err: Error }).err), /hunter2/);
   });
@@ -57,7 +65,10 @@ describe('errors while a request is run', () => {
   it('stay with their field, also where a host breaks its own type', async () => {
     const { body } = await query(server.url, secret, '{ nothing online }');
     assert.deepEqual(body.data, { nothing: null, online: true });
-    assert.deepEqual(body.errors!.map(({ message, path }) => [message, path]), [['Internal server error', ['nothing']]]);
+    assert.deepEqual(
+      body.errors!.map(({ message, path }) => [message, path]),
+      [['Internal server error', ['nothing']]],
+    );
   });
 
   it('are not written to the console', async () => {
@@ -65,7 +76,8 @@ describe('errors while a request is run', () => {
     const { error } = console;
     console.error = (...args: unknown[]) => void written.push(args.join(' '));
     try {
-      for (const document of ['{ fails }', '{ me {', '{ unknown }', 'query ($x: Int!) { online }']) await query(server.url, secret, document);
+      for (const document of ['{ fails }', '{ me {', '{ unknown }', 'query ($x: Int!) { online }'])
+        await query(server.url, secret, document);
     } finally {
       console.error = error;
     }

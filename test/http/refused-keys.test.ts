@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { existsSync, renameSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { recordedLog } from '../support/recorded-log.ts';
+import { collectingLog } from '../support/log.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
 describe('a key', () => {
   let test: TestKeys;
   let server: TestServer;
-  const { log, entries } = recordedLog();
+  const { log, lines } = collectingLog();
 
   beforeEach(async () => {
     test = await openTestKeys();
     server = await startServer(test.keys, { log });
-    entries.length = 0;
+    lines.length = 0;
   });
   afterEach(async () => {
     await server.stop();
@@ -28,7 +28,17 @@ describe('a key', () => {
     await test.keys.delete([deleted.key.id], OPERATOR);
     const { secret: good } = await test.keys.create({ name: 'Good', roles: ['ADMIN'] }, OPERATOR);
     const last = good.endsWith('0') ? '1' : '0';
-    const bad = [unknown, deleted.secret, good.slice(0, -1) + last, good.slice(0, -1), `${good}0`, good.toUpperCase(), 'svc_', 'x', '"'.repeat(99)];
+    const bad = [
+      unknown,
+      deleted.secret,
+      good.slice(0, -1) + last,
+      good.slice(0, -1),
+      `${good}0`,
+      good.toUpperCase(),
+      'svc_',
+      'x',
+      '"'.repeat(99),
+    ];
 
     const answers = [];
     for (const secret of bad) {
@@ -41,7 +51,7 @@ describe('a key', () => {
     assert.deepEqual(answers[0]!.body, { errors: [{ message: 'The API key is not valid.', extensions: { code: 'UNAUTHENTICATED' } }] });
     for (const answer of answers) assert.deepEqual(answer, answers[0]);
 
-    const refusals = entries.filter(({ message }) => message === 'key refused').map(({ fields }) => fields);
+    const refusals = lines.filter(({ message }) => message === 'key refused').map(({ fields }) => fields as { reason?: string });
     assert.equal(refusals.length, bad.length);
     assert.deepEqual(refusals.slice(0, 2), [
       { reason: 'unknown', prefix: unknown.slice(4, 16) },
@@ -53,7 +63,8 @@ describe('a key', () => {
   it('that another process changes or deletes is changed from the very next request on', async () => {
     const other = await openTestKeys({ database: test.store.location });
     const { secret, key } = await other.keys.create({ name: 'Changing', roles: ['GUEST'] }, OPERATOR);
-    const codes = async () => (await query(server.url, secret, '{ online info { name } }')).body.errors?.map(({ extensions }) => extensions['code']);
+    const codes = async () =>
+      (await query(server.url, secret, '{ online info { name } }')).body.errors?.map(({ extensions }) => extensions['code']);
     for (let round = 0; round < 5; round += 1) {
       assert.deepEqual(await codes(), ['FORBIDDEN']);
       await other.keys.update(key.id, { roles: ['VIEWER'] }, OPERATOR);
@@ -75,17 +86,18 @@ describe('a key', () => {
     renameSync(location, `${location}.away`);
     for (let request = 0; request < 3; request += 1) {
       const { status, headers, body } = await query(server.url, secret, '{ online }');
-      assert.deepEqual([status, headers.get('www-authenticate'), headers.get('retry-after'), headers.get('cache-control')], [503, null, '1', 'no-store']);
+      assert.deepEqual(
+        [status, headers.get('www-authenticate'), headers.get('retry-after'), headers.get('cache-control')],
+        [503, null, '1', 'no-store'],
+      );
       assert.deepEqual(body, {
-        errors: [
-          { message: 'The service cannot check keys at the moment. Try again later.', extensions: { code: 'SERVICE_UNAVAILABLE' } },
-        ],
+        errors: [{ message: 'The service cannot check keys at the moment. Try again later.', extensions: { code: 'SERVICE_UNAVAILABLE' } }],
       });
     }
     assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
     assert.equal(existsSync(location), false, 'no empty store is put in its place');
-    assert.ok(entries.some(({ level, message }) => level === 'error' && message === 'the store did not answer'));
+    assert.ok(lines.some(({ level, message }) => level === 'error' && message === 'the store did not answer'));
     renameSync(`${location}.away`, location);
     assert.equal((await query(server.url, secret, '{ online }')).status, 200);
     assert.equal((await fetch(`${server.url}/readyz`)).status, 200);

@@ -50,8 +50,14 @@ describe('the server', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
-    await assert.rejects(listen({ app, host: '127.0.0.1', port }), { code: 'LISTEN_FAILED', message: `The server cannot start: port ${port} is taken. Choose another with --port, or 0 for a free one.` });
+    await assert.rejects(listen({ app, host: '127.0.0.1', port }), {
+      code: 'LISTEN_FAILED',
+      message: `The server cannot start: port ${port} is taken. Choose another with --port, or 0 for a free one.`,
+    });
     other.close();
-    await assert.rejects(listen({ app, host: '203.0.113.1', port: 0 }), { code: 'LISTEN_FAILED', message: /"203\.0\.113\.1" is no address of this machine/ });
+    await assert.rejects(listen({ app, host: '203.0.113.1', port: 0 }), {
+      code: 'LISTEN_FAILED',
+      message: /"203\.0\.113\.1" is no address of this machine/,
+    });
   });
 });

@@ -17,8 +17,8 @@ describe('what a key may do to keys', () => {
   afterEach(() => test.store.close());
 
   it('with READ_OWN: find and list itself and what it created, nothing else', async () => {
-    const own = await create('Own', ['API_KEY:READ_OWN']);
-    const child = await create('Child', ['API_KEY:READ_OWN'], own);
+    const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN']);
+    const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'], own);
     const grandchild = await create('Grandchild', ['API_KEY:READ_OWN'], child);
     const other = await create('Other', ['API_KEY:READ_OWN']);
     assert.deepEqual(await readable(own), ['Own', 'Child']);
@@ -44,8 +44,8 @@ describe('what a key may do to keys', () => {
   });
 
   it('with UPDATE_OWN: update itself and what it created, nothing else', async () => {
-    const own = await create('Own', ['API_KEY:UPDATE_OWN']);
-    const child = await create('Child', ['API_KEY:UPDATE_OWN'], own);
+    const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN']);
+    const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN'], own);
     const other = await create('Other', ['API_KEY:UPDATE_OWN']);
     await test.keys.update(own.key.id, { description: 'mine' }, own);
     await test.keys.update(child.key.id, { description: 'mine' }, own);
@@ -64,8 +64,8 @@ describe('what a key may do to keys', () => {
   });
 
   it('with DELETE_OWN: delete what it created, with all below, and nothing where one of several is not its own', async () => {
-    const own = await create('Own', ['API_KEY:DELETE_OWN']);
-    const child = await create('Child', ['API_KEY:DELETE_OWN'], own);
+    const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN']);
+    const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN'], own);
     await create('Grandchild', ['API_KEY:DELETE_OWN'], child);
     const other = await create('Other', ['API_KEY:DELETE_OWN']);
     await assert.rejects(
@@ -78,9 +78,22 @@ describe('what a key may do to keys', () => {
   });
 
   it('grant what it holds by role, by permission, or as a part of X_ANY', async () => {
-    const { principal: by } = await createPrincipal(test.keys, { name: 'By', roles: ['CONNECT'], permissions: ['DOCKER:READ_ANY'] });
+    const { principal: by } = await createPrincipal(test.keys, {
+      name: 'By',
+      roles: ['CONNECT'],
+      permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'],
+    });
     const { key } = await test.keys.create({ name: 'Child', roles: ['GUEST'], permissions: ['DOCKER:READ_OWN', 'CLOUD:UPDATE_ANY'] }, by);
     assert.equal(key.createdBy, by.key.id);
+  });
+
+  it('create nothing without CREATE, and nothing any more once that was taken away', async () => {
+    const missing = forbidden('This key lacks API_KEY:CREATE_OWN.', 'API_KEY:CREATE_OWN');
+    const none = await create('None', ['ME:READ_OWN']);
+    await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, none), missing);
+    const by = await create('By', ['API_KEY:CREATE_ANY', 'ME:READ_OWN']);
+    await test.keys.update(by.key.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
+    await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), missing);
   });
 
   it('never grant what it lacks: not by a permission, a role or an update', async () => {

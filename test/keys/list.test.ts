@@ -129,7 +129,7 @@ describe('the list of keys', () => {
     });
 
     it('comes in pages too, within what the actor may read', async () => {
-      const { principal } = await createPrincipal(test.keys, { name: 'Bot 0', permissions: ['API_KEY:READ_OWN'] });
+      const { principal } = await createPrincipal(test.keys, { name: 'Bot 0', permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'] });
       for (const name of ['Bot 1', 'Cat 2', 'Bot 3']) {
         test.time.now += 1;
         await test.keys.create({ name, permissions: ['API_KEY:READ_OWN'] }, principal);

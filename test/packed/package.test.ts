@@ -1,71 +1,119 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mustRun, packPackage } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
+/** A program that uses the library beside a Hono app of its own. */
+const PROGRAM = `
+  import { Hono } from 'hono';
+  import { bearerAuth, type BearerEnv, createApp, listen, openKeys, type OpenKeys, type RunningServer } from 'svc-api';
+  const keys: OpenKeys = await openKeys({ database: './keys.sqlite' });
+  const { secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
+  const { secret: other } = await keys.create({ name: 'Guest', roles: ['GUEST'] }, 'operator');
+  const app = new Hono<BearerEnv>();
+  app.use('/docker/*', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));
+  app.get('/docker/ps', (c) => c.text('containers for ' + c.get('principal').key.name));
+  app.route('/', await createApp({ keys }));
+  const server: RunningServer = await listen({ app, host: '127.0.0.1', port: 0 });
+  const ask = async (path: string, key?: string) => {
+    const response = await fetch(server.url + path, key ? { headers: { authorization: \`Bearer \${key}\` } } : {});
+    return [response.status, response.ok ? await response.text() : ''];
+  };
+  console.log(JSON.stringify([await ask('/docker/ps'), await ask('/docker/ps', other), await ask('/docker/ps', secret), (await ask('/healthz'))[0]]));
+  await server.stop();
+  await keys.close();
+`;
+
 describe('the packed package', () => {
   let tarball: string;
+  let unpacked: string;
+  let files: string[];
   before(async () => {
     tarball = await packPackage();
+    const folder = tempFolder();
+    await mustRun('tar', ['-xzf', tarball, '-C', folder], { cwd: ROOT });
+    unpacked = join(folder, 'package');
+    files = (await mustRun('find', ['.', '-type', 'f'], { cwd: unpacked }))
+      .trim()
+      .split('\n')
+      .map((path) => path.slice(2));
   });
 
-  it('holds what runs and its documentation, and nothing else', async () => {
-    const files = (await mustRun('tar', ['-tzf', tarball], { cwd: ROOT })).trim().split('\n');
+  it('holds what runs and its documentation, and nothing else', () => {
     const wanted = [
       'bin/run.js',
       'bin/node-version.js',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/commands/serve.js',
+      'dist/commands/apikey/index.js',
+      'docs/cli.md',
       'oclif.manifest.json',
       'README.md',
       'LICENSE',
     ];
-    for (const file of wanted) assert.ok(files.includes(`package/${file}`), file);
-    for (const file of files)
-      assert.match(
-        file,
-        /^package\/(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/.*|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
-      );
+    assert.deepEqual(
+      wanted.filter((file) => !files.includes(file)),
+      [],
+    );
+    const allowed =
+      /^(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/[a-z]+\.(md|graphql)|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    assert.deepEqual(
+      files.filter((file) => !allowed.test(file) || /test|\.sqlite/.test(file)),
+      [],
+    );
+    assert.equal(statSync(join(unpacked, 'bin/run.js')).mode & 0o111, 0o111);
   });
 
-  it('guards any Hono app as a library, with types', async () => {
-    const folder = tempFolder();
-    writeFileSync(
-      join(folder, 'package.json'),
-      JSON.stringify({ name: 'consumer', private: true, type: 'module', dependencies: { 'svc-api': `file:${tarball}`, hono: '^4' } }),
-    );
-    await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
-    const program = `
-      import { Hono } from 'hono';
-      import { bearerAuth, createApp, openKeys } from 'svc-api';
-      const keys = await openKeys({ database: './keys.sqlite' });
-      const { secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
-      const app = new Hono().use('/docker/*', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));
-      app.get('/docker/ps', (c) => c.text('containers'));
-      app.route('/', await createApp({ keys }));
-      const headers = { authorization: \`Bearer \${secret}\` };
-      console.log((await app.request('/docker/ps')).status, await (await app.request('/docker/ps', { headers })).text(), (await app.request('/healthz')).status);
-      await keys.close();
-    `;
-    writeFileSync(join(folder, 'program.mts'), program);
-    const stdout = await mustRun(process.execPath, ['program.mts'], { cwd: folder });
-    assert.equal(stdout, '401 containers 200\n');
-    const options = [
-      '--noEmit',
-      '--strict',
-      '--skipLibCheck',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2023',
-      '--types',
-      'node',
-      '--typeRoots',
-      join(ROOT, 'node_modules/@types'),
-    ];
-    await mustRun(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options, 'program.mts'], { cwd: folder });
+  it('holds no secret, and nothing of the machine that built it', () => {
+    for (const file of files) {
+      const text = readFileSync(join(unpacked, file), 'utf8');
+      assert.doesNotMatch(text, /\bsvc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/, file);
+      assert.equal(text.includes(ROOT), false, file);
+    }
+  });
+
+  it('asks oclif for its commands only', () => {
+    const { oclif } = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as { oclif: object };
+    assert.deepEqual(Object.keys(oclif).toSorted(), ['additionalHelpFlags', 'bin', 'commands', 'dirname', 'topicSeparator', 'topics']);
+  });
+
+  describe('when it is installed', () => {
+    let folder: string;
+    before(async () => {
+      folder = tempFolder();
+      const manifest = { name: 'consumer', private: true, type: 'module', dependencies: { 'svc-api': `file:${tarball}` } };
+      writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+      await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
+      writeFileSync(join(folder, 'program.mts'), PROGRAM);
+    });
+
+    it('is the program svc-api, with the command help', async () => {
+      const bin = join(folder, 'node_modules/.bin/svc-api');
+      const [help, flag] = await Promise.all([
+        mustRun(bin, ['help', 'apikey'], { cwd: folder }),
+        mustRun(bin, ['apikey', '-h'], { cwd: folder }),
+      ]);
+      assert.match(help, /\$ svc-api apikey/);
+      assert.equal(help, flag);
+    });
+
+    it('guards any Hono app as a library', async () => {
+      const stdout = await mustRun(process.execPath, ['program.mts'], { cwd: folder });
+      assert.deepEqual(JSON.parse(stdout), [[401, ''], [403, ''], [200, 'containers for Reader'], 200]);
+    });
+
+    it('has types, which need no skipLibCheck', async () => {
+      const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
+      const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', '--target', 'es2023', ...types];
+      await mustRun(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options, 'program.mts'], { cwd: folder });
+    });
+
+    it('lets nobody import its inside', async () => {
+      const inside = "import('svc-api/dist/keys/service.js').catch((error) => console.log(error.code))";
+      assert.equal(await mustRun(process.execPath, ['-e', inside], { cwd: folder }), 'ERR_PACKAGE_PATH_NOT_EXPORTED\n');
+    });
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, delimiter, join } from 'node:path';
-import { installHost, mustRun, run } from '../support/host.ts';
+import { installHost, mustRun, run, withPluginsCommand } from '../support/host.ts';
 import { freePort } from '../support/port.ts';
 import { cleanEnv, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -53,11 +53,7 @@ describe('the README, in a fresh clone', () => {
   });
 
   it('installs into a CLI as written', async () => {
-    const host = await installHost({ '@oclif/plugin-plugins': '^7' }, (manifest) => {
-      delete manifest.dependencies['svc-api'];
-      delete manifest.oclif.hooks;
-      manifest.oclif.plugins = ['@oclif/plugin-help', '@oclif/plugin-plugins'];
-    });
+    const host = await installHost({ '@oclif/plugin-plugins': '^7' }, withPluginsCommand);
     const bin = tempFolder();
     symlinkSync(join(host.folder, 'bin/run.js'), join(bin, 'acme'));
     const { code, stdout, stderr } = await run('sh', ['-ec', blockWith('acme plugins install')], {

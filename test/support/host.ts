@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { cleanEnv, type Finished, finished, ROOT } from './process.ts';
@@ -57,6 +58,43 @@ export async function installHost(packages: Record<string, string>, change: (man
 export interface HostManifest {
   dependencies: Record<string, string>;
   oclif: { plugins: string[]; hooks?: Record<string, string> };
+}
+
+/** Starts a host's `serve` on a free port. */
+export async function serveHost(host: Host): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = spawn(process.execPath, [join(host.folder, 'bin/run.js'), 'serve', '--port', '0'], {
+    cwd: host.folder,
+    env: cleanEnv({ XDG_DATA_HOME: join(host.folder, 'home'), LOG_LEVEL: 'error' }),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(server, 'exit');
+  const line = String((await Promise.race([once(server.stdout, 'data'), ended]))[0]);
+  const [, url] = /^Listening on (http:\S+)\n$/.exec(line) ?? [];
+  if (url === undefined) throw new Error(`acme serve did not start: ${line}`);
+  return {
+    url,
+    async stop() {
+      server.kill();
+      await ended;
+    },
+  };
+}
+
+/** Makes the host one whose users install svc-api by `plugins install`. */
+export function withPluginsCommand(manifest: HostManifest): void {
+  delete manifest.dependencies['svc-api'];
+  manifest.oclif.plugins = ['@oclif/plugin-help', '@oclif/plugin-plugins'];
+}
+
+/** Changes a file of a host while something runs. */
+export async function withFile<Result>(path: string, change: (text: string) => string, during: () => Promise<Result>): Promise<Result> {
+  const text = readFileSync(path, 'utf8');
+  writeFileSync(path, change(text));
+  try {
+    return await during();
+  } finally {
+    writeFileSync(path, text);
+  }
 }
 
 /** The environment without what npm sets for its scripts, which would change the npm that a test runs. */

@@ -47,7 +47,9 @@ export function sendAndCut(url: string, bytes: Buffer | string): Promise<void> {
 function readReply(text: string): RawReply | undefined {
   const [, status, head = '', body = ''] = /^HTTP\/1\.1 (\d+) [^\r]*\r\n([^]*?)\r\n\r\n([^]*)$/.exec(text) ?? [];
   if (status === undefined) return undefined;
-  const headers = new Headers(head.split('\r\n').map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+  const headers = new Headers(
+    head.split('\r\n').map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+  );
   const length = headers.get('content-length');
   assert.notEqual(length, null, `A reply without Content-Length: ${text}`);
   return Buffer.byteLength(body) === Number(length) ? { status: Number(status), headers, body } : undefined;

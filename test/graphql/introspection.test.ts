@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import {
+  buildClientSchema,
+  getIntrospectionQuery,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  type IntrospectionQuery,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isObjectType,
+} from 'graphql';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
+
+/** From the specification, with the fields that it counts up. */
+const QUERY = {
+  me: '(): ApiKey!',
+  online: '(): Boolean!',
+  info: '(): Info!',
+  apiKeys: '(first: Int = 50, after: String, search: String): ApiKeyConnection!',
+  apiKey: '(id: ID, name: String): ApiKey',
+  permissions: '(): PermissionCatalog!',
+  previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]!',
+};
+const MUTATION = {
+  createApiKey: '(input: CreateApiKeyInput!): CreatedApiKey!',
+  updateApiKey: '(input: UpdateApiKeyInput!): ApiKey!',
+  deleteApiKeys: '(ids: [ID!]!): DeletedApiKeys!',
+};
+const OBJECTS: Record<string, string[]> = {
+  ApiKey: [
+    'id: ID!',
+    'name: String!',
+    'roles: [Role!]!',
+    'permissions: [Permission!]!',
+    'effectivePermissions: [Permission!]!',
+    'prefix: String!',
+  ],
+  Permission: ['resource: Resource!', 'actions: [AuthAction!]!'],
+  CreatedApiKey: ['key: String!', 'apiKey: ApiKey!'],
+  DeletedApiKeys: ['deleted: Int!', 'keys: [DeletedApiKey!]!'],
+  ApiKeyConnection: ['edges: [ApiKeyEdge!]!', 'pageInfo: PageInfo!'],
+  ApiKeyEdge: ['node: ApiKey!', 'cursor: String!'],
+  PageInfo: ['hasNextPage: Boolean!', 'hasPreviousPage: Boolean!', 'startCursor: String', 'endCursor: String'],
+};
+
+describe('the schema, as introspection shows it', () => {
+  let test: TestKeys;
+  let server: TestServer;
+  let schema: GraphQLSchema;
+  let own: GraphQLNamedType[];
+
+  before(async () => {
+    test = await openTestKeys({ resources: ['DISK_POOL'] });
+    server = await startServer(test.keys);
+    const { secret } = await createPrincipal(test.keys, { name: 'Looker', permissions: ['WELCOME:READ_OWN'] });
+    const options = {
+      descriptions: true,
+      specifiedByUrl: true,
+      directiveIsRepeatable: true,
+      schemaDescription: true,
+      inputValueDeprecation: true,
+    };
+    const { status, body } = await query(server.url, secret, getIntrospectionQuery(options));
+    assert.deepEqual([status, body.errors], [200, undefined]);
+    schema = buildClientSchema(body.data as unknown as IntrospectionQuery);
+    own = Object.values(schema.getTypeMap()).filter(
+      ({ name }) => !name.startsWith('__') && !['Boolean', 'Float', 'ID', 'Int', 'String'].includes(name),
+    );
+  });
+  after(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+
+  const fieldsOf = (name: string) => {
+    const type = schema.getType(name);
+    assert.ok(isObjectType(type), name);
+    return Object.values(type.getFields());
+  };
+  const signatures = (name: string) =>
+    Object.fromEntries(
+      fieldsOf(name).map(({ name, args, type }) => {
+        const shown = args.map(
+          (arg) => `${arg.name}: ${String(arg.type)}${arg.defaultValue === undefined ? '' : ` = ${JSON.stringify(arg.defaultValue)}`}`,
+        );
+        return [name, `(${shown.join(', ')}): ${String(type)}`];
+      }),
+    );
+
+  it('has the root fields of the specification, and no others', () => {
+    assert.deepEqual(signatures('Query'), QUERY);
+    assert.deepEqual(signatures('Mutation'), MUTATION);
+    assert.ok(!schema.getSubscriptionType());
+  });
+
+  it('has the types of the specification', () => {
+    for (const [name, expected] of Object.entries(OBJECTS)) {
+      const fields = fieldsOf(name).map((field) => `${field.name}: ${String(field.type)}`);
+      assert.deepEqual(
+        expected.filter((field) => !fields.includes(field)),
+        [],
+        name,
+      );
+    }
+    const [apiKey, node] = [schema.getType('ApiKey'), schema.getType('Node')];
+    assert.ok(isObjectType(apiKey) && isInterfaceType(node) && schema.isSubType(node, apiKey));
+  });
+
+  it('holds the resources of the host beside its own', () => {
+    const resource = schema.getType('Resource');
+    assert.ok(isEnumType(resource));
+    assert.equal(resource.getValues().length, 30);
+    for (const name of ['CONNECT__REMOTE_ACCESS', 'DISK_POOL']) assert.ok(resource.getValue(name), name);
+  });
+
+  it('describes every type, field, argument, enum value and input field', () => {
+    const silent: string[] = [];
+    let described = 0;
+    const look = (path: string, description: string | null | undefined) => {
+      if (/^[A-Z].*[.!]$|…$/s.test(description ?? '')) described += 1;
+      else silent.push(path);
+    };
+    for (const type of own) {
+      look(type.name, type.description);
+      if (isEnumType(type)) for (const value of type.getValues()) look(`${type.name}.${value.name}`, value.description);
+      if (isInputObjectType(type))
+        for (const field of Object.values(type.getFields())) look(`${type.name}.${field.name}`, field.description);
+      if (!isObjectType(type) && !isInterfaceType(type)) continue;
+      for (const field of Object.values(type.getFields())) {
+        look(`${type.name}.${field.name}`, field.description);
+        for (const arg of field.args) look(`${type.name}.${field.name}(${arg.name}:)`, arg.description);
+      }
+    }
+    assert.deepEqual(silent, []);
+    assert.ok(described > 120, `${described} descriptions`);
+  });
+});

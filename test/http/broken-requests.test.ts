@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Server } from 'node:http';
+import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { sendRaw } from '../support/raw-http.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const head = (first: string, ...headers: string[]) => [first, ...headers, '', ''].join('\r\n');
+
+describe('a request that is not right as HTTP', () => {
+  let test: TestKeys;
+  let server: TestServer;
+
+  before(async () => {
+    test = await openTestKeys();
+    server = await startServer(test.keys);
+  });
+  after(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+  afterEach('the server still answers', async () => {
+    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+  });
+
+  const invalid = [400, 'BAD_REQUEST', 'The request is not valid HTTP.'] as const;
+  const nowhere = [400, 'BAD_REQUEST', 'The request has no valid address.'] as const;
+  const rows: [what: string, bytes: string, reply: readonly [status: number, code: string, message: string]][] = [
+    ['of other text', head('hello'), invalid],
+    ['with a NUL in a header', head('GET /graphql HTTP/1.1', 'Host: x', 'Authorization: Bearer a\0b'), invalid],
+    ['with a bad length', head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: x'), invalid],
+    ['with two lengths', head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: 1', 'Content-Length: 2'), invalid],
+    ['with a length and in chunks', head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'), invalid],
+    [
+      'with headers larger than Node takes',
+      head('POST /graphql HTTP/1.1', 'Host: x', `Authorization: Bearer ${'a'.repeat(20_000)}`),
+      [431, 'HEADERS_TOO_LARGE', 'The headers are larger than is allowed.'],
+    ],
+    ['without a Host', head('GET /graphql HTTP/1.1'), nowhere],
+    ['with a bad Host', head('GET /graphql HTTP/1.1', 'Host: a b'), nowhere],
+    ['with a bad address', head('GET http://[ HTTP/1.1', 'Host: x'), nowhere],
+    ['with a backslash in its path', head('GET /a\\b HTTP/1.1', 'Host: x'), nowhere],
+    ['for the server as a whole', head('OPTIONS * HTTP/1.1', 'Host: x'), nowhere],
+    [
+      'for another path',
+      head('GET /../etc/passwd HTTP/1.1', 'Host: x'),
+      [404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.'],
+    ],
+  ];
+  for (const [what, bytes, [status, code, message]] of rows) {
+    it(`${what} gets ${status} in the form of all errors`, async () => {
+      const reply = await sendRaw(server.url, bytes);
+      assert.deepEqual([reply.status, JSON.parse(reply.body)], [status, { errors: [{ message, extensions: { code } }] }]);
+      assert.deepEqual([reply.headers.get('content-type'), reply.headers.get('cache-control')], ['application/json', 'no-store']);
+    });
+  }
+
+  it('is not waited for longer than 30 seconds, its headers not longer than 10', async () => {
+    let found: Server | undefined;
+    const look = (message: unknown) => {
+      found = (message as { server: Server }).server;
+    };
+    subscribe('http.server.request.start', look);
+    await fetch(`${server.url}/healthz`);
+    unsubscribe('http.server.request.start', look);
+    const { headersTimeout, requestTimeout, keepAliveTimeout } = found!;
+    assert.deepEqual(
+      { headersTimeout, requestTimeout, keepAliveTimeout },
+      { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
+    );
+  });
+});
