@@ -5,6 +5,13 @@ import { redactSecrets } from '../keys/secret.ts';
 import type { Log } from '../log.ts';
 
 /**
+ * How graphql-js says that a resolver's result does not fit its type: with the value in the text, and by the class of the
+ * errors that are meant for the client.
+ */
+const RESULT_MISFIT =
+  /^(?:(?:Int|Float|String|Boolean|ID|Enum "\w+") cannot represent |Expected Iterable, |Expected value of type "|Abstract type "|Runtime Object type ")/;
+
+/**
  * The form in which an error reaches the client. Those that were meant for it keep their text; of all others it learns a
  * request id, under which the log has the rest.
  */
@@ -18,7 +25,8 @@ function explain(error: GraphQLError, log: Log): { message: string; extensions: 
   const cause = error.originalError;
   if (!cause) return { message: error.message, extensions: { code: codeOf(error), ...error.extensions } };
   if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
-  if (cause.name === 'GraphQLError') return { message: error.message, extensions: { code: codeOf(error), ...error.extensions } };
+  if (cause.name === 'GraphQLError' && !isResultMisfit(error))
+    return { message: error.message, extensions: { code: codeOf(error), ...error.extensions } };
   const requestId = randomUUID();
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
   if (isKeysError(cause)) {
@@ -28,6 +36,10 @@ function explain(error: GraphQLError, log: Log): { message: string; extensions: 
     };
   }
   return { message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } };
+}
+
+function isResultMisfit({ path, message, extensions }: GraphQLError): boolean {
+  return path !== undefined && extensions['code'] === undefined && RESULT_MISFIT.test(message);
 }
 
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {

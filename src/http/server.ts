@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
@@ -32,17 +32,26 @@ export async function listen({ app, host, port }: ListenOptions): Promise<Runnin
   // A request without a Host is refused by the listener: Node's own answer to it has no body.
   const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) => void answer(incoming, outgoing));
   server.on('clientError', answerBrokenRequest);
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(listenError(error, host, port)));
     server.listen(port, host, resolve);
   });
-  return { url: urlOf(server.address() as AddressInfo), stop: (grace = STOP_GRACE) => stop(server, grace) };
+  return { url: urlOf(server.address() as AddressInfo), stop: (grace = STOP_GRACE) => stop(server, open, grace) };
 }
 
-async function stop(server: Server, grace: number): Promise<void> {
+async function stop(server: Server, open: ReadonlySet<Socket>, grace: number): Promise<void> {
   const end = setTimeout(() => server.closeAllConnections(), grace);
   // A connection on which a request just ended is kept alive for the next one, which must not come any more.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const sweep = setInterval(() => {
+    server.closeIdleConnections();
+    // Node does not count a connection as idle on which nothing was ever sent.
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+  }, 50);
   await new Promise((resolve) => {
     server.close(resolve);
   });

@@ -4,7 +4,7 @@ import type { GraphQLContext } from '../../src/graphql/context.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createApp } from '../../src/index.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer } from '../support/server.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
 
 const typeDefs = `
   "A disk."
@@ -26,14 +26,19 @@ const resolvers = {
 
 describe("a host's part of the schema", () => {
   let test: TestKeys;
+  let server: TestServer | undefined;
 
   beforeEach(async () => {
     test = await openTestKeys({ resources: ['DISK_POOL'] });
   });
-  afterEach(() => test.store.close());
+  afterEach(async () => {
+    await server?.stop();
+    server = undefined;
+    await test.store.close();
+  });
 
   it('answers keys with its permissions, beside the own part', async () => {
-    const server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers, resources: ['DISK_POOL'] }] });
+    server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers, resources: ['DISK_POOL'] }] });
     const disks = await createPrincipal(test.keys, { name: 'Disks', permissions: ['DISK_POOL:READ_ANY', 'DISK_POOL:DELETE_ANY'] });
     const { body } = await query(server.url, disks.secret, '{ disks { name asker } online }');
     assert.deepEqual(body.data, { disks: [{ name: 'sda', asker: 'Disks by POST' }], online: null });
@@ -43,15 +48,15 @@ describe("a host's part of the schema", () => {
       changed.body.errors?.map(({ message, path, extensions }) => ({ message, path, extensions })),
       [{ message: 'There is no such disk.', path: ['b'], extensions: { code: 'NO_DISK' } }],
     );
-    await server.stop();
   });
 
   it('refuses keys without them, before its resolvers run', async () => {
-    const server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers }] });
+    server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers }] });
     emptied.length = 0;
     const guest = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'], permissions: ['DISK_POOL:READ_OWN'] });
+    const { url } = server;
     const refusals = async (document: string) =>
-      (await query(server.url, guest.secret, document)).body.errors?.map(({ path, extensions }) => [path, extensions]);
+      (await query(url, guest.secret, document)).body.errors?.map(({ path, extensions }) => [path, extensions]);
     assert.deepEqual(await refusals('{ disks { name } }'), [[['disks'], { code: 'FORBIDDEN', missing: ['DISK_POOL:READ_ANY'] }]]);
     assert.deepEqual(await refusals('mutation { empty(name: "sda") }'), [
       [['empty'], { code: 'FORBIDDEN', missing: ['DISK_POOL:DELETE_OWN'] }],
@@ -59,7 +64,6 @@ describe("a host's part of the schema", () => {
     assert.deepEqual(emptied, []);
     const viewer = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
     assert.deepEqual((await query(server.url, viewer.secret, '{ disks { name } }')).body, { data: { disks: [{ name: 'sda' }] } });
-    await server.stop();
   });
 
   it('has its resolvers loaded once, when the app is made, where they are a function', async () => {
@@ -68,7 +72,7 @@ describe("a host's part of the schema", () => {
       loaded += 1;
       return resolvers;
     };
-    const server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers: load }] });
+    server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers: load }] });
     assert.equal(loaded, 1);
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     for (let request = 0; request < 3; request += 1) {
@@ -77,7 +81,6 @@ describe("a host's part of the schema", () => {
       ]);
     }
     assert.equal(loaded, 1);
-    await server.stop();
   });
 
   const own = (text: string): SchemaExtension => ({ typeDefs: `extend type Query { ${text} }`, resolvers: {} });
@@ -118,9 +121,8 @@ describe("a host's part of the schema", () => {
 
   it('cannot open a field of ours by resolvers of its own', async () => {
     const takeover = { typeDefs, resolvers: { ...resolvers, Query: { ...resolvers.Query, info: () => ({ name: 'taken' }) } } };
-    const server = await startServer(test.keys, { extensions: [takeover] });
+    server = await startServer(test.keys, { extensions: [takeover] });
     const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     assert.deepEqual((await query(server.url, secret, '{ info { name } }')).body.data, { info: null });
-    await server.stop();
   });
 });

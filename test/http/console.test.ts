@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { cleanEnv, finished } from '../support/process.ts';
@@ -9,8 +9,14 @@ import { query } from '../support/server.ts';
 const CHILD = fileURLToPath(new URL('../support/console-child.ts', import.meta.url));
 
 describe('the console', () => {
+  const started: ChildProcess[] = [];
+  after(() => {
+    for (const child of started) child.kill('SIGKILL');
+  });
+
   it('gets nothing, whatever is asked of a server', async () => {
     const child = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv() });
+    started.push(child);
     const end = finished(child);
     const [line] = (await once(child.stdout, 'data')) as [string];
     const { url, secret } = JSON.parse(line) as { url: string; secret: string };

@@ -144,4 +144,12 @@ describe('a document', () => {
       );
     }
   });
+
+  it('that holds a secret gets no error that shows it', async () => {
+    for (const document of [`{ ${secret} }`, `{ apiKey(id: ${secret}) { id } }`, `{ online @${secret} }`, `{ ...${secret} }`]) {
+      const { text } = await post('application/json', { query: document });
+      assert.ok(text.includes(`svc_${secret.slice(4, 16)}_…`), text);
+      assert.ok(!text.includes(secret.slice(17, 30)), text);
+    }
+  });
 });

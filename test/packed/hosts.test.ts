@@ -54,6 +54,9 @@ function steady({ stdout, stderr, code }: Finished): object {
   return { stdout: clean(stdout), stderr: clean(stderr), code };
 }
 
+/** A text however its lines are wrapped. */
+const words = (text: string) => text.replaceAll(/\s+/g, ' ');
+
 async function resultsOf(cli: (args: readonly string[]) => Promise<Finished>): Promise<object[]> {
   const results = [];
   for (const [, ...args] of COMMANDS) results.push({ args, ...steady(await cli(args)) });
@@ -120,7 +123,8 @@ for (const [core, help] of [
       for (const command of ['apikey', 'serve']) {
         const [inHost, alone] = await Promise.all([host.cli([command, '--help']), runCli([command, '--help'])]);
         assert.match(inHost.stdout, new RegExp(`\\$ acme ${command}`));
-        assert.deepEqual(inHost, { ...alone, stdout: alone.stdout.replaceAll(/(?<![/:])svc-api (?=apikey|serve)/g, 'acme ') });
+        assert.equal(words(inHost.stdout), words(alone.stdout).replaceAll(/(?<![/:])svc-api (?=apikey|serve)/g, 'acme '));
+        assert.deepEqual([inHost.stderr, inHost.code], ['', 0]);
       }
     });
 
@@ -142,13 +146,13 @@ for (const [core, help] of [
       }
     });
 
-    it('gets two commands, a topic, and nothing else', async () => {
+    it('gets two commands and nothing else', async () => {
       for (const others of [['@oclif/plugin-help'], []]) {
         const without = await withPlugins(host, others, () => knownTo(host));
         const withIt = await withPlugins(host, [...others, 'svc-api'], () => knownTo(host));
         assert.deepEqual(withIt, {
           commands: [...without.commands, 'apikey', 'serve'].toSorted(),
-          topics: [...without.topics, 'apikey'].toSorted(),
+          topics: [...without.topics, 'apikey', 'serve'].toSorted(),
           hooks: without.hooks,
         });
       }

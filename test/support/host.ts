@@ -61,7 +61,7 @@ export interface HostManifest {
 }
 
 /** Starts a host's `serve` on a free port. */
-export async function serveHost(host: Host): Promise<{ url: string; stop(): Promise<void> }> {
+export async function serveHost(host: Host): Promise<{ url: string; stop: () => Promise<void> }> {
   const server = spawn(process.execPath, [join(host.folder, 'bin/run.js'), 'serve', '--port', '0'], {
     cwd: host.folder,
     env: cleanEnv({ XDG_DATA_HOME: join(host.folder, 'home'), LOG_LEVEL: 'error' }),

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('the addresses of the server', () => {
+  let open: TestKeys;
+  let server: TestServer;
+  let authorization: string;
+  before(async () => {
+    open = await openTestKeys();
+    authorization = `Bearer ${(await createPrincipal(open.keys, { name: 'CI deploy', roles: ['ADMIN'] })).secret}`;
+    server = await startServer(open.keys);
+  });
+  after(async () => {
+    await server.stop();
+    await open.store.close();
+  });
+  const ask = async (path: string, init?: RequestInit) => {
+    const response = await fetch(server.url + path, init);
+    return { status: response.status, allow: response.headers.get('allow'), body: (await response.json()) as object };
+  };
+  const error = (message: string, code: string) => ({ errors: [{ message, extensions: { code } }] });
+
+  it('tell anybody that it is alive and ready, and nothing else', async () => {
+    for (const path of ['/healthz', '/readyz']) assert.deepEqual(await ask(path), { status: 200, allow: null, body: { status: 'ok' } });
+  });
+
+  it('serve GraphQL by POST only', async () => {
+    const body = error('GraphQL is served by POST only.', 'METHOD_NOT_ALLOWED');
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+      assert.deepEqual(
+        await ask('/graphql?query={online}', { method, headers: { authorization } }),
+        { status: 405, allow: 'POST', body },
+        method,
+      );
+    }
+  });
+
+  it('are no others', async () => {
+    const body = error('There is nothing at this address. GraphQL is at POST /graphql.', 'NOT_FOUND');
+    for (const path of ['/', '/graphql/', '/graphiql', '/healthz/x', '/..%2f..%2fetc/passwd']) {
+      assert.deepEqual(await ask(path, { headers: { authorization } }), { status: 404, allow: null, body }, path);
+    }
+    assert.equal((await ask('/healthz', { method: 'POST' })).status, 404);
+  });
+});
