@@ -1,12 +1,17 @@
 import { readFileSync } from 'node:fs';
 
-/** Ends the process on a version of Node on which a dependency would crash. Plain JavaScript that any Node can read. */
-export function refuseUnsupportedNode() {
-  if (isSupported(process.versions.node)) return;
+/** What to tell who runs this on a version of Node on which a dependency would crash; nothing on a good one. Plain JavaScript that any Node can read. */
+export function unsupportedNode() {
+  if (isSupported(process.versions.node)) return undefined;
   const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  process.stderr.write(
-    `Error: svc-api needs Node ${engines.node}; this is ${process.versions.node}. Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.\n`,
-  );
+  return `svc-api needs Node ${engines.node}; this is ${process.versions.node}. Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.`;
+}
+
+/** Ends the process on such a version. */
+export function refuseUnsupportedNode() {
+  const reason = unsupportedNode();
+  if (reason === undefined) return;
+  process.stderr.write(`Error: ${reason}\n`);
   process.exit(1);
 }
 

@@ -1,7 +1,8 @@
+import { unsupportedNode } from '../../bin/node-version.js';
+import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
-import { SqliteConnection } from './sqlite.ts';
 
 export interface Store {
   repository: KeyRepository;
@@ -22,6 +23,10 @@ export interface OpenStoreOptions {
 
 /** Opens the key store, and makes it where there is none yet. @throws KeysError STORE_… */
 export async function openStore({ database, env = process.env, lockWait = 5000 }: OpenStoreOptions = {}): Promise<Store> {
+  // A host CLI picks the Node: on an old one the driver would end the process without a word.
+  const unsupported = unsupportedNode();
+  if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
+  const { SqliteConnection } = await import('./sqlite.ts');
   const connection = await SqliteConnection.open(storeLocation(database, env), lockWait);
   return {
     repository: createKeyRepository(connection),

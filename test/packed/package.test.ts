@@ -59,7 +59,7 @@ describe('the packed package', () => {
       [],
     );
     const allowed =
-      /^(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/[a-z]+\.(md|graphql)|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+      /^(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/[a-z]+\.(md|graphql)|examples\/host-cli\/.*\.(js|json|md)|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
     assert.deepEqual(
       files.filter((file) => !allowed.test(file) || /test|\.sqlite/.test(file)),
       [],

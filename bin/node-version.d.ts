@@ -1,0 +1,2 @@
+export function unsupportedNode(): string | undefined;
+export function refuseUnsupportedNode(): void;
