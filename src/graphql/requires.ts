@@ -1,4 +1,4 @@
-import { defaultFieldResolver, getDirectiveValues, type GraphQLField, type GraphQLSchema } from 'graphql';
+import { defaultFieldResolver, type DocumentNode, getDirectiveValues, type GraphQLField, type GraphQLSchema, Kind, parse } from 'graphql';
 import type { Action } from '../keys/catalog.ts';
 import { requirePermission } from '../keys/principal.ts';
 import type { GraphQLContext } from './context.ts';
@@ -26,6 +26,22 @@ export function enforceRequires(schema: GraphQLSchema): void {
   throw new Error(
     `The schema is refused: ${paths} must carry @requires(resource:, action:), because every root field asks for a permission.`,
   );
+}
+
+/**
+ * Refuses parts that declare a root field twice, ours or one another's: merging them would silently keep one `@requires`.
+ * @throws Error that names the fields
+ */
+export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly (string | DocumentNode)[]): void {
+  const rootTypes = new Set([schema.getQueryType()?.name, schema.getMutationType()?.name]);
+  const documents = parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part) : part));
+  const declared = documents
+    .flatMap(({ definitions }) => definitions)
+    .filter((definition) => definition.kind === Kind.OBJECT_TYPE_DEFINITION || definition.kind === Kind.OBJECT_TYPE_EXTENSION)
+    .filter(({ name }) => rootTypes.has(name.value))
+    .flatMap(({ name, fields = [] }) => fields.map((field) => `${name.value}.${field.name.value}`));
+  const repeated = new Set(declared.filter((path, index) => declared.indexOf(path) !== index));
+  if (repeated.size > 0) throw new Error(`The schema is refused: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
 function guard(schema: GraphQLSchema, field: RootField['field']): boolean {

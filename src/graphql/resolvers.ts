@@ -83,7 +83,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
 
   return {
     DateTime,
-    Node: { __resolveType: () => 'ApiKey' },
+    Node: { __resolveType: ({ __typename = 'ApiKey' }: { __typename?: string }) => __typename },
     Query: {
       me,
       online: () => true,

@@ -3,7 +3,7 @@ import { defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql
 import { KeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
-import { enforceRequires, type RootField, rootFieldsOf } from './requires.ts';
+import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
 
@@ -20,7 +20,7 @@ export interface ServedSchema {
 
 /**
  * Makes the schema: the own part and those of the host, merged.
- * @throws KeysError SCHEMA_INVALID when the parts do not fit, or a root field carries no `@requires`
+ * @throws KeysError SCHEMA_INVALID when the parts do not fit, or a root field carries no `@requires` or is declared twice
  */
 export async function createSchema(
   keys: KeysService,
@@ -31,12 +31,14 @@ export async function createSchema(
     const hostResolvers = await Promise.all(
       extensions.map(async ({ resolvers }) => (typeof resolvers === 'function' ? resolvers() : resolvers)),
     );
+    const typeDefs = [typeDefsOf(keys.catalog), ...extensions.flatMap((extension) => extension.typeDefs)];
     const build = () => {
       const schema = makeExecutableSchema({
-        typeDefs: [typeDefsOf(keys.catalog), ...extensions.flatMap(({ typeDefs }) => typeDefs)],
+        typeDefs,
         resolvers: [resolversOf(keys, info), ...hostResolvers] as never,
       });
       if (schema.getSubscriptionType()) throw new Error('The schema is refused: subscriptions are not served.');
+      refuseRepeatedRootFields(schema, typeDefs);
       enforceRequires(schema);
       return schema;
     };

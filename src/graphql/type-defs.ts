@@ -5,7 +5,12 @@ import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/list.ts';
 export function typeDefsOf(catalog: Catalog): string {
   return `
 """The permission that a field asks for. Without it the field answers with the error FORBIDDEN."""
-directive @requires(resource: Resource!, action: AuthAction!) on FIELD_DEFINITION
+directive @requires(
+  "What the permission is about."
+  resource: Resource!
+  "What may be done with it."
+  action: AuthAction!
+) on FIELD_DEFINITION
 
 """A date and time by RFC 3339, in UTC."""
 scalar DateTime

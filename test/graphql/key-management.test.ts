@@ -118,6 +118,16 @@ describe('keys over GraphQL', () => {
     assert.deepEqual(await ask('{ apiKeys(search: "New") { edges { cursor } } }'), { apiKeys: { edges: [] } });
   });
 
+  it('do not take the name of another key when they are updated, in another form of it too', async () => {
+    await ask(CREATE, { input: { name: 'Caf\u00e9', roles: ['GUEST'] } });
+    for (const name of ['Caf\u00e9', ' Cafe\u0301 ']) {
+      const errors = await codes(UPDATE, { input: { id, name } });
+      assert.equal(errors?.[0]?.[0], 'NAME_TAKEN');
+      assert.match(String(errors[0][1]), /^An API key named "Caf\u00e9" already exists\./);
+    }
+    assert.deepEqual(await ask('{ me { name } }'), { me: { name: 'Admin' } });
+  });
+
   it('are asked for by id or by name, not by both or none', async () => {
     const refusal = [['INPUT_INVALID', 'Give either the id or the name of the key.']];
     assert.deepEqual(await codes('{ apiKey { id } }'), refusal);

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
+
+interface Bearer {
+  secret: string;
+  principal: Principal;
+}
+
+const OVERWRITE = `mutation ($name: String!) {
+  createApiKey(input: { name: $name, permissions: [{ resource: API_KEY, actions: [CREATE_OWN] }], overwrite: true }) {
+    key apiKey { id name createdBy }
+  }
+}`;
+
+describe('overwriting a key over GraphQL', () => {
+  let test: TestKeys;
+  let server: TestServer;
+
+  beforeEach(async () => {
+    test = await openTestKeys();
+    server = await startServer(test.keys);
+  });
+  afterEach(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+
+  const make = (name: string, actions: string[], by: Principal | typeof OPERATOR = OPERATOR) =>
+    createPrincipal(test.keys, { name, permissions: actions.map((action) => `API_KEY:${action}`) }, by);
+  const overwrite = ({ secret }: Bearer, name: string) => query(server.url, secret, OVERWRITE, { name });
+  const idOf = ({ principal }: Bearer) => principal.key.id;
+  const all = async () => (await test.keys.list({}, OPERATOR)).keys;
+  const gets = async (secret: string) => (await query(server.url, secret, '{ __typename }')).status;
+  const created = ({ body }: GraphQLReply) => {
+    assert.equal(body.errors, undefined);
+    return body.data!['createApiKey'] as { key: string; apiKey: { id: string; name: string; createdBy: string | null } };
+  };
+
+  it('asks for the right to delete it: OWN for what the key created and for itself, ANY for all others', async () => {
+    const maker = await make('Maker', ['CREATE_ANY', 'READ_ANY', 'UPDATE_ANY']);
+    await make('Child', ['CREATE_OWN'], maker.principal);
+    await make('Other', ['CREATE_OWN']);
+    const before = await all();
+    for (const [name, missing] of [
+      ['Child', 'API_KEY:DELETE_OWN'],
+      ['Maker', 'API_KEY:DELETE_OWN'],
+      ['Other', 'API_KEY:DELETE_ANY'],
+    ] as const) {
+      const { body } = await overwrite(maker, name);
+      assert.deepEqual(
+        body.errors?.map(({ path, extensions }) => ({ path, extensions })),
+        [{ path: ['createApiKey'], extensions: { code: 'FORBIDDEN', missing: [missing] } }],
+        name,
+      );
+    }
+    assert.deepEqual(await all(), before);
+  });
+
+  it('with DELETE_OWN replaces a key that it created, all below it included, and none of another', async () => {
+    const owner = await make('Owner', ['CREATE_OWN', 'DELETE_OWN']);
+    const child = await make('Child', ['CREATE_OWN'], owner.principal);
+    const grandchild = await make('Grandchild', ['CREATE_OWN'], child.principal);
+    const { key, apiKey } = created(await overwrite(owner, 'Child'));
+    assert.deepEqual([apiKey.name, apiKey.createdBy], ['Child', idOf(owner)]);
+    assert.notEqual(apiKey.id, idOf(child));
+    assert.deepEqual(await Promise.all([child.secret, grandchild.secret, key].map(gets)), [401, 401, 200]);
+    // What was created by a key of its own is not its own.
+    await make('Grandchild', ['CREATE_OWN'], ((await test.keys.authenticate(key)) as { principal: Principal }).principal);
+    assert.deepEqual((await overwrite(owner, 'Grandchild')).body.errors?.[0]?.extensions['missing'], ['API_KEY:DELETE_ANY']);
+  });
+
+  it('lets a key replace itself: the new one stands where it stood', async () => {
+    const parent = await make('Parent', ['CREATE_OWN', 'DELETE_OWN']);
+    for (const by of [OPERATOR, parent.principal] as const) {
+      const self = await make('Self', ['CREATE_OWN', 'DELETE_OWN'], by);
+      const child = await make('Child', ['CREATE_OWN'], self.principal);
+      const { key, apiKey } = created(await overwrite(self, 'Self'));
+      assert.equal(apiKey.createdBy, by === OPERATOR ? null : idOf(parent));
+      assert.deepEqual(await Promise.all([self.secret, child.secret, key].map(gets)), [401, 401, 200]);
+      await test.keys.delete([apiKey.id], OPERATOR);
+    }
+  });
+
+  it('lets a key replace the one that created it, which ends its own secret', async () => {
+    const top = await make('Top', ['CREATE_OWN', 'DELETE_ANY']);
+    const middle = await make('Middle', ['CREATE_OWN', 'DELETE_ANY'], top.principal);
+    const bottom = await make('Bottom', ['CREATE_OWN', 'DELETE_ANY'], middle.principal);
+    const { key, apiKey } = created(await overwrite(bottom, 'Middle'));
+    assert.equal(apiKey.createdBy, idOf(top));
+    assert.deepEqual(await Promise.all([top, middle, bottom].map(({ secret }) => gets(secret))), [200, 401, 401]);
+    assert.equal(await gets(key), 200);
+  });
+
+  it('counts for what follows in the same request: a key that has replaced or weakened itself does no more', async () => {
+    const self = await make('Self', ['CREATE_OWN', 'UPDATE_OWN', 'DELETE_OWN']);
+    const weakened = await query(
+      server.url,
+      self.secret,
+      `mutation ($id: ID!) {
+        a: updateApiKey(input: { id: $id, permissions: [{ resource: API_KEY, actions: [CREATE_OWN, DELETE_OWN] }] }) { name }
+        b: updateApiKey(input: { id: $id, description: "again" }) { name }
+        c: createApiKey(input: { name: "New", permissions: [{ resource: API_KEY, actions: [UPDATE_OWN] }] }) { key }
+        d: deleteApiKeys(ids: [$id]) { deleted }
+        e: createApiKey(input: { name: "New", permissions: [{ resource: API_KEY, actions: [CREATE_OWN] }] }) { key }
+      }`,
+      { id: idOf(self) },
+    );
+    assert.deepEqual(weakened.body.data, { a: { name: 'Self' }, b: null, c: null, d: { deleted: 1 }, e: null });
+    assert.deepEqual(
+      weakened.body.errors?.map(({ path, extensions }) => [path, extensions]),
+      [
+        [['b'], { code: 'FORBIDDEN', missing: ['API_KEY:UPDATE_OWN'] }],
+        [['c'], { code: 'FORBIDDEN', missing: ['API_KEY:UPDATE_OWN'] }],
+        [['e'], { code: 'FORBIDDEN' }],
+      ],
+    );
+    assert.deepEqual(await all(), []);
+  });
+});
