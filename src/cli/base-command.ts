@@ -35,9 +35,10 @@ export abstract class BaseCommand extends Command {
     if (level) this.logger = await openLog(level);
   }
 
-  /** Writes a command's result: the object with `--json`, otherwise the text. */
-  protected print(json: object, text: string): void {
-    this.terminal.out(`${this.jsonEnabled() ? JSON.stringify(json, null, 2) : text}\n`);
+  /** Writes a command's result: the object with `--json`, otherwise the text, if there is any. */
+  protected print(json: object, text: string | undefined): void {
+    const output = this.jsonEnabled() ? JSON.stringify(json, null, 2) : text;
+    if (output !== undefined) this.terminal.out(`${output}\n`);
   }
 
   override async catch(error: Error & { code?: string }): Promise<void> {

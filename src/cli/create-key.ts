@@ -1,11 +1,14 @@
 import type { Config } from '@oclif/core/interfaces';
 import type { NewKey } from '../keys/api-key.ts';
 import { type Fault, refuseFaults } from '../keys/errors.ts';
+import { readExpiry } from '../keys/expiry.ts';
+import { normalizeName } from '../keys/name.ts';
+import { PermissionSet } from '../keys/permission-set.ts';
 import { OPERATOR } from '../keys/principal.ts';
 import { prefixOf } from '../keys/secret.ts';
 import type { CreatedKey } from '../keys/service.ts';
 import { listOf } from '../keys/text.ts';
-import { faultsOfChange, faultsOfNewKey } from '../keys/validation.ts';
+import { faultsOfChange, faultsOfNewKey, readGrants } from '../keys/validation.ts';
 import type { OpenKeys } from '../open-keys.ts';
 import { CliError } from './errors.ts';
 import { catalogFor, hostResources } from './host.ts';
@@ -23,20 +26,24 @@ export interface CreateOptions {
   interactive: boolean;
   /** Writes the secret out. When it throws, the key is taken back. */
   show: (created: CreatedKey) => void;
+  /** Given, nothing is created: it writes out what the key would be. */
+  preview?: (json: object, text: string) => void;
 }
 
 /** Creates a key from flags, and from answers where values are missing and somebody can be asked. */
-export async function createKey({ request, database, config, terminal, interactive, show }: CreateOptions): Promise<void> {
+export async function createKey({ request, database, config, terminal, interactive, show, preview }: CreateOptions): Promise<void> {
   const { openKeys } = await import('../open-keys.ts');
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
   const catalog = await catalogFor(request.permissions ?? [], config);
-  refuseFaults(prompting ? faultsOfChange(request, catalog) : [...missingName(request), ...faultsOfNewKey(request, catalog)]);
+  const now = Date.now();
+  refuseFaults(prompting ? faultsOfChange(request, catalog, now) : [...missingName(request), ...faultsOfNewKey(request, catalog, now)]);
 
   const resources = prompting ? await hostResources(config) : catalog.resources;
   const keys = await openKeys({ database, resources });
   try {
     const answered = prompting ? await ask(request, keys) : request;
+    if (preview) return showPreview(answered, keys, preview);
     const created = await keys.create({ ...answered, name: answered.name ?? '' }, OPERATOR);
     await deliver(created, show);
     terminal.note(describe(created));
@@ -48,6 +55,15 @@ export async function createKey({ request, database, config, terminal, interacti
 async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
   const { askForKey } = await import('./prompts/new-key.ts');
   return askForKey(request, keys.catalog, async (name) => (await keys.findByName(name, OPERATOR)) !== undefined);
+}
+
+/** What a key would be, and all that it would be allowed. */
+function showPreview(request: KeyRequest, { catalog }: OpenKeys, preview: NonNullable<CreateOptions['preview']>): void {
+  const grants = readGrants(request, catalog);
+  const end = readExpiry(request, Date.now());
+  const expiresAt = typeof end === 'number' ? new Date(end).toISOString() : null;
+  const effectivePermissions = PermissionSet.of(catalog, grants).grants();
+  preview({ name: normalizeName(request.name ?? ''), ...grants, expiresAt, effectivePermissions }, effectivePermissions.join('\n'));
 }
 
 /** A key whose secret nobody got must not exist: it could only be found by who should not have it. */

@@ -1,4 +1,4 @@
-import { isKeysError } from '../keys/errors.ts';
+import { isKeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret.ts';
 import { printable } from '../keys/text.ts';
 
@@ -28,21 +28,26 @@ const EXITS: Readonly<Record<string, number>> = {
   NO_GRANTS: 2,
   ROLE_INVALID: 2,
   PERMISSION_INVALID: 2,
+  EXPIRY_INVALID: 2,
   INPUT_INVALID: 2,
   CANCELLED: 130,
 };
 
 /** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  NAME_TAKEN: 'Pass --overwrite to replace it, or choose another name.',
   NO_GRANTS: 'Pass --roles, --permissions or both.',
 };
 
 /** Turns whatever was thrown into what the user sees: a text, a stable code and an exit code. */
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
-  const remedy = REMEDIES[code];
+  const remedy = remedyOf(error, code);
   return { code, message: redactSecrets(remedy ? `${message} ${remedy}` : message), exit: EXITS[code] ?? 1 };
+}
+
+function remedyOf(error: unknown, code: string): string | undefined {
+  if (code !== 'NAME_TAKEN') return REMEDIES[code];
+  return (error as NameTakenError).replaceable ? 'Pass --overwrite to replace it, or choose another name.' : 'Choose another name.';
 }
 
 function explain(error: unknown): { code: string; message: string } {

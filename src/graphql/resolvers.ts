@@ -2,7 +2,7 @@ import { arch, platform } from 'node:process';
 import { GraphQLError, GraphQLScalarType } from 'graphql';
 import type { ApiKey } from '../keys/api-key.ts';
 import { type Action, type Catalog, type Grant, ROLE_MEANINGS, type Role } from '../keys/catalog.ts';
-import { cursorOf, PAGE_LIMIT } from '../keys/list.ts';
+import { cursorOf, PAGE_LIMIT, type PageQuery } from '../keys/list.ts';
 import { groupGrants, type Permission, PermissionSet } from '../keys/permission-set.ts';
 import { prefixOf } from '../keys/secret.ts';
 import type { KeysService } from '../keys/service.ts';
@@ -18,6 +18,10 @@ interface GrantsInput {
 const DateTime = new GraphQLScalarType({
   name: 'DateTime',
   description: 'A date and time by RFC 3339, in UTC.',
+  parseValue: (text) => {
+    if (typeof text !== 'string') throw badInput('A date and time is a text by RFC 3339, such as "2030-12-31T23:59:59Z".');
+    return text;
+  },
   serialize: (time) => new Date(time as number).toISOString(),
 });
 
@@ -26,7 +30,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const { catalog } = keys;
 
   const me: Resolve = (_, __, { principal }) => principal.key;
-  const apiKeys: Resolve<{ first?: number; after?: string; search?: string }> = async (_, args, { principal }) => {
+  const apiKeys: Resolve<PageQuery> = async (_, args, { principal }) => {
     const page = await keys.list(args, principal);
     const edges = page.keys.map((node) => ({ node, cursor: cursorOf(node) }));
     const pageInfo = {
@@ -52,29 +56,29 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   });
   const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).toPermissions();
 
-  const createApiKey: Resolve<{ input: GrantsInput & { name: string; description?: string | null; overwrite?: boolean | null } }> = async (
-    _,
-    { input },
-    { principal },
-  ) => {
+  const createApiKey: Resolve<{
+    input: GrantsInput & { name: string; description?: string | null; expiresAt?: string | null; overwrite?: boolean | null };
+  }> = async (_, { input }, { principal }) => {
     const { name, description, overwrite } = input;
-    const created = await keys.create({ name, description, overwrite: overwrite ?? false, ...grantsOf(input) }, principal);
+    const expiresAt = input.expiresAt ?? undefined;
+    const created = await keys.create({ name, description, expiresAt, overwrite: overwrite ?? false, ...grantsOf(input) }, principal);
     return { key: created.secret, apiKey: created.key };
   };
-  const updateApiKey: Resolve<{ input: GrantsInput & { id: string; name?: string | null; description?: string | null } }> = (
-    _,
-    { input },
-    { principal },
-  ) => {
+  const updateApiKey: Resolve<{
+    input: GrantsInput & { id: string; name?: string | null; description?: string | null; expiresAt?: string | null };
+  }> = (_, { input }, { principal }) => {
     const given = grantsOf(input);
     const change = {
       ...(input.name == null ? {} : { name: input.name }),
       ...(input.description === undefined ? {} : { description: input.description }),
+      ...(input.expiresAt === undefined ? {} : { expiresAt: input.expiresAt }),
       ...(input.roles == null ? {} : { roles: given.roles }),
       ...(input.permissions == null ? {} : { permissions: given.permissions }),
     };
-    return keys.update(input.id, change, principal);
+    return keys.update(input.id, change, principal).then(({ after }) => after);
   };
+  const setApiKeyEnabled: Resolve<{ id: string; enabled: boolean }> = async (_, { id, enabled }, { principal }) =>
+    (await keys.setEnabled(id, enabled, principal)).after;
   const deleteApiKeys: Resolve<{ ids: string[] }> = async (_, { ids }, { principal }) => {
     if (ids.length > PAGE_LIMIT) throw badInput(`There are ${ids.length} ids; at most ${PAGE_LIMIT} are allowed.`);
     const deleted = await keys.delete(ids, principal);
@@ -98,10 +102,11 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       permissions,
       previewPermissions,
     },
-    Mutation: { createApiKey, updateApiKey, deleteApiKeys },
+    Mutation: { createApiKey, updateApiKey, setApiKeyEnabled, deleteApiKeys },
     ApiKey: {
       permissions: (key: ApiKey) => known(groupGrants(key.permissions), catalog),
       effectivePermissions: (key: ApiKey) => known(PermissionSet.of(catalog, key).toPermissions(), catalog),
+      status: (key: ApiKey) => keys.statusOf(key),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
     },
   };

@@ -30,6 +30,16 @@ enum Role {
 ${ROLES.map((name) => `  "${ROLE_MEANINGS[name]}"\n  ${name}`).join('\n')}
 }
 
+"""Whether a key is let in."""
+enum ApiKeyStatus {
+  "It is let in."
+  ACTIVE
+  "It was switched off, and can be switched on again."
+  DISABLED
+  "Its end has come."
+  EXPIRED
+}
+
 """An object that has an id of its own."""
 interface Node {
   "A UUID."
@@ -52,6 +62,10 @@ type Query {
     after: String
     "A part of the name or the description."
     search: String
+    "Only keys with one of these roles."
+    roles: [Role!]
+    "Only keys of this status."
+    status: ApiKeyStatus
   ): ApiKeyConnection! @requires(resource: API_KEY, action: READ_OWN)
   "A key by its id or by its name; null where there is none that this key may read."
   apiKey("The id of the key." id: ID, "The name of the key." name: String): ApiKey @requires(resource: API_KEY, action: READ_OWN)
@@ -72,6 +86,8 @@ type Mutation {
   createApiKey("The new key." input: CreateApiKeyInput!): CreatedApiKey! @requires(resource: API_KEY, action: CREATE_OWN)
   "Changes a key; what is left out stays. With UPDATE_OWN alone: the key that asks and those that it created."
   updateApiKey("The changes." input: UpdateApiKeyInput!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Switches a key off, so that it is refused, or on again. With UPDATE_OWN alone: as for updateApiKey."
+  setApiKeyEnabled("The id of the key." id: ID!, "Whether it is to be let in." enabled: Boolean!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
   "Deletes keys and all that they created. Ids that no key has are passed over. With DELETE_OWN alone: as for updateApiKey."
   deleteApiKeys("The ids of the keys, at most ${PAGE_LIMIT}." ids: [ID!]!): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN)
 }
@@ -96,6 +112,10 @@ type ApiKey implements Node {
   createdAt: DateTime!
   "The id of the key that created it; null where the command line did."
   createdBy: ID
+  "Whether it is let in."
+  status: ApiKeyStatus!
+  "When it ends by itself; null where it does not."
+  expiresAt: DateTime
 }
 
 """The actions that are allowed on a resource."""
@@ -188,6 +208,8 @@ input CreateApiKeyInput {
   roles: [Role!]
   "Permissions to grant."
   permissions: [PermissionInput!]
+  "When it is to end by itself. A key that ends itself gives no key a later end, and this end where none is asked for."
+  expiresAt: DateTime
   "Replace the key of that name, if there is one: its secret stops working, and the keys that it created go with it."
   overwrite: Boolean = false
 }
@@ -204,6 +226,8 @@ input UpdateApiKeyInput {
   roles: [Role!]
   "All permissions that the key is to have."
   permissions: [PermissionInput!]
+  "The new end; null takes it away."
+  expiresAt: DateTime
 }
 
 """A key that was just made."""

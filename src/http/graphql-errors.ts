@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
-import { isKeysError, type KeysError } from '../keys/errors.ts';
+import { isKeysError, type KeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret.ts';
 import type { Log } from '../log.ts';
 
@@ -42,8 +42,12 @@ function isResultMisfit({ path, message, extensions }: GraphQLError): boolean {
   return path !== undefined && extensions['code'] === undefined && RESULT_MISFIT.test(message);
 }
 
+function remedyOf({ replaceable }: NameTakenError): string {
+  return replaceable ? ' Set overwrite to replace it, or choose another name.' : ' Choose another name.';
+}
+
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {
-  const remedy = error.code === 'NAME_TAKEN' ? ' Set overwrite to replace it, or choose another name.' : '';
+  const remedy = error.code === 'NAME_TAKEN' ? remedyOf(error as NameTakenError) : '';
   const missing = 'missing' in error ? { missing: error.missing } : {};
   return { message: error.message + remedy, extensions: { code: error.code, ...missing } };
 }

@@ -1,4 +1,5 @@
 import type { Grant, Role } from './catalog.ts';
+import type { ExpiryRequest } from './expiry.ts';
 
 /** A key as it is known inside the program. Its secret is not part of it. */
 export interface ApiKey {
@@ -14,6 +15,10 @@ export interface ApiKey {
   createdAt: number;
   /** The id of the key that created it; null where the command line did. */
   createdBy: string | null;
+  /** When it ends, in milliseconds since 1970; null where it does not. */
+  expiresAt: number | null;
+  /** When it was switched off, in milliseconds since 1970; null where it is on. */
+  disabledAt: number | null;
 }
 
 /** A key with what its secret is recognised by: what the store keeps. */
@@ -23,7 +28,7 @@ export interface StoredKey extends ApiKey {
 }
 
 /** What was asked for when a key is made. Texts are as the user wrote them. */
-export interface NewKey {
+export interface NewKey extends ExpiryRequest {
   name: string;
   description?: string | null;
   roles?: readonly string[];
@@ -32,8 +37,8 @@ export interface NewKey {
   overwrite?: boolean;
 }
 
-/** What is to change in a key; what is left out stays. */
-export interface KeyChange {
+/** What is to change in a key; what is left out stays. An `expiresAt` of null takes the end away. */
+export interface KeyChange extends ExpiryRequest {
   name?: string;
   description?: string | null;
   roles?: readonly string[];

@@ -1,6 +1,6 @@
 /** One rule that a given value breaks. `message` is a sentence that names the value; it never holds a secret. */
 export interface Fault {
-  code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'USAGE';
+  code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'USAGE';
   message: string;
 }
 
@@ -34,6 +34,17 @@ export class KeysError extends Error {
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+  }
+}
+
+/** Another key has the name. */
+export class NameTakenError extends KeysError {
+  /** Whether it can be replaced by the same request: a new key can take its place, a changed one cannot. */
+  readonly replaceable: boolean;
+
+  constructor(name: string, replaceable: boolean) {
+    super('NAME_TAKEN', `An API key named "${name}" already exists.`);
+    this.replaceable = replaceable;
   }
 }
 

@@ -1,7 +1,11 @@
 import type { ApiKey } from './api-key.ts';
-import { KeysError } from './errors.ts';
+import type { Catalog, Role } from './catalog.ts';
+import { KeysError, refuseFaults } from './errors.ts';
+import { parseRoles } from './grants.ts';
 import { type Actor, mayForAny, OPERATOR } from './principal.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
+import { type Status, STATUSES } from './status.ts';
+import { listOf, printable } from './text.ts';
 
 /** The most keys that one page can have. */
 export const PAGE_LIMIT = 500;
@@ -13,6 +17,10 @@ export interface PageQuery {
   /** The cursor of the key after which the page starts. */
   after?: string | null | undefined;
   search?: string | null | undefined;
+  /** Only keys with one of these roles, whatever their case. */
+  roles?: readonly string[] | null | undefined;
+  /** Only keys of this status, whatever its case. */
+  status?: string | null | undefined;
 }
 
 /** A page of keys, oldest first. */
@@ -21,8 +29,20 @@ export interface Page {
   hasNextPage: boolean;
 }
 
-/** Lists the keys that the actor may read: all, or its own. @throws KeysError INPUT_INVALID */
-export async function listKeys(repository: KeyRepository, query: PageQuery, actor: Actor): Promise<Page> {
+/** What a list depends on beside the query. */
+export interface ListSurroundings {
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** Lists the keys that the actor may read: all, or its own. @throws ValidationError; KeysError INPUT_INVALID */
+export async function listKeys(
+  repository: KeyRepository,
+  query: PageQuery,
+  actor: Actor,
+  { catalog, now }: ListSurroundings,
+): Promise<Page> {
   const first = query.first ?? PAGE_DEFAULT;
   if (!Number.isInteger(first) || first < 0 || first > PAGE_LIMIT) {
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${PAGE_LIMIT} keys.`);
@@ -32,6 +52,8 @@ export async function listKeys(repository: KeyRepository, query: PageQuery, acto
     after: query.after ? readCursor(query.after) : undefined,
     search: query.search || undefined,
     ownedBy: ownedBy(actor),
+    roles: query.roles ? readRoles(query.roles, catalog) : undefined,
+    status: query.status ? { is: readStatus(query.status), now } : undefined,
   });
   return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
 }
@@ -52,6 +74,18 @@ function readCursor(cursor: string): ListPosition {
     throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
   }
   return { createdAt: Number(createdAt), id };
+}
+
+function readRoles(items: readonly string[], catalog: Catalog): Role[] {
+  const { values, faults } = parseRoles(items, catalog);
+  refuseFaults(faults);
+  return values;
+}
+
+function readStatus(text: string): Status {
+  const status = STATUSES.find((name) => name === text.trim().toUpperCase());
+  if (!status) throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a status. The statuses are ${listOf(STATUSES)}.`);
+  return status;
 }
 
 function ownedBy(actor: Actor): string | undefined {

@@ -52,6 +52,16 @@ export function requireToHold(actor: Actor, granted: PermissionSet): void {
   if (missing.length > 0) throw forbidden(missing, 'Nobody grants more than they hold: ');
 }
 
+/**
+ * Refuses an actor whose own end comes before the one it would give: temporary access makes no lasting one.
+ * @param expiresAt milliseconds since 1970; null for never
+ */
+export function requireToOutlive(actor: Actor, expiresAt: number | null): void {
+  if (actor === OPERATOR || actor.key.expiresAt === null) return;
+  if (expiresAt !== null && expiresAt <= actor.key.expiresAt) return;
+  throw new ForbiddenError(`Nobody grants more than they hold: this key ends at ${new Date(actor.key.expiresAt).toISOString()}.`, []);
+}
+
 /** Refuses a principal that lacks a permission. */
 export function requirePermission(principal: Principal, resource: string, action: Action): void {
   if (!principal.access.has(resource, action)) throw forbidden([`${resource}:${action}`]);

@@ -1,4 +1,6 @@
 import type { ApiKey, StoredKey } from './api-key.ts';
+import type { Role } from './catalog.ts';
+import type { Status } from './status.ts';
 
 /** The place in the list after which a page starts: keys are listed by time of creation, then id. */
 export interface ListPosition {
@@ -6,14 +8,22 @@ export interface ListPosition {
   id: string;
 }
 
-export interface ListQuery {
-  /** How many keys at most. */
-  limit: number;
-  after?: ListPosition | undefined;
+/** Which keys are meant. */
+export interface KeyFilter {
   /** A part of the name or the description, whatever its case. */
   search?: string | undefined;
   /** Only this key and those that it created. */
   ownedBy?: string | undefined;
+  /** Only keys with one of these roles. */
+  roles?: readonly Role[] | undefined;
+  /** Only keys that have this status at the time `now`, in milliseconds since 1970. */
+  status?: { is: Status; now: number } | undefined;
+}
+
+export interface ListQuery extends KeyFilter {
+  /** How many keys at most. */
+  limit: number;
+  after?: ListPosition | undefined;
 }
 
 /** What can be asked of the stored keys. */
@@ -40,7 +50,7 @@ export interface KeyRepository extends KeyReader {
   /** The key whose secret has this digest. */
   findByDigest(digest: string): Promise<ApiKey | undefined>;
   list(query: ListQuery): Promise<ApiKey[]>;
-  count(query: Pick<ListQuery, 'search' | 'ownedBy'>): Promise<number>;
+  count(query: KeyFilter): Promise<number>;
   /** Runs `work` in one transaction, which no other writer can come between; undone when it throws. */
   write<Result>(work: (writer: KeyWriter) => Promise<Result>): Promise<Result>;
   /** Resolves when the store answers. */

@@ -23,12 +23,12 @@ export function describeCharacter(character: string): string {
   return MISLEADING.test(character) || /^[\p{Z}\p{M}\p{DI}]$/u.test(character) ? number : `"${character}" (${number})`;
 }
 
-/** A text as it may be shown on a terminal or in an error: without secrets and hidden characters, and cut at 60. */
-export function printable(text: string): string {
+/** A text as it may be shown on a terminal or in an error: without secrets and hidden characters, and cut at 60 characters, or at `most`. */
+export function printable(text: string, most = 60): string {
   const shown = Array.from(redactSecrets(text), (character) =>
     MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character,
   );
-  return shown.length > 60 ? `${shown.slice(0, 60).join('')}…` : shown.join('');
+  return shown.length > most ? `${shown.slice(0, most).join('')}…` : shown.join('');
 }
 
 /** `a`, `a and b`, `a, b and c`. */

@@ -2,16 +2,18 @@ import type { KeyChange, NewKey } from './api-key.ts';
 import type { Catalog, Grant, Role } from './catalog.ts';
 import { descriptionFault } from './description.ts';
 import type { Fault } from './errors.ts';
+import { expiryFaults } from './expiry.ts';
 import { parsePermissions, parseRoles } from './grants.ts';
 import { nameFault } from './name.ts';
 
 /** All that is wrong with what a new key is to be. A name that is missing is left to the caller, who may still ask for it. */
-export function faultsOfNewKey(input: Partial<NewKey>, catalog: Catalog): Fault[] {
-  return [...faultsOfChange(input, catalog), ...grantsFault(input.roles ?? [], input.permissions ?? [])];
+export function faultsOfNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Fault[] {
+  return [...faultsOfChange(input, catalog, now), ...grantsFault(input.roles ?? [], input.permissions ?? [])];
 }
 
 /** All that is wrong with the values that are given. */
-export function faultsOfChange({ name, description, roles = [], permissions = [] }: KeyChange, catalog: Catalog): Fault[] {
+export function faultsOfChange(change: KeyChange, catalog: Catalog, now: number): Fault[] {
+  const { name, description, roles = [], permissions = [] } = change;
   const texts = [
     name === undefined ? undefined : nameFault(name),
     description === undefined || description === null ? undefined : descriptionFault(description),
@@ -20,6 +22,7 @@ export function faultsOfChange({ name, description, roles = [], permissions = []
     ...texts.filter((fault) => fault !== undefined),
     ...parseRoles(roles, catalog).faults,
     ...parsePermissions(permissions, catalog).faults,
+    ...expiryFaults(change, now),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { ApiKey, StoredKey } from '../keys/api-key.ts';
-import type { KeyReader, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
+import type { KeyFilter, KeyReader, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import type { Status } from '../keys/status.ts';
 import { storeError } from './errors.ts';
 import { retryWhileLocked } from './retry.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
@@ -115,7 +116,7 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
     },
 
     async update(key: ApiKey) {
-      const { name, description, roles, permissions } = key;
+      const { name, description, roles, permissions, expiresAt, disabledAt } = key;
       await db
         .updateTable('api_keys')
         .set({
@@ -123,6 +124,8 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
           description,
           roles: JSON.stringify(roles),
           permissions: JSON.stringify(permissions),
+          expires_at: expiresAt,
+          disabled_at: disabledAt,
           search_text: searchTextOf(key),
         })
         .where('id', '=', key.id)
@@ -135,14 +138,23 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
   };
 }
 
-function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy }: Pick<ListQuery, 'search' | 'ownedBy'>) {
+function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter) {
   const conditions = [];
   if (search !== undefined) {
     // Not LIKE, which takes the text for a pattern and reads it up to a NUL only.
     conditions.push(sql<SqlBool>`instr(search_text, ${searchTextOf({ name: search, description: null })}) > 0`);
   }
+  if (roles !== undefined) conditions.push(row.or(roles.map((role) => sql<SqlBool>`instr(roles, ${`"${role}"`}) > 0`)));
+  if (status !== undefined) conditions.push(havingStatus(row, status));
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
   return row.and(conditions);
+}
+
+/** What `statusOf` says, in SQL. */
+function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: { is: Status; now: number }) {
+  if (is === 'EXPIRED') return row('expires_at', '<=', now);
+  const notExpired = row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]);
+  return row.and([notExpired, row('disabled_at', is === 'ACTIVE' ? 'is' : 'is not', null)]);
 }
 
 /** Sorts keys so that none comes before the one that created it. */

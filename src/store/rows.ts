@@ -12,6 +12,8 @@ export function apiKeyOf(row: ApiKeyTable): ApiKey {
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
+    expiresAt: row.expires_at === null ? null : Number(row.expires_at),
+    disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),
   };
 }
 
@@ -30,6 +32,8 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     digest: key.digest,
     created_at: key.createdAt,
     created_by: key.createdBy,
+    expires_at: key.expiresAt,
+    disabled_at: key.disabledAt,
     search_text: searchTextOf(key),
   };
 }

@@ -9,6 +9,8 @@ export interface ApiKeyTable {
   digest: string;
   created_at: number;
   created_by: string | null;
+  expires_at: number | null;
+  disabled_at: number | null;
   /** Name and description in the form in which they are searched. */
   search_text: string;
 }

@@ -6,18 +6,19 @@ import { manifestOf } from '../../scripts/manifest-of.ts';
 import { BIN, cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 
 /** What scripts rely on: a change here is a change for them. */
-const SURFACE = {
-  apikey: [
-    '--create',
-    '--database <path>',
-    '--delete',
-    '--description <text>',
-    '--json',
-    '--name <name>',
-    '--overwrite',
-    '--permissions <resource:action,…> (list)',
-    '--roles <role,…> (list)',
-  ],
+const ALWAYS = ['--database <path>', '--json'];
+const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
+const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
+const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, '--name <name>', '--description <text>', '--overwrite'];
+const SURFACE: Record<string, string[]> = {
+  apikey: ['--create', '--delete', ...NEW_KEY],
+  'apikey:create': ['--dry-run', ...NEW_KEY],
+  'apikey:delete': ['--name <name>', ...ALWAYS],
+  'apikey:disable': ['--name <name>', ...ALWAYS],
+  'apikey:enable': ['--name <name>', ...ALWAYS],
+  'apikey:list': ['--after <cursor>', '--limit <number>', '--roles <role,…> (list)', '--search <text>', '--status <status>', ...ALWAYS],
+  'apikey:show': ['--name <name>', ...ALWAYS],
+  'apikey:update': ['--description <text>', '--name <name>', '--no-expiry', '--rename <name>', ...END, ...GRANTS, ...ALWAYS],
   serve: ['--database <path>', '--host <address>', '--port <port>'],
 };
 
@@ -44,7 +45,7 @@ describe('the commands', () => {
         .map(([name, { type, helpValue, multiple }]) => `--${name}${type === 'option' ? ` ${helpValue}` : ''}${multiple ? ' (list)' : ''}`)
         .toSorted(),
     ]);
-    assert.deepEqual(Object.fromEntries(surface), SURFACE);
+    assert.deepEqual(Object.fromEntries(surface), Object.fromEntries(Object.entries(SURFACE).map(([id, flags]) => [id, flags.toSorted()])));
     for (const { aliases, args, flags } of Object.values(manifest.commands)) {
       assert.deepEqual([aliases, args], [[], {}]);
       for (const flag of Object.values(flags)) assert.deepEqual([flag.char, flag.default], [undefined, undefined]);
@@ -64,10 +65,11 @@ describe('the commands', () => {
     assert.deepEqual(none, long);
   });
 
-  for (const id of Object.keys(SURFACE) as (keyof typeof SURFACE)[]) {
-    it(`describe themselves: ${id}`, async () => {
-      const [long, short, asked] = await Promise.all([runCli([id, '--help']), runCli([id, '-h']), runCli(['help', id])]);
-      for (const flag of SURFACE[id]) assert.ok(long.stdout.includes(flag.split(' ')[0]!), flag);
+  for (const [name, flags] of Object.entries(SURFACE)) {
+    const id = name.split(':');
+    it(`describe themselves: ${id.join(' ')}`, async () => {
+      const [long, short, asked] = await Promise.all([runCli([...id, '--help']), runCli([...id, '-h']), runCli(['help', ...id])]);
+      for (const flag of flags) assert.ok(long.stdout.includes(flag.split(' ')[0]!), flag);
       assert.match(long.stdout, /\nEXAMPLES\n/);
       assert.deepEqual([long.stderr, long.code], ['', 0]);
       assert.deepEqual(short, long);

@@ -37,7 +37,7 @@ describe('the README', () => {
     const port = await freePort();
     const home = tempFolder();
     const tour = blocks.filter((block) => !elsewhere(block));
-    assert.ok(tour.length >= 7);
+    assert.ok(tour.length >= 8);
     // Last in the path: a curl of our own for machines that have none.
     const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
     const shell = spawn('sh', ['-c', scriptOf(tour, port)], {
@@ -47,9 +47,13 @@ describe('the README', () => {
     const { stdout, stderr, code } = await finished(shell);
     assert.equal(code, 0, stderr);
     const outputs = stdout.split('-- next').map((output) => output.trim());
-    const [created, json, served, used, replaced, child, deleted] = outputs;
+    const [created, json, managed, served, used, replaced, child, deleted] = outputs;
     assert.equal(created, '');
     assert.match(json!, /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}"/);
+    assert.match(
+      managed!,
+      /^svc_\S+\nCI deploy\tACTIVE\tVIEWER\t.*\nDocker bot\t.*\nContractor\tACTIVE\t.*\nAPI key "Contractor" is disabled$/,
+    );
     assert.match(served!, new RegExp(`^Listening on http://127.0.0.1:${port}$`));
     const reply = JSON.parse(used!) as { data: { me: object; apiKeys: null }; errors: { path: string[]; extensions: object }[] };
     assert.deepEqual(reply.data.me, { name: 'CI deploy', roles: ['VIEWER'] });

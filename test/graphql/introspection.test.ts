@@ -18,7 +18,7 @@ const QUERY = {
   me: '(): ApiKey!',
   online: '(): Boolean!',
   info: '(): Info!',
-  apiKeys: '(first: Int = 50, after: String, search: String): ApiKeyConnection!',
+  apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus): ApiKeyConnection!',
   apiKey: '(id: ID, name: String): ApiKey',
   permissions: '(): PermissionCatalog!',
   previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]!',
@@ -26,6 +26,7 @@ const QUERY = {
 const MUTATION = {
   createApiKey: '(input: CreateApiKeyInput!): CreatedApiKey!',
   updateApiKey: '(input: UpdateApiKeyInput!): ApiKey!',
+  setApiKeyEnabled: '(id: ID!, enabled: Boolean!): ApiKey!',
   deleteApiKeys: '(ids: [ID!]!): DeletedApiKeys!',
 };
 const OBJECTS: Record<string, string[]> = {

@@ -20,6 +20,7 @@ const QUERIES = {
 const MUTATIONS = {
   createApiKey: 'API_KEY:CREATE_OWN',
   updateApiKey: 'API_KEY:UPDATE_OWN',
+  setApiKeyEnabled: 'API_KEY:UPDATE_OWN',
   deleteApiKeys: 'API_KEY:DELETE_OWN',
 };
 const ALL = { ...QUERIES, ...MUTATIONS };
@@ -36,6 +37,7 @@ const ROLES: Record<string, (keyof typeof ALL)[]> = {
     'previewPermissions',
     'createApiKey',
     'updateApiKey',
+    'setApiKeyEnabled',
     'deleteApiKeys',
   ],
   CONNECT: ['me', 'online'],
@@ -47,11 +49,16 @@ const QUERY = `query ($id: ID) {
   me { name } online info { name } apiKeys { edges { cursor } } apiKey(id: $id) { id }
   permissions { actions } previewPermissions(roles: [GUEST]) { resource }
 }`;
-/** Values that are refused behind the permission, so that nothing changes: the second and third never get their way. */
+/** Values that are refused behind the permission, so that nothing changes: none but the first gets its way. */
 const MUTATION = `mutation {
-  deleteApiKeys(ids: []) { deleted } updateApiKey(input: { id: "none" }) { id } createApiKey(input: { name: "-", roles: [GUEST] }) { key }
+  deleteApiKeys(ids: []) { deleted } updateApiKey(input: { id: "none" }) { id }
+  setApiKeyEnabled(id: "none", enabled: false) { id } createApiKey(input: { name: "-", roles: [GUEST] }) { key }
 }`;
-const REFUSED_FOR_THEIR_VALUES: Record<string, string> = { updateApiKey: 'NOT_FOUND', createApiKey: 'NAME_INVALID' };
+const REFUSED_FOR_THEIR_VALUES: Record<string, string> = {
+  updateApiKey: 'NOT_FOUND',
+  setApiKeyEnabled: 'NOT_FOUND',
+  createApiKey: 'NAME_INVALID',
+};
 
 describe('a root field', () => {
   let test: TestKeys;

@@ -118,7 +118,7 @@ describe('what a key may do to keys', () => {
   it('change the texts of a key that holds more, but not its grants', async () => {
     const by = await create('By', ['API_KEY:UPDATE_ANY']);
     const { key } = await test.keys.create({ name: 'Boss', roles: ['ADMIN'] }, OPERATOR);
-    assert.equal((await test.keys.update(key.id, { description: 'x' }, by)).description, 'x');
+    assert.equal((await test.keys.update(key.id, { description: 'x' }, by)).after.description, 'x');
     await assert.rejects(test.keys.update(key.id, { permissions: ['API_KEY:UPDATE_ANY'] }, by), { code: 'FORBIDDEN' });
   });
 
@@ -126,7 +126,7 @@ describe('what a key may do to keys', () => {
     const by = (await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'] })).principal;
     const other = await create('Other', ['ME:READ_OWN']);
     await test.keys.delete([by.key.id], OPERATOR);
-    const gone = { code: 'FORBIDDEN', message: 'The key that asks for this no longer exists.' };
+    const gone = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
     await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, by), gone);
     await assert.rejects(test.keys.update(other.key.id, { name: 'X' }, by), gone);
     await assert.rejects(test.keys.delete([other.key.id], by), gone);

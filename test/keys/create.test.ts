@@ -32,6 +32,8 @@ describe('creating a key', () => {
       publicId: secret.slice(4, 16),
       createdAt: test.time.now,
       createdBy: null,
+      expiresAt: null,
+      disabledAt: null,
     };
     assert.match(key.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     assert.deepEqual(key, expected);

@@ -99,6 +99,8 @@ describe('deleting keys', () => {
       digest: id,
       createdAt: index,
       createdBy: ids[index - 1] ?? null,
+      expiresAt: null,
+      disabledAt: null,
     }));
     await test.store.repository.write((writer) => writer.insert(keys));
     return ids;

@@ -104,16 +104,16 @@ describe('what a new key is to be', () => {
   it('is checked as a whole: all faults come together', () => {
     const input = { name: 'a-b', description: 'a\nb', roles: ['BOSS', ''], permissions: ['DOCKER', 'NIX:FLY'] };
     assert.deepEqual(
-      faultsOfNewKey(input, catalog).map(({ code }) => code),
+      faultsOfNewKey(input, catalog, 0).map(({ code }) => code),
       ['NAME_INVALID', 'DESCRIPTION_INVALID', 'ROLE_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID', 'PERMISSION_INVALID'],
     );
   });
 
   it('needs a role or a permission', () => {
     const fault = { code: 'NO_GRANTS', message: 'An API key needs at least one role or permission.' };
-    assert.deepEqual(faultsOfNewKey({ name: 'CI' }, catalog), [fault]);
-    assert.deepEqual(faultsOfNewKey({ name: 'CI', roles: [], permissions: [] }, catalog), [fault]);
-    assert.deepEqual(faultsOfNewKey({ name: 'CI', permissions: ['ME:READ_OWN'] }, catalog), []);
-    assert.deepEqual(faultsOfNewKey({ name: 'CI', roles: ['GUEST'] }, catalog), []);
+    assert.deepEqual(faultsOfNewKey({ name: 'CI' }, catalog, 0), [fault]);
+    assert.deepEqual(faultsOfNewKey({ name: 'CI', roles: [], permissions: [] }, catalog, 0), [fault]);
+    assert.deepEqual(faultsOfNewKey({ name: 'CI', permissions: ['ME:READ_OWN'] }, catalog, 0), []);
+    assert.deepEqual(faultsOfNewKey({ name: 'CI', roles: ['GUEST'] }, catalog, 0), []);
   });
 });

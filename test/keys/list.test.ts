@@ -135,8 +135,11 @@ describe('the list of keys', () => {
         await test.keys.create({ name, permissions: ['API_KEY:READ_OWN'] }, principal);
       }
       await create('Bot 4');
-      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal);
-      const rest = await listKeys(test.store.repository, { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) }, principal);
+      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal, { catalog: test.keys.catalog, now: 0 });
+      const rest = await listKeys(test.store.repository, { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) }, principal, {
+        catalog: test.keys.catalog,
+        now: 0,
+      });
       assert.deepEqual(
         [first, rest].map((page) => [page.keys.map(({ name }) => name), page.hasNextPage]),
         [

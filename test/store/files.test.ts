@@ -3,6 +3,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { MIGRATIONS } from '../../src/store/migrations/index.ts';
 import { openStore } from '../../src/store/open.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
@@ -48,7 +49,7 @@ describe("the store's files", () => {
     const pragma = (name: string) => file.pragma(name, { simple: true });
     assert.equal(pragma('journal_mode'), 'wal');
     assert.equal(pragma('application_id'), 0x7376636b);
-    assert.equal(pragma('user_version'), 1);
+    assert.equal(pragma('user_version'), MIGRATIONS.length);
     file.close();
     await store.close();
   });
@@ -93,7 +94,18 @@ describe('a store', () => {
 
   it('refuses a key whose creator is not there', async () => {
     const { store } = await openTestKeys();
-    const key = { id: 'a', name: 'A', description: null, roles: [], permissions: [], publicId: 'a', digest: 'a', createdAt: 0 };
+    const key = {
+      id: 'a',
+      name: 'A',
+      description: null,
+      roles: [],
+      permissions: [],
+      publicId: 'a',
+      digest: 'a',
+      createdAt: 0,
+      expiresAt: null,
+      disabledAt: null,
+    };
     const insert = store.repository.write((writer) => writer.insert([{ ...key, createdBy: 'nobody' }]));
     await assert.rejects(insert, (error: Error) => (error.cause as { code?: string }).code === 'SQLITE_CONSTRAINT_FOREIGNKEY');
     assert.equal(await store.repository.count({}), 0);

@@ -32,6 +32,11 @@ export class TerminalSession {
     return stripVTControlCharacters(this.#written).replaceAll('\r', '');
   }
 
+  /** All that was written to the terminal, control sequences included. */
+  get raw(): string {
+    return this.#written;
+  }
+
   /** Waits for a text that was not waited for before, in what was written since. */
   async see(text: string): Promise<void> {
     await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`);

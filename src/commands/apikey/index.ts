@@ -1,14 +1,13 @@
 import { Flags } from '@oclif/core';
-import { BaseCommand, type FlagsOf } from '../../cli/base-command.ts';
-import { createKey } from '../../cli/create-key.ts';
-import { deleteKeys } from '../../cli/delete-keys.ts';
+import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { keyFlags } from '../../cli/key-flags.ts';
+import { KeyCommand } from '../../cli/key-command.ts';
+import { keyFlags, requestOf } from '../../cli/key-flags.ts';
 
 /** Flags that say what a key is to be, and mean nothing when one is deleted. */
-const CREATE_ONLY = ['roles', 'permissions', 'description', 'overwrite'] as const;
+const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;
 
-export default class ApiKey extends BaseCommand {
+export default class ApiKey extends KeyCommand {
   static override summary = 'Create or delete an API key.';
   static override description = `A new key's secret is written to stdout, once; everything else goes to stderr. What is missing is asked for where stdin and stderr are terminals.`;
   static override examples = [
@@ -40,39 +39,7 @@ export default class ApiKey extends BaseCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ApiKey);
     checkMode(flags);
-    await (flags.create ? this.create(flags) : this.delete(flags));
-  }
-
-  private async create(flags: FlagsOf<typeof ApiKey>): Promise<void> {
-    const { name, roles, permissions, description, overwrite, database } = flags;
-    await createKey({
-      request: { name, roles, permissions, description, overwrite },
-      database,
-      config: this.config,
-      terminal: this.terminal,
-      interactive: this.interactive,
-      show: ({ secret, key }) => this.print({ key: secret, name: key.name, id: key.id }, secret),
-    });
-  }
-
-  private async delete({ name, database }: FlagsOf<typeof ApiKey>): Promise<void> {
-    const result = await deleteKeys({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
-    if ('deleted' in result) {
-      const deleted = result.deleted.length;
-      const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
-      this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
-    } else if ('missing' in result) {
-      process.exitCode = 1;
-      const text = `No API keys found to delete: ${result.missing}`;
-      this.fail({ deleted: 0, error: text }, text);
-    } else {
-      const text = `No API keys found to delete: ${result.nothing}`;
-      this.print({ deleted: 0, message: text }, text);
-    }
-  }
-
-  private get interactive(): boolean {
-    return this.terminal.canPrompt && !this.jsonEnabled();
+    await (flags.create ? this.createKey(requestOf(flags), flags) : this.deleteKeys(flags));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Tables } from '../tables.ts';
 import { createApiKeys } from './001-api-keys.ts';
+import { addExpiry } from './002-expiry.ts';
 
 /** All migrations, oldest first. One that has been released is never changed. */
-export const MIGRATIONS: readonly ((db: Kysely<Tables>) => Promise<void>)[] = [createApiKeys];
+export const MIGRATIONS: readonly ((db: Kysely<Tables>) => Promise<void>)[] = [createApiKeys, addExpiry];

@@ -1,0 +1,51 @@
+import { Flags } from '@oclif/core';
+import { KeyCommand } from '../../cli/key-command.ts';
+import { listFlags } from '../../cli/key-flags.ts';
+import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';
+import { tableOf } from '../../cli/table.ts';
+import { KeysError } from '../../keys/errors.ts';
+import { cursorOf } from '../../keys/list.ts';
+import { OPERATOR } from '../../keys/principal.ts';
+
+const HEAD = ['NAME', 'STATUS', 'ROLES', 'PERMISSIONS', 'PREFIX', 'CREATED', 'EXPIRES'];
+
+export default class List extends KeyCommand {
+  static override summary = 'List API keys, oldest first.';
+  static override description = 'A table on a terminal, otherwise one line a key with tabs between. Secrets are never shown.';
+  static override examples = [
+    { description: 'All keys that may do everything', command: '<%= config.bin %> apikey list --roles ADMIN' },
+    { description: 'The names of the keys that have expired', command: '<%= config.bin %> apikey list --status expired | cut -f 1' },
+    { description: 'The first ten, as JSON', command: '<%= config.bin %> apikey list --limit 10 --json' },
+  ];
+  static override flags = {
+    ...listFlags,
+    limit: Flags.string({ description: 'How many keys at most, up to 500. Default: 50.', helpValue: '<number>' }),
+    after: Flags.string({ description: 'The place after which to go on, as the page before named it.', helpValue: '<cursor>' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(List);
+    const { roles, status, search, after, database } = flags;
+    const page = await this.withKeys(database, (keys) =>
+      keys.list({ first: readLimit(flags.limit), roles, status, search, after }, OPERATOR),
+    );
+    const now = Date.now();
+    const keys = page.keys.map((key) => keyJson(key, now));
+    const last = page.keys.at(-1);
+    const next = page.hasNextPage && last ? cursorOf(last) : null;
+    this.print({ keys, next }, keys.length === 0 ? undefined : await tableOf(HEAD, keys.map(rowOf), this.terminal.isTerminal));
+    if (this.jsonEnabled()) return;
+    if (keys.length === 0) this.terminal.note('No API keys found.');
+    if (next) this.terminal.note(`More keys follow: pass --after ${next}`);
+  }
+}
+
+function rowOf(key: KeyJson): string[] {
+  return [key.name, key.status, textOf(key.roles), textOf(key.permissions), key.prefix, key.createdAt, textOf(key.expiresAt)];
+}
+
+function readLimit(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(text.trim())) throw new KeysError('INPUT_INVALID', `"${text}" is not a number of keys. Give a number up to 500.`);
+  return Number(text);
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
+
+describe('the life of a key, over GraphQL', () => {
+  let open: TestKeys;
+  let server: TestServer;
+  let secret: string;
+  const { log, lines } = collectingLog();
+  beforeEach(async () => {
+    open = await openTestKeys();
+    server = await startServer(open.keys, { log });
+    ({ secret } = await createPrincipal(open.keys, { name: 'Admin', roles: ['ADMIN'] }));
+  });
+  afterEach(async () => {
+    await server.stop();
+    await open.store.close();
+  });
+  const ask = async (document: string, variables?: Record<string, unknown>) => (await query(server.url, secret, document, variables)).body;
+  const create = async (name: string, expiresAt: unknown = null) => {
+    const document = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id status expiresAt } } }';
+    return ask(document, { input: { name, roles: ['GUEST'], expiresAt } });
+  };
+  type Created = { key: string; apiKey: { id: string; status: string; expiresAt: string | null } };
+
+  it('ends at the instant that was asked for: refused like any other key, and still listed', async () => {
+    const { key, apiKey } = (await create('Short', '2030-01-01T02:00:00+01:00')).data!['createApiKey'] as Created;
+    assert.deepEqual([apiKey.status, apiKey.expiresAt], ['ACTIVE', '2030-01-01T01:00:00.000Z']);
+    open.time.now = Date.UTC(2030, 0, 1, 1) - 1;
+    assert.equal((await query(server.url, key, '{ online }')).status, 200);
+    open.time.now += 1;
+    const refused = await query(server.url, key, '{ online }');
+    const unknown = await query(server.url, 'nonsense', '{ online }');
+    assert.deepEqual(
+      [refused.status, refused.body, refused.headers.get('www-authenticate')],
+      [401, unknown.body, unknown.headers.get('www-authenticate')],
+    );
+    assert.ok(lines.some(({ fields }) => 'reason' in fields && fields.reason === 'expired'));
+    const { data } = await ask('{ apiKeys(status: EXPIRED) { edges { node { name status } } } }');
+    assert.deepEqual(data, { apiKeys: { edges: [{ node: { name: 'Short', status: 'EXPIRED' } }] } });
+  });
+
+  it('can be given another end, or none', async () => {
+    const { apiKey } = (await create('Short', '2030-01-02T00:00:00Z')).data!['createApiKey'] as Created;
+    const update = (expiresAt: unknown) =>
+      ask('mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { expiresAt } }', { input: { id: apiKey.id, expiresAt } });
+    assert.deepEqual((await update('2031-01-01T00:00:00Z')).data, { updateApiKey: { expiresAt: '2031-01-01T00:00:00.000Z' } });
+    assert.deepEqual((await update(null)).data, { updateApiKey: { expiresAt: null } });
+    for (const wrong of ['2029-01-01T00:00:00Z', 'tomorrow', '2030-02-30T00:00:00Z', '2099-01-01T00:00:00Z']) {
+      assert.equal((await update(wrong)).errors![0]!.extensions['code'], 'EXPIRY_INVALID', wrong);
+    }
+    assert.equal((await update(5)).errors![0]!.extensions['code'], 'INPUT_INVALID');
+  });
+
+  it('can be interrupted: switched off, refused, and on again', async () => {
+    const { key, apiKey } = (await create('Switched')).data!['createApiKey'] as Created;
+    const set = (enabled: boolean) =>
+      ask('mutation ($id: ID!, $enabled: Boolean!) { setApiKeyEnabled(id: $id, enabled: $enabled) { status } }', {
+        id: apiKey.id,
+        enabled,
+      });
+    assert.deepEqual((await set(false)).data, { setApiKeyEnabled: { status: 'DISABLED' } });
+    assert.equal((await query(server.url, key, '{ online }')).status, 401);
+    assert.deepEqual((await ask('{ apiKeys(roles: [GUEST], status: DISABLED) { edges { node { name } } } }')).data, {
+      apiKeys: { edges: [{ node: { name: 'Switched' } }] },
+    });
+    assert.deepEqual((await set(true)).data, { setApiKeyEnabled: { status: 'ACTIVE' } });
+    assert.equal((await query(server.url, key, '{ online }')).status, 200);
+  });
+});

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { ROOT } from '../support/process.ts';
+import { tempStore } from '../support/temp.ts';
+
+describe('a store of an older version', () => {
+  it('of schema 1 keeps its keys, and its secrets open the door as before', async () => {
+    const database = tempStore();
+    copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), database);
+    const { keys, store } = await openTestKeys({ database });
+    const secret = 'svc_wqifxNib6lZ6_5g0Qvs0QPeEguEvodkrFTR4nO6TJscWKPehyUT35Ppf4fq0mS';
+    const result = await keys.authenticate(secret);
+    assert.deepEqual('principal' in result && result.principal.key, {
+      id: '85451bb0-8ad6-484d-a79e-1f7741c97a1f',
+      name: 'Base',
+      description: 'made by 0.1.0',
+      roles: ['ADMIN'],
+      permissions: ['DOCKER:READ_ANY'],
+      publicId: secret.slice(4, 16),
+      createdAt: 1795257222649,
+      createdBy: null,
+      expiresAt: null,
+      disabledAt: null,
+    });
+    const child = await keys.findByName('Child', OPERATOR);
+    assert.equal(child?.createdBy, '85451bb0-8ad6-484d-a79e-1f7741c97a1f');
+    assert.equal((await keys.update(child.id, { expiresIn: '1h' }, OPERATOR)).after.expiresAt, Date.UTC(2030, 0, 1, 1));
+    await store.close();
+  });
+});
