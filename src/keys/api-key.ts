@@ -1,5 +1,6 @@
 import type { Grant, Role } from './catalog.ts';
 import type { ExpiryRequest } from './expiry.ts';
+import type { Rotation } from './rotation.ts';
 
 /** A key as it is known inside the program. Its secret is not part of it. */
 export interface ApiKey {
@@ -19,12 +20,23 @@ export interface ApiKey {
   expiresAt: number | null;
   /** When it was switched off, in milliseconds since 1970; null where it is on. */
   disabledAt: number | null;
+  /** Whether it was made from a declaration, and may be deleted when it is declared no longer. */
+  managed: boolean;
+  /** The secret that it had before, from a rotation until the next change of its secret. */
+  rotation: Rotation | null;
 }
 
-/** A key with what its secret is recognised by: what the store keeps. */
+/** A key with what its secrets are recognised by: what the store keeps. */
 export interface StoredKey extends ApiKey {
   /** See `digestSecret`. */
   digest: string;
+  /** The digest of the secret before, where there is a rotation. */
+  previousDigest: string | null;
+}
+
+/** The key without the digests of its secrets, which stay inside the rules. */
+export function withoutDigests({ digest: _digest, previousDigest: _previousDigest, ...key }: StoredKey): ApiKey {
+  return key;
 }
 
 /** What was asked for when a key is made. Texts are as the user wrote them. */

@@ -1,22 +1,36 @@
-import type { Catalog } from './catalog.ts';
-import { type Principal, principalOf } from './principal.ts';
+import type { ApiKey } from './api-key.ts';
+import type { Principal } from './principal.ts';
 import type { KeyRepository } from './repository.ts';
-import { digestSecret, readSecret } from './secret.ts';
+import { isUnderWay } from './rotation.ts';
+import { digestSecret, hasOwnForm, readSecret } from './secret.ts';
 import { type Status, statusOf } from './status.ts';
 
-/** Who stands behind a secret, or why nobody does. Only logs may tell the reasons apart. */
-export type Authentication = { principal: Principal } | { refused: 'malformed' | 'unknown' | 'disabled' | 'expired'; publicId?: string };
+/** Why a secret is not let in. `rotated` is one that a newer one has replaced. */
+export type RefusalReason = 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated';
 
-const REFUSALS: Record<Status, 'disabled' | 'expired' | undefined> = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' };
+/** What a secret leads to: a key that is let in, or the reason why it is not, with the key where there is one. */
+export type Lookup =
+  | { key: ApiKey; secret: 'current' | 'previous'; refused?: undefined }
+  | { refused: RefusalReason; publicId?: string | undefined; key?: ApiKey | undefined };
+
+/** Who stands behind a secret, or why nobody does. Only logs may tell the reasons apart. */
+export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
+
+const REFUSALS: Record<Status, RefusalReason | undefined> = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' };
 
 /**
- * Finds out whose secret this is. The form and the checksum are looked at first, so that a typo costs no look-up.
+ * Finds the key that a secret belongs to. A secret of our own form is checked first, so that a typo costs no look-up;
+ * one of another form may have been imported.
  * @throws KeysError with a STORE_ code when the store does not answer
  */
-export async function authenticate(secret: string, repository: KeyRepository, catalog: Catalog, now: number): Promise<Authentication> {
-  const read = readSecret(secret);
-  if (!read) return { refused: 'malformed' };
-  const key = await repository.findByDigest(digestSecret(secret));
-  const refused = key ? REFUSALS[statusOf(key, now)] : 'unknown';
-  return key && !refused ? { principal: principalOf(key, catalog) } : { refused: refused ?? 'unknown', publicId: read.publicId };
+export async function lookUp(secret: string, repository: KeyRepository, now: number): Promise<Lookup> {
+  const publicId = readSecret(secret)?.publicId;
+  if (publicId === undefined && hasOwnForm(secret)) return { refused: 'malformed' };
+  const found = await repository.findByDigest(digestSecret(secret));
+  if (!found) return { refused: publicId === undefined ? 'malformed' : 'unknown', publicId };
+  const { key } = found;
+  const isReplaced = found.secret === 'previous' && !isUnderWay(key.rotation, now);
+  const refused = isReplaced ? 'rotated' : REFUSALS[statusOf(key, now)];
+  if (!refused) return found;
+  return { refused, key, publicId: found.secret === 'previous' ? key.rotation?.previousPublicId : key.publicId };
 }

@@ -10,6 +10,8 @@ export type ErrorCode =
   | 'NAME_TAKEN'
   | 'NOT_FOUND'
   | 'FORBIDDEN'
+  | 'ROTATION_UNDER_WAY'
+  | 'ROTATION_NONE'
   | 'INPUT_INVALID'
   | 'LIMIT_EXCEEDED'
   | 'SCHEMA_INVALID'

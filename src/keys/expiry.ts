@@ -49,6 +49,12 @@ export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number)
   return within(instant, now, expiresAt);
 }
 
+/** When a key is to end, by a request that was checked; nothing where it does not say. */
+export function expiryOf(request: ExpiryRequest, now: number): number | null | undefined {
+  if (request.expiresIn === undefined && request.expiresAt === undefined) return undefined;
+  return readExpiry(request, now) as number | null;
+}
+
 /** What is wrong with a request, if anything is. */
 export function expiryFaults(request: ExpiryRequest, now: number): Fault[] {
   const read = readExpiry(request, now);

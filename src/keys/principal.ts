@@ -4,18 +4,25 @@ import { KeysError } from './errors.ts';
 import { PermissionSet } from './permission-set.ts';
 import { listOf } from './text.ts';
 
+/** Sees what a key makes use of, and what it asked for in vain. */
+export interface AccessObserver {
+  used(grant: Grant): void;
+  lacked(grants: readonly Grant[]): void;
+}
+
 /** Who asks by a key, with all that it may do. */
 export interface Principal {
   readonly key: ApiKey;
   readonly access: PermissionSet;
+  readonly observer?: AccessObserver | undefined;
 }
 
 /** Who holds the store itself, by the command line: may do all. */
 export const OPERATOR = 'operator';
 export type Actor = Principal | typeof OPERATOR;
 
-export function principalOf(key: ApiKey, catalog: Catalog): Principal {
-  return { key, access: PermissionSet.of(catalog, key) };
+export function principalOf(key: ApiKey, catalog: Catalog, observer?: AccessObserver): Principal {
+  return { key, access: PermissionSet.of(catalog, key), observer };
 }
 
 /** What one may do to keys: to any, or to one's own (see `owns`). */
@@ -28,12 +35,13 @@ export function owns(principal: Principal, key: ApiKey): boolean {
 
 /** Whether an actor may do this to any key at all. */
 export function mayForAny(actor: Actor, verb: Verb): boolean {
-  return actor === OPERATOR || actor.access.has('API_KEY', `${verb}_ANY`);
+  return actor === OPERATOR || uses(actor, 'API_KEY', `${verb}_ANY`);
 }
 
 /** Whether an actor may do this to a certain key. */
 export function mayFor(actor: Actor, verb: Verb, key: ApiKey): boolean {
-  return mayForAny(actor, verb) || (actor !== OPERATOR && actor.access.has('API_KEY', `${verb}_OWN`) && owns(actor, key));
+  if (actor !== OPERATOR && owns(actor, key)) return uses(actor, 'API_KEY', `${verb}_OWN`);
+  return mayForAny(actor, verb);
 }
 
 /** Refuses an actor that may not do this to these keys. */
@@ -41,7 +49,7 @@ export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): v
   for (const key of keys) {
     if (mayFor(actor, verb, key)) continue;
     const own = actor !== OPERATOR && owns(actor, key);
-    throw forbidden([`API_KEY:${verb}_${own ? 'OWN' : 'ANY'}` as Grant]);
+    throw forbidden(actor, [`API_KEY:${verb}_${own ? 'OWN' : 'ANY'}` as Grant]);
   }
 }
 
@@ -49,7 +57,8 @@ export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): v
 export function requireToHold(actor: Actor, granted: PermissionSet): void {
   if (actor === OPERATOR) return;
   const missing = granted.missingFrom(actor.access);
-  if (missing.length > 0) throw forbidden(missing, 'Nobody grants more than they hold: ');
+  if (missing.length > 0) throw forbidden(actor, missing, 'Nobody grants more than they hold: ');
+  for (const grant of granted.grants()) actor.observer?.used(grant);
 }
 
 /**
@@ -64,7 +73,14 @@ export function requireToOutlive(actor: Actor, expiresAt: number | null): void {
 
 /** Refuses a principal that lacks a permission. */
 export function requirePermission(principal: Principal, resource: string, action: Action): void {
-  if (!principal.access.has(resource, action)) throw forbidden([`${resource}:${action}`]);
+  if (!uses(principal, resource, action)) throw forbidden(principal, [`${resource}:${action}`]);
+}
+
+/** Whether a principal has a permission, which it makes use of now. */
+export function uses(principal: Principal, resource: string, action: Action): boolean {
+  if (!principal.access.has(resource, action)) return false;
+  principal.observer?.used(`${resource}:${action}`);
+  return true;
 }
 
 /** A refusal that names the permissions which are missing: the first 5 in its text, all of them in `missing`. */
@@ -77,7 +93,8 @@ export class ForbiddenError extends KeysError {
   }
 }
 
-function forbidden(missing: readonly Grant[], reason = ''): ForbiddenError {
+function forbidden(actor: Actor, missing: readonly Grant[], reason = ''): ForbiddenError {
+  if (actor !== OPERATOR) actor.observer?.lacked(missing);
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);
   return new ForbiddenError(`${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);

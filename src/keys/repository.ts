@@ -1,6 +1,8 @@
 import type { ApiKey, StoredKey } from './api-key.ts';
-import type { Role } from './catalog.ts';
+import type { AuditDraft, AuditReader } from './audit.ts';
+import type { Grant, Role } from './catalog.ts';
 import type { Status } from './status.ts';
+import type { KeyUsage, UsageTotals } from './usage.ts';
 
 /** The place in the list after which a page starts: keys are listed by time of creation, then id. */
 export interface ListPosition {
@@ -26,31 +28,48 @@ export interface ListQuery extends KeyFilter {
   after?: ListPosition | undefined;
 }
 
-/** What can be asked of the stored keys. */
-export interface KeyReader {
-  findById(id: string): Promise<ApiKey | undefined>;
+/** How keys are found. */
+export interface KeyFinder<Key extends ApiKey = ApiKey> {
+  findById(id: string): Promise<Key | undefined>;
   /** By name in its normal form, compared exactly. */
-  findByName(name: string): Promise<ApiKey | undefined>;
+  findByName(name: string): Promise<Key | undefined>;
   /** These keys, all that they created, and so on: each once, and none before the one that created it. */
-  findWithDescendants(ids: readonly string[]): Promise<StoredKey[]>;
+  findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }
 
 /** A transaction that writes: what it reads stays as it is until it ends. */
-export interface KeyWriter extends KeyReader {
+export interface KeyWriter extends KeyFinder<StoredKey> {
+  /** The keys of which one of these is the digest of a secret, whether it still works or not. */
+  findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
   insert(keys: readonly StoredKey[]): Promise<void>;
-  update(key: ApiKey): Promise<void>;
+  update(key: StoredKey): Promise<void>;
+  /** Deletes keys in this order, in which none may come before those that it created. */
   delete(ids: readonly string[]): Promise<void>;
+  /** Adds to what is known of the use of keys; those that are gone are passed over. */
+  addUsage(usage: readonly KeyUsage[]): Promise<void>;
+  appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
+}
+
+/** A key that was found by a secret: by its newest one, or by the one before. */
+export interface FoundBySecret {
+  key: ApiKey;
+  secret: 'current' | 'previous';
 }
 
 /**
  * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` when the store can't do
  * what is asked of it.
  */
-export interface KeyRepository extends KeyReader {
-  /** The key whose secret has this digest. */
-  findByDigest(digest: string): Promise<ApiKey | undefined>;
+export interface KeyRepository extends KeyFinder {
+  /** The key one of whose secrets has this digest, whether that one still works or not. */
+  findByDigest(digest: string): Promise<FoundBySecret | undefined>;
   list(query: ListQuery): Promise<ApiKey[]>;
   count(query: KeyFilter): Promise<number>;
+  /** How much keys were used, by their ids; those that never were are left out. */
+  findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
+  /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
+  findUsedGrants(id: string): Promise<Map<Grant, number>>;
+  readonly auditLog: AuditReader;
   /** Runs `work` in one transaction, which no other writer can come between; undone when it throws. */
   write<Result>(work: (writer: KeyWriter) => Promise<Result>): Promise<Result>;
   /** Resolves when the store answers. */

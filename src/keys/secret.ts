@@ -19,6 +19,7 @@ const PUBLIC_ID_LENGTH = 12;
 const BODY_BYTES = 32;
 const BODY_LENGTH = 43;
 const CHECK_LENGTH = 6;
+const IMPORTED = 'imported-';
 const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
 /** Finds secrets of this form in any text. */
@@ -43,14 +44,24 @@ export function readSecret(text: string): { publicId: string } | undefined {
   return { publicId };
 }
 
+/** Whether a text has the form of our secrets, whatever its checksum. */
+export function hasOwnForm(text: string): boolean {
+  return FORM.test(text);
+}
+
 /** What the store keeps of a secret, tagged with its scheme. */
 export function digestSecret(text: string): string {
   return `sha256:${hash('sha256', text, 'hex')}`;
 }
 
-/** How a key is named where its secret must not show: `svc_<id>_…`. */
+/** How a key is named where its secret must not show: `svc_<id>_…`, and `imported-<id>` for one of another form. */
 export function prefixOf(publicId: string): string {
-  return `svc_${publicId}_…`;
+  return publicId.startsWith(IMPORTED) ? publicId : `svc_${publicId}_…`;
+}
+
+/** A public id for a secret of another form, in which none stands open. */
+export function createImportedId(randomBytes: RandomBytes): string {
+  return IMPORTED + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
 }
 
 /** Replaces every secret in a text by its prefix, cut or mistyped ones included. */

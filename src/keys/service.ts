@@ -1,18 +1,25 @@
-import type { ApiKey, KeyChange, NewKey, StoredKey } from './api-key.ts';
-import { type Authentication, authenticate } from './authenticate.ts';
-import type { Catalog } from './catalog.ts';
-import { normalizeDescription } from './description.ts';
-import { KeysError, NameTakenError, refuseFaults } from './errors.ts';
-import { type ExpiryRequest, readExpiry } from './expiry.ts';
+import { Activity } from './activity.ts';
+import { type ApiKey, type KeyChange, type NewKey, withoutDigests } from './api-key.ts';
+import type { AuditEntry } from './audit.ts';
+import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit-log.ts';
+import { type Authentication, type Lookup, lookUp } from './authenticate.ts';
+import type { Catalog, Grant } from './catalog.ts';
+import { createKey, newKeyOf, undoCreateKey } from './create.ts';
+import { deleteKeys } from './delete.ts';
+import { KeysError, refuseFaults } from './errors.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './name.ts';
-import { PermissionSet } from './permission-set.ts';
-import { type Actor, mayFor, OPERATOR, principalOf, requireFor, requirePermission, requireToHold, requireToOutlive } from './principal.ts';
-import type { KeyRepository, KeyWriter } from './repository.ts';
+import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './principal.ts';
+import type { KeyRepository } from './repository.ts';
+import { activateRotation, finishRotation, rollBackRotation, rotateKey, undoRotation } from './rotate.ts';
+import { readRotation, type RotationRequest } from './rotation.ts';
 import { createSecret, type RandomBytes } from './secret.ts';
 import { type Status, statusOf } from './status.ts';
-import { printable } from './text.ts';
-import { faultsOfChange, faultsOfNewKey, grantsFault, readGrants } from './validation.ts';
+import { type ChangedKey, Transaction } from './transaction.ts';
+import { setKeyEnabled, updateKey } from './update.ts';
+import type { UsageTotals } from './usage.ts';
+import { faultsOfChange, faultsOfNewKey } from './validation.ts';
+import { writeActivity } from './write-activity.ts';
 
 /** What the rules need from outside. */
 export interface KeysOptions {
@@ -22,6 +29,10 @@ export interface KeysOptions {
   clock: () => number;
   randomBytes: RandomBytes;
   randomId: () => string;
+  /** Does something later, after so many milliseconds. */
+  schedule: (work: () => void, delay: number) => void;
+  /** Who the command line is run by, for the audit log. */
+  operator: string;
 }
 
 /** A key that was just made: the only time its secret is known. */
@@ -34,97 +45,85 @@ export interface CreatedKey {
   undo: () => Promise<void>;
 }
 
-/** A key that was changed, as it was and as it is. */
-export interface ChangedKey {
-  before: ApiKey;
-  after: ApiKey;
+/** A key with a new secret: the only time it is known. */
+export interface RotatedKey extends ChangedKey {
+  secret: string;
+  /** Lets the grace begin, where it was to begin on the first use of the new secret. */
+  activate: () => Promise<void>;
+  /** Takes the rotation back: the secret before is the only one again. */
+  undo: () => Promise<void>;
 }
 
 /** The rules for making, changing and deleting keys. The command line and GraphQL both come through here. */
 export class KeysService {
   readonly catalog: Catalog;
   readonly #options: KeysOptions;
+  readonly #activity: Activity;
 
   constructor(options: KeysOptions) {
-    this.catalog = options.catalog;
+    const { catalog, clock, schedule } = options;
+    this.catalog = catalog;
     this.#options = options;
+    this.#activity = new Activity({
+      clock,
+      schedule,
+      write: (batch) => options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
+    });
   }
 
   /** @throws ValidationError with all faults; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error */
   async create(input: NewKey, actor: Actor): Promise<CreatedKey> {
-    const now = this.#options.clock();
+    const { clock, randomBytes, randomId } = this.#options;
+    const now = clock();
     refuseFaults(faultsOfNewKey(input, this.catalog, now));
-    const { roles, permissions } = readGrants(input, this.catalog);
-    const { randomBytes, randomId } = this.#options;
     const secret = createSecret(randomBytes);
-    const key: ApiKey = {
-      id: randomId(),
-      name: normalizeName(input.name),
-      description: normalizeDescription(input.description),
-      roles,
-      permissions,
-      publicId: secret.publicId,
-      createdAt: now,
-      createdBy: actor === OPERATOR ? null : actor.key.id,
-      expiresAt: expiryOf(input, now) ?? null,
-      disabledAt: null,
+    const fresh = newKeyOf(input, { catalog: this.catalog, now, id: randomId(), secret });
+    const { key, replaced } = await this.#write(actor, (transaction) => createKey(transaction, input, fresh), now);
+    return {
+      secret: secret.text,
+      key: withoutDigests(key),
+      replaced: replaced.map(withoutDigests),
+      undo: () => this.#write(OPERATOR, (transaction) => undoCreateKey(transaction, key, replaced)),
     };
-    const replaced = await this.#write(actor, async (writer, caller) => {
-      if (caller !== OPERATOR) requirePermission(caller, 'API_KEY', 'CREATE_OWN');
-      requireToHold(caller, PermissionSet.of(this.catalog, key));
-      // Where nothing else was asked for, a key ends with the one that creates it.
-      if (caller !== OPERATOR && expiryOf(input, now) === undefined) key.expiresAt = caller.key.expiresAt;
-      requireToOutlive(caller, key.expiresAt);
-      const existing = await writer.findByName(key.name);
-      const leaving = existing && input.overwrite ? await writer.findWithDescendants([existing.id]) : [];
-      if (existing) {
-        if (!input.overwrite) throw new NameTakenError(key.name, true);
-        requireFor(caller, 'DELETE', [existing]);
-        await writer.delete(childrenFirst(leaving));
-      }
-      // A key that replaces its own creator, or itself, takes that key's place among the others.
-      if (existing && leaving.some(({ id }) => id === key.createdBy)) key.createdBy = existing.createdBy;
-      await writer.insert([{ ...key, digest: secret.digest }]);
-      return leaving;
-    });
-    return { secret: secret.text, key, replaced, undo: () => this.#undoCreate(key, replaced) };
   }
 
   /** @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN; ForbiddenError; a STORE_ error */
   async update(id: string, change: KeyChange, actor: Actor): Promise<ChangedKey> {
     const now = this.#options.clock();
     refuseFaults(faultsOfChange(change, this.catalog, now));
-    return this.#write(actor, async (writer, caller) => {
-      const before = await this.#findFor(writer, id, caller);
-      const given = readGrants(change, this.catalog);
-      const expiry = expiryOf(change, now);
-      const after: ApiKey = {
-        ...before,
-        name: change.name === undefined ? before.name : normalizeName(change.name),
-        description: change.description === undefined ? before.description : normalizeDescription(change.description),
-        roles: change.roles ? given.roles : before.roles,
-        permissions: change.permissions ? given.permissions : before.permissions,
-        expiresAt: expiry === undefined ? before.expiresAt : expiry,
-      };
-      refuseFaults(grantsFault(after.roles, after.permissions));
-      if (change.roles ?? change.permissions) requireToHold(caller, PermissionSet.of(this.catalog, after));
-      if (expiry !== undefined) requireToOutlive(caller, expiry);
-      const holder = await writer.findByName(after.name);
-      if (holder && holder.id !== id) throw new NameTakenError(after.name, false);
-      await writer.update(after);
-      return { before, after };
-    });
+    return this.#write(actor, (transaction) => updateKey(transaction, id, change), now);
   }
 
   /** Switches a key on or off. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
   async setEnabled(id: string, enabled: boolean, actor: Actor): Promise<ChangedKey> {
-    return this.#write(actor, async (writer, caller) => {
-      const before = await this.#findFor(writer, id, caller);
-      if ((before.disabledAt === null) === enabled) return { before, after: before };
-      const after = { ...before, disabledAt: enabled ? null : this.#options.clock() };
-      await writer.update(after);
-      return { before, after };
-    });
+    return this.#write(actor, (transaction) => setKeyEnabled(transaction, id, enabled));
+  }
+
+  /**
+   * Gives a key a new secret; the one that it had works on until the grace ends.
+   * @throws ValidationError; KeysError NOT_FOUND, ROTATION_UNDER_WAY; ForbiddenError; a STORE_ error
+   */
+  async rotate(id: string, request: RotationRequest, actor: Actor): Promise<RotatedKey> {
+    const { faults, ...rotation } = readRotation(request);
+    refuseFaults(faults);
+    const secret = createSecret(this.#options.randomBytes);
+    const changed = await this.#write(actor, (transaction) => rotateKey(transaction, id, secret, rotation));
+    return {
+      ...changed,
+      secret: secret.text,
+      activate: () => this.#write(actor, (transaction) => activateRotation(transaction, id, secret.publicId)),
+      undo: () => this.#write(actor, (transaction) => undoRotation(transaction, id, secret.publicId)),
+    };
+  }
+
+  /** Ends the secret before at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
+  finishRotation(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#write(actor, (transaction) => finishRotation(transaction, id));
+  }
+
+  /** Ends the new secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
+  rollBackRotation(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#write(actor, (transaction) => rollBackRotation(transaction, id));
   }
 
   /**
@@ -132,19 +131,28 @@ export class KeysService {
    * @returns what was deleted, the named ones first
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
-    return this.#write(actor, async (writer, caller) => {
-      const named = new Set(ids);
-      const leaving = await writer.findWithDescendants(ids);
-      const asked = leaving.filter(({ id }) => named.has(id));
-      requireFor(caller, 'DELETE', asked);
-      await writer.delete(childrenFirst(leaving));
-      return [...asked, ...leaving.filter(({ id }) => !named.has(id))];
-    });
+    return this.#write(actor, (transaction) => deleteKeys(transaction, ids));
   }
 
-  /** See `authenticate`. */
-  authenticate(secret: string): Promise<Authentication> {
-    return authenticate(secret, this.#options.repository, this.catalog, this.#options.clock());
+  /** Finds out whose secret this is, which counts as a use of the key. @throws KeysError STORE_… */
+  async authenticate(secret: string): Promise<Authentication> {
+    const found = await this.lookUp(secret);
+    if (!found.refused) {
+      this.#activity.used(found.key, found.secret);
+      return { principal: principalOf(found.key, this.catalog, this.#activity.observerOf(found.key)) };
+    }
+    const { refused: reason, publicId, key } = found;
+    this.#activity.refused({
+      reason,
+      actor: { kind: 'REQUEST', id: null, name: publicId ?? null },
+      key: key ? { id: key.id, name: key.name } : null,
+    });
+    return { refused: reason, ...(publicId !== undefined && { publicId }) };
+  }
+
+  /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */
+  lookUp(secret: string): Promise<Lookup> {
+    return lookUp(secret, this.#options.repository, this.#options.clock());
   }
 
   /** See `listKeys`. */
@@ -157,9 +165,37 @@ export class KeysService {
     return statusOf(key, this.#options.clock());
   }
 
+  /** How much keys were used, by their ids; those that never were are left out. */
+  usageOf(ids: readonly string[]): Promise<Map<string, UsageTotals>> {
+    return this.#options.repository.findUsage(ids);
+  }
+
+  /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
+  usedGrantsOf(id: string): Promise<Map<Grant, number>> {
+    return this.#options.repository.findUsedGrants(id);
+  }
+
+  /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
+  async auditLog(request: AuditRequest, actor: Actor, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
+    if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
+    const query = readAuditRequest(request, this.#options.clock());
+    const order = place.after === undefined ? 'newest' : 'oldest';
+    return this.#options.repository.auditLog.find({ ...query, ...place, order });
+  }
+
+  /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */
+  verifyAuditLog(): Promise<AuditVerification> {
+    return verifyAuditLog(this.#options.repository.auditLog);
+  }
+
   /** Resolves when the store answers. @throws KeysError with a STORE_ code */
   check(): Promise<void> {
     return this.#options.repository.check();
+  }
+
+  /** Writes what was seen of the use of keys and is not written yet, at the end of the program. @throws KeysError STORE_… */
+  finishActivity(): Promise<void> {
+    return this.#activity.finish();
   }
 
   /** A key by its id, if there is one that the actor may read. */
@@ -172,46 +208,24 @@ export class KeysService {
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
   }
 
-  /** The key that is to be updated. */
-  async #findFor(writer: KeyWriter, id: string, caller: Actor): Promise<ApiKey> {
-    const key = await writer.findById(id);
-    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
-    requireFor(caller, 'UPDATE', [key]);
-    return key;
-  }
-
   /** Runs a transaction with the caller as it stands inside it: its grants may have changed since it was let in. */
-  #write<Result>(actor: Actor, work: (writer: KeyWriter, caller: Actor) => Promise<Result>): Promise<Result> {
-    return this.#options.repository.write(async (writer) => {
-      if (actor === OPERATOR) return work(writer, OPERATOR);
-      const key = await writer.findById(actor.key.id);
-      if (!key || this.statusOf(key) !== 'ACTIVE') throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
-      return work(writer, principalOf(key, this.catalog));
+  #write<Result>(actor: Actor, work: (transaction: Transaction) => Promise<Result>, now = this.#options.clock()): Promise<Result> {
+    const { repository, operator } = this.#options;
+    return repository.write(async (writer) => {
+      let caller: Actor = OPERATOR;
+      if (actor !== OPERATOR) {
+        const key = await writer.findById(actor.key.id);
+        if (!key || statusOf(key, now) !== 'ACTIVE') throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
+        caller = principalOf(key, this.catalog, actor.observer);
+      }
+      const transaction = new Transaction(writer, { caller, catalog: this.catalog, now, operator });
+      const result = await work(transaction);
+      await transaction.finish();
+      return result;
     });
   }
-
-  async #undoCreate(key: ApiKey, replaced: readonly StoredKey[]): Promise<void> {
-    await this.#options.repository.write(async (writer) => {
-      // Where it was deleted or replaced meanwhile, somebody else has decided already.
-      if (!(await writer.findById(key.id))) return;
-      await writer.delete([key.id]);
-      const creator = replaced[0]?.createdBy;
-      if (!creator || (await writer.findById(creator))) await writer.insert(replaced);
-    });
-  }
-}
-
-/** When a key is to end, by a request that was checked; nothing where it does not say. */
-function expiryOf(request: ExpiryRequest, now: number): number | null | undefined {
-  if (request.expiresIn === undefined && request.expiresAt === undefined) return undefined;
-  return readExpiry(request, now) as number | null;
 }
 
 function readable(key: ApiKey | undefined, actor: Actor): ApiKey | undefined {
   return key && mayFor(actor, 'READ', key) ? key : undefined;
-}
-
-/** The ids in the order in which keys can leave: none before those that it created. */
-function childrenFirst(keys: readonly ApiKey[]): string[] {
-  return keys.map(({ id }) => id).toReversed();
 }

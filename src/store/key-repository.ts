@@ -1,11 +1,14 @@
 import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
-import type { ApiKey, StoredKey } from '../keys/api-key.ts';
-import type { KeyFilter, KeyReader, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import type { ApiKey } from '../keys/api-key.ts';
+import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
 import type { Status } from '../keys/status.ts';
+import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
+import { chunksOf } from './chunks.ts';
 import { storeError } from './errors.ts';
 import { retryWhileLocked } from './retry.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
-import type { Tables } from './tables.ts';
+import type { ApiKeyTable, Tables } from './tables.ts';
+import { addUsage, findUsage, findUsedGrants } from './usage.ts';
 
 /** What the repository needs of an open database, of whatever kind. */
 export interface Connection {
@@ -15,19 +18,22 @@ export interface Connection {
   database(): Promise<Kysely<Tables>>;
 }
 
-/** How many rows one statement names: databases limit their number of parameters. */
-const CHUNK = 500;
-
 export function createKeyRepository(connection: Connection): KeyRepository {
   return {
-    findById: (id) => run((db) => readerOf(db).findById(id)),
-    findByName: (name) => run((db) => readerOf(db).findByName(name)),
-    findWithDescendants: (ids) => run((db) => readerOf(db).findWithDescendants(ids)),
+    findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
+    findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
+    findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
+    findUsage: (ids) => run((db) => findUsage(db, ids)),
+    findUsedGrants: (id) => run((db) => findUsedGrants(db, id)),
+    auditLog: {
+      find: (query) => run((db) => findAuditEntries(db, query)),
+      head: () => run((db) => findAuditHead(db)),
+    },
 
     findByDigest: (digest) =>
       run(async (db) => {
-        const row = await db.selectFrom('api_keys').selectAll().where('digest', '=', digest).executeTakeFirst();
-        return row && apiKeyOf(row);
+        const [row] = await selectByDigests(db, [digest]);
+        return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
       }),
 
     list: (query) =>
@@ -71,20 +77,20 @@ export function createKeyRepository(connection: Connection): KeyRepository {
   }
 }
 
-function readerOf(db: Kysely<Tables>): KeyReader {
+function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTable) => Key): KeyFinder<Key> {
   return {
     async findById(id) {
       const row = await db.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
-      return row && apiKeyOf(row);
+      return row && keyOf(row);
     },
 
     async findByName(name) {
       const row = await db.selectFrom('api_keys').selectAll().where('name', '=', name).executeTakeFirst();
-      return row && apiKeyOf(row);
+      return row && keyOf(row);
     },
 
     async findWithDescendants(ids) {
-      const found = new Map<string, StoredKey>();
+      const found = new Map<string, Key>();
       for (const chunk of chunksOf(ids)) {
         const rows = await db
           .withRecursive('family(id)', (query) =>
@@ -100,7 +106,7 @@ function readerOf(db: Kysely<Tables>): KeyReader {
           .orderBy('api_keys.created_at')
           .orderBy('api_keys.id')
           .execute();
-        for (const row of rows) found.set(row.id, storedKeyOf(row));
+        for (const row of rows) found.set(row.id, keyOf(row));
       }
       return creatorsFirst(found);
     },
@@ -109,33 +115,38 @@ function readerOf(db: Kysely<Tables>): KeyReader {
 
 function writerOf(db: Kysely<Tables>): KeyWriter {
   return {
-    ...readerOf(db),
+    ...finderOf(db, storedKeyOf),
+
+    async findByDigests(digests) {
+      const rows = [];
+      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
+      return rows.map(storedKeyOf);
+    },
 
     async insert(keys) {
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
     },
 
-    async update(key: ApiKey) {
-      const { name, description, roles, permissions, expiresAt, disabledAt } = key;
-      await db
-        .updateTable('api_keys')
-        .set({
-          name,
-          description,
-          roles: JSON.stringify(roles),
-          permissions: JSON.stringify(permissions),
-          expires_at: expiresAt,
-          disabled_at: disabledAt,
-          search_text: searchTextOf(key),
-        })
-        .where('id', '=', key.id)
-        .execute();
+    async update(key) {
+      const { id, ...columns } = rowOf(key);
+      await db.updateTable('api_keys').set(columns).where('id', '=', id).execute();
     },
 
     async delete(ids) {
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
     },
+
+    addUsage: (usage) => addUsage(db, usage),
+    appendToAuditLog: (entries) => appendToAuditLog(db, entries),
   };
+}
+
+function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promise<ApiKeyTable[]> {
+  return db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where((row) => row.or([row('digest', 'in', digests), row('previous_digest', 'in', digests)]))
+    .execute();
 }
 
 function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter) {
@@ -158,13 +169,9 @@ function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: {
 }
 
 /** Sorts keys so that none comes before the one that created it. */
-function creatorsFirst(keys: ReadonlyMap<string, StoredKey>): StoredKey[] {
+function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Key[] {
   const created = Map.groupBy(keys.values(), ({ createdBy }) => (createdBy !== null && keys.has(createdBy) ? createdBy : undefined));
   const sorted = [...(created.get(undefined) ?? [])];
   for (const { id } of sorted) for (const child of created.get(id) ?? []) sorted.push(child);
   return sorted;
-}
-
-function chunksOf<Item>(items: readonly Item[]): Item[][] {
-  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, index) => items.slice(index * CHUNK, (index + 1) * CHUNK));
 }

@@ -1,6 +1,8 @@
 import type { ApiKey, StoredKey } from '../keys/api-key.ts';
+import type { AuditEntry } from '../keys/audit.ts';
 import type { Grant, Role } from '../keys/catalog.ts';
-import type { ApiKeyTable } from './tables.ts';
+import type { Rotation } from '../keys/rotation.ts';
+import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
 export function apiKeyOf(row: ApiKeyTable): ApiKey {
   return {
@@ -12,13 +14,15 @@ export function apiKeyOf(row: ApiKeyTable): ApiKey {
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
-    expiresAt: row.expires_at === null ? null : Number(row.expires_at),
-    disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),
+    expiresAt: numberOf(row.expires_at),
+    disabledAt: numberOf(row.disabled_at),
+    managed: row.managed !== 0,
+    rotation: rotationOf(row),
   };
 }
 
 export function storedKeyOf(row: ApiKeyTable): StoredKey {
-  return { ...apiKeyOf(row), digest: row.digest };
+  return { ...apiKeyOf(row), digest: row.digest, previousDigest: row.previous_digest };
 }
 
 export function rowOf(key: StoredKey): ApiKeyTable {
@@ -34,7 +38,42 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     created_by: key.createdBy,
     expires_at: key.expiresAt,
     disabled_at: key.disabledAt,
+    managed: key.managed ? 1 : 0,
+    previous_digest: key.previousDigest,
+    previous_public_id: key.rotation?.previousPublicId ?? null,
+    rotated_at: key.rotation?.startedAt ?? null,
+    rotation_grace: key.rotation?.grace ?? null,
+    previous_ends_at: key.rotation?.previousEndsAt ?? null,
     search_text: searchTextOf(key),
+  };
+}
+
+export function auditRowOf({ number, at, actor, action, key, before, after, hash }: AuditEntry): AuditLogTable {
+  return {
+    number,
+    at,
+    actor_kind: actor.kind,
+    actor_id: actor.id,
+    actor_name: actor.name,
+    action,
+    key_id: key?.id ?? null,
+    key_name: key?.name ?? null,
+    before: before && JSON.stringify(before),
+    after: after && JSON.stringify(after),
+    hash,
+  };
+}
+
+export function auditEntryOf(row: AuditLogTable): AuditEntry {
+  return {
+    number: Number(row.number),
+    at: Number(row.at),
+    actor: { kind: row.actor_kind as AuditEntry['actor']['kind'], id: row.actor_id, name: row.actor_name },
+    action: row.action as AuditEntry['action'],
+    key: row.key_id === null ? null : { id: row.key_id, name: row.key_name ?? '' },
+    before: valuesOf(row.before),
+    after: valuesOf(row.after),
+    hash: row.hash,
   };
 }
 
@@ -42,4 +81,28 @@ export function rowOf(key: StoredKey): ApiKeyTable {
 export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
   // Lower case alone would keep ß from SS apart, and ς from σ.
   return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
+}
+
+export function numberOf(value: number | null): number | null {
+  return value === null ? null : Number(value);
+}
+
+function rotationOf(row: ApiKeyTable): Rotation | null {
+  if (row.previous_public_id === null) return null;
+  return {
+    previousPublicId: row.previous_public_id,
+    startedAt: Number(row.rotated_at),
+    grace: Number(row.rotation_grace),
+    previousEndsAt: numberOf(row.previous_ends_at),
+  };
+}
+
+/** A text that is no JSON was not written by us: it must not keep the log from being read, nor pass its check. */
+function valuesOf(text: string | null): AuditEntry['before'] {
+  if (text === null) return null;
+  try {
+    return JSON.parse(text) as AuditEntry['before'];
+  } catch {
+    return { unreadable: text };
+  }
 }

@@ -11,10 +11,61 @@ export interface ApiKeyTable {
   created_by: string | null;
   expires_at: number | null;
   disabled_at: number | null;
+  /** 1 for a key that was made from a declaration. */
+  managed: number;
+  /** These five are set from a rotation until the next change of the secret. */
+  previous_digest: string | null;
+  previous_public_id: string | null;
+  rotated_at: number | null;
+  /** In milliseconds. */
+  rotation_grace: number | null;
+  /** Null also while the new secret has not been used yet. */
+  previous_ends_at: number | null;
   /** Name and description in the form in which they are searched. */
   search_text: string;
 }
 
+/** A row of `key_usage`. */
+export interface KeyUsageTable {
+  key_id: string;
+  uses: number;
+  last_used_at: number | null;
+  previous_last_used_at: number | null;
+}
+
+/** A row of `used_grants`. */
+export interface UsedGrantTable {
+  key_id: string;
+  permission: string;
+  last_used_at: number;
+}
+
+/** A row of `audit_log`. `before` and `after` are JSON texts. */
+export interface AuditLogTable {
+  number: number;
+  at: number;
+  actor_kind: string;
+  actor_id: string | null;
+  actor_name: string | null;
+  action: string;
+  key_id: string | null;
+  key_name: string | null;
+  before: string | null;
+  after: string | null;
+  hash: string;
+}
+
+/** The one row of `audit_head`. */
+export interface AuditHeadTable {
+  one: 1;
+  number: number;
+  hash: string;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
+  key_usage: KeyUsageTable;
+  used_grants: UsedGrantTable;
+  audit_log: AuditLogTable;
+  audit_head: AuditHeadTable;
 }

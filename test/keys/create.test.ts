@@ -34,6 +34,8 @@ describe('creating a key', () => {
       createdBy: null,
       expiresAt: null,
       disabledAt: null,
+      managed: false,
+      rotation: null,
     };
     assert.match(key.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     assert.deepEqual(key, expected);

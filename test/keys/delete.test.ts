@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Actor, OPERATOR } from '../../src/keys/principal.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 
 describe('deleting keys', () => {
   let test: TestKeys;
@@ -89,19 +89,7 @@ describe('deleting keys', () => {
   /** Stores the keys at once, which is faster than creating them one by one. */
   async function createChain(length: number): Promise<string[]> {
     const ids = Array.from({ length }, () => randomUUID());
-    const keys = ids.map((id, index) => ({
-      id,
-      name: `Key ${index}`,
-      description: null,
-      roles: [],
-      permissions: ['ME:READ_OWN' as const],
-      publicId: id,
-      digest: id,
-      createdAt: index,
-      createdBy: ids[index - 1] ?? null,
-      expiresAt: null,
-      disabledAt: null,
-    }));
+    const keys = ids.map((id, index) => storedKey(id, { name: `Key ${index}`, createdAt: index, createdBy: ids[index - 1] ?? null }));
     await test.store.repository.write((writer) => writer.insert(keys));
     return ids;
   }

@@ -61,6 +61,7 @@ describe('the list of keys', () => {
       name: `Key ${index}`,
       publicId: `${index}`,
       digest: `${index}`,
+      previousDigest: null,
     }));
     await test.store.repository.write((writer) => writer.insert(more));
     assert.equal((await names()).length, 50);

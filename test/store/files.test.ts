@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { MIGRATIONS } from '../../src/store/migrations/index.ts';
 import { openStore } from '../../src/store/open.ts';
-import { openTestKeys } from '../support/keys.ts';
+import { openTestKeys, storedKey } from '../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
@@ -94,19 +94,7 @@ describe('a store', () => {
 
   it('refuses a key whose creator is not there', async () => {
     const { store } = await openTestKeys();
-    const key = {
-      id: 'a',
-      name: 'A',
-      description: null,
-      roles: [],
-      permissions: [],
-      publicId: 'a',
-      digest: 'a',
-      createdAt: 0,
-      expiresAt: null,
-      disabledAt: null,
-    };
-    const insert = store.repository.write((writer) => writer.insert([{ ...key, createdBy: 'nobody' }]));
+    const insert = store.repository.write((writer) => writer.insert([storedKey('a', { createdBy: 'nobody' })]));
     await assert.rejects(insert, (error: Error) => (error.cause as { code?: string }).code === 'SQLITE_CONSTRAINT_FOREIGNKEY');
     assert.equal(await store.repository.count({}), 0);
     await store.close();

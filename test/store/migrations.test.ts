@@ -24,6 +24,8 @@ describe('a store of an older version', () => {
       createdBy: null,
       expiresAt: null,
       disabledAt: null,
+      managed: false,
+      rotation: null,
     });
     const child = await keys.findByName('Child', OPERATOR);
     assert.equal(child?.createdBy, '85451bb0-8ad6-484d-a79e-1f7741c97a1f');

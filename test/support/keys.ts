@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { NewKey } from '../../src/keys/api-key.ts';
+import type { NewKey, StoredKey } from '../../src/keys/api-key.ts';
 import { createCatalog } from '../../src/keys/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
 import { KeysService } from '../../src/keys/service.ts';
@@ -23,8 +23,31 @@ export async function openTestKeys(options: { database?: string; resources?: rea
     clock: () => time.now,
     randomBytes,
     randomId: randomUUID,
+    schedule: () => {},
+    operator: 'tester',
   });
   return { store, keys, time };
+}
+
+/** A key as the store keeps it, made without the rules. Its id also stands for its secret. */
+export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKey {
+  return {
+    id,
+    name: id,
+    description: null,
+    roles: [],
+    permissions: ['ME:READ_OWN'],
+    publicId: id,
+    digest: id,
+    previousDigest: null,
+    createdAt: 0,
+    createdBy: null,
+    expiresAt: null,
+    disabledAt: null,
+    managed: false,
+    rotation: null,
+    ...fields,
+  };
 }
 
 /** Creates a key as the command line would, or as another key, and returns its secret and who it makes of its bearer. */
