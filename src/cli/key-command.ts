@@ -9,7 +9,20 @@ import { createKey, type KeyRequest } from './create-key.ts';
 import { deleteKeys } from './delete-keys.ts';
 import { CliError } from './errors.ts';
 import { hostResources } from './host.ts';
-import { keyJson } from './key-view.ts';
+import { type KeyJson, keyJson } from './key-view.ts';
+
+/** The name of a key, as an argument or as a flag. */
+export interface NamedInput {
+  args: { name?: string | undefined };
+  flags: { name?: string | undefined; database?: string | undefined };
+}
+
+/** The name that was given, if one was. @throws CliError USAGE when there are two */
+export function nameOf({ args, flags }: NamedInput): string | undefined {
+  if (args.name !== undefined && flags.name !== undefined)
+    throw new CliError('USAGE', 'The name of the key is given twice: as an argument and by --name. Leave one out.');
+  return args.name ?? flags.name;
+}
 
 /** What the commands about keys share. */
 export abstract class KeyCommand extends BaseCommand {
@@ -52,17 +65,14 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** Switches a key on or off, and says what it is now. */
-  protected async setEnabled(
-    { name, database }: { name?: string | undefined; database?: string | undefined },
-    enabled: boolean,
-  ): Promise<void> {
-    await this.withKeys(database, async (keys) => {
-      const key = await this.findKey(keys, name);
+  protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<void> {
+    await this.withKeys(flags.database, async (keys) => {
+      const key = await this.findKey(keys, nameOf({ args, flags }));
       const { before, after } = await keys.setEnabled(key.id, enabled, OPERATOR);
       const changed = before.disabledAt !== after.disabledAt;
       const state = enabled ? 'enabled' : 'disabled';
       this.print(
-        { key: keyJson(after, Date.now()), changed },
+        { key: await this.describe(keys, after), changed },
         changed ? `API key "${after.name}" is ${state}` : `API key "${after.name}" was ${state} already`,
       );
     });
@@ -79,9 +89,14 @@ export abstract class KeyCommand extends BaseCommand {
     }
   }
 
+  /** A key as JSON, with how much it was used. */
+  protected async describe(keys: OpenKeys, key: ApiKey): Promise<KeyJson> {
+    return keyJson(key, Date.now(), (await keys.usageOf([key.id])).get(key.id));
+  }
+
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
   protected async findKey(keys: OpenKeys, name: string | undefined): Promise<ApiKey> {
-    if (name === undefined) throw new CliError('USAGE', 'The name of the key is missing. Pass --name <name>.');
+    if (name === undefined) throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     const key = await keys.findByName(name, OPERATOR);
     if (!key)
       throw new KeysError(

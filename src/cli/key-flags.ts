@@ -1,4 +1,6 @@
-import { Flags } from '@oclif/core';
+import { Args, Flags } from '@oclif/core';
+import { KeysError } from '../keys/errors.ts';
+import { printable } from '../keys/text.ts';
 
 /** A comma-separated list. Empty items come through, so that they can be refused by name. */
 const list = { multiple: true, multipleNonGreedy: true, delimiter: ',' } as const;
@@ -7,6 +9,9 @@ export const nameFlag = Flags.string({
   description: 'Name of the key: letters, digits and spaces, at most 100 characters.',
   helpValue: '<name>',
 });
+
+/** The name as an argument, where a command is about one key. */
+export const nameArgs = { name: Args.string({ description: 'Name of the key, in place of --name.' }) };
 
 /** The flags that say what a key may do and for how long. */
 export const grantFlags = {
@@ -49,4 +54,11 @@ export function requestOf(flags: {
 }) {
   const { name, roles, permissions, description, overwrite } = flags;
   return { name, roles, permissions, description, overwrite, expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
+}
+
+/** Reads a number that a flag gives. @throws KeysError INPUT_INVALID */
+export function readNumber(text: string | undefined, flag: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text.trim())) throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is no number.`);
+  return Number(text);
 }

@@ -1,7 +1,9 @@
 import type { ApiKey } from '../keys/api-key.ts';
+import { isUnderWay } from '../keys/rotation.ts';
 import { prefixOf } from '../keys/secret.ts';
 import { type Status, statusOf } from '../keys/status.ts';
 import { printable } from '../keys/text.ts';
+import { NO_USAGE, type UsageTotals } from '../keys/usage.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are by RFC 3339, in UTC. */
 export interface KeyJson {
@@ -16,10 +18,25 @@ export interface KeyJson {
   createdBy: string | null;
   expiresAt: string | null;
   disabledAt: string | null;
+  /** Whether `apply` made it. */
+  managed: boolean;
+  uses: number;
+  lastUsedAt: string | null;
+  /** Set while the secret before still works. */
+  rotation: RotationJson | null;
+}
+
+export interface RotationJson {
+  startedAt: string;
+  previousPrefix: string;
+  /** Null while the new secret has not been used yet. */
+  previousEndsAt: string | null;
+  /** When the secret before was last used since the rotation. */
+  previousLastUsedAt: string | null;
 }
 
 /** A key as JSON, its status being that at `now`, in milliseconds since 1970. */
-export function keyJson(key: ApiKey, now: number): KeyJson {
+export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE): KeyJson {
   return {
     id: key.id,
     name: key.name,
@@ -28,19 +45,40 @@ export function keyJson(key: ApiKey, now: number): KeyJson {
     permissions: key.permissions,
     prefix: prefixOf(key.publicId),
     status: statusOf(key, now),
-    createdAt: timeOf(key.createdAt),
+    createdAt: new Date(key.createdAt).toISOString(),
     createdBy: key.createdBy,
-    expiresAt: key.expiresAt === null ? null : timeOf(key.expiresAt),
-    disabledAt: key.disabledAt === null ? null : timeOf(key.disabledAt),
+    expiresAt: timeOf(key.expiresAt),
+    disabledAt: timeOf(key.disabledAt),
+    managed: key.managed,
+    uses: usage.uses,
+    lastUsedAt: timeOf(usage.lastUsedAt),
+    rotation: rotationJson(key, now, usage),
   };
 }
 
 /** A field of a key as one line of text. */
-export function textOf(value: string | readonly string[] | null): string {
-  if (value === null || value.length === 0) return '-';
-  return typeof value === 'string' ? printable(value, 1000) : value.join(', ');
+export function textOf(value: KeyJson[keyof KeyJson]): string {
+  if (value === null || value === '') return '-';
+  if (Array.isArray(value)) return value.join(', ') || '-';
+  return typeof value === 'object' ? rotationText(value) : printable(String(value), 1000);
 }
 
-function timeOf(instant: number): string {
-  return new Date(instant).toISOString();
+function rotationJson({ rotation }: ApiKey, now: number, { previousLastUsedAt }: UsageTotals): RotationJson | null {
+  if (!isUnderWay(rotation, now)) return null;
+  const usedSince = previousLastUsedAt !== null && previousLastUsedAt >= rotation.startedAt;
+  return {
+    startedAt: new Date(rotation.startedAt).toISOString(),
+    previousPrefix: prefixOf(rotation.previousPublicId),
+    previousEndsAt: timeOf(rotation.previousEndsAt),
+    previousLastUsedAt: usedSince ? timeOf(previousLastUsedAt) : null,
+  };
+}
+
+function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: RotationJson): string {
+  const end = previousEndsAt === null ? 'works until the new secret is used' : `works until ${previousEndsAt}`;
+  return `${previousPrefix} ${end}, ${previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`}`;
+}
+
+function timeOf(instant: number | null): string | null {
+  return instant === null ? null : new Date(instant).toISOString();
 }

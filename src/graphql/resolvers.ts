@@ -1,15 +1,16 @@
 import { arch, platform } from 'node:process';
-import { GraphQLError, GraphQLScalarType } from 'graphql';
+import { GraphQLScalarType } from 'graphql';
 import type { ApiKey } from '../keys/api-key.ts';
-import { type Action, type Catalog, type Grant, ROLE_MEANINGS, type Role } from '../keys/catalog.ts';
+import { type Action, type Grant, ROLE_MEANINGS, type Role } from '../keys/catalog.ts';
 import { cursorOf, PAGE_LIMIT, type PageQuery } from '../keys/list.ts';
 import { groupGrants, type Permission, PermissionSet } from '../keys/permission-set.ts';
+import type { RotationRequest } from '../keys/rotation.ts';
 import { prefixOf } from '../keys/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { GraphQLContext } from './context.ts';
 import type { Resolvers, ServiceInfo } from './extension.ts';
+import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
+import { usageResolversOf } from './usage-resolvers.ts';
 
-type Resolve<Args = object> = (parent: unknown, args: Args, context: GraphQLContext) => unknown;
 interface GrantsInput {
   roles?: Role[] | null;
   permissions?: Permission[] | null;
@@ -32,14 +33,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const me: Resolve = (_, __, { principal }) => principal.key;
   const apiKeys: Resolve<PageQuery> = async (_, args, { principal }) => {
     const page = await keys.list(args, principal);
-    const edges = page.keys.map((node) => ({ node, cursor: cursorOf(node) }));
-    const pageInfo = {
-      hasNextPage: page.hasNextPage,
-      hasPreviousPage: false,
-      startCursor: edges.at(0)?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
-    };
-    return { edges, pageInfo };
+    return connectionOf(page.keys, cursorOf, page.hasNextPage);
   };
   const apiKey: Resolve<{ id?: string | null; name?: string | null }> = async (_, { id, name }, { principal }) => {
     if ((id == null) === (name == null)) throw badInput('Give either the id or the name of the key.');
@@ -79,6 +73,14 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   };
   const setApiKeyEnabled: Resolve<{ id: string; enabled: boolean }> = async (_, { id, enabled }, { principal }) =>
     (await keys.setEnabled(id, enabled, principal)).after;
+  const rotateApiKey: Resolve<{ input: RotationRequest & { id: string } }> = async (_, { input }, { principal }) => {
+    const { secret, after } = await keys.rotate(input.id, input, principal);
+    return { key: secret, apiKey: after };
+  };
+  const finishApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
+    (await keys.finishRotation(id, principal)).after;
+  const rollBackApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
+    (await keys.rollBackRotation(id, principal)).after;
   const deleteApiKeys: Resolve<{ ids: string[] }> = async (_, { ids }, { principal }) => {
     if (ids.length > PAGE_LIMIT) throw badInput(`There are ${ids.length} ids; at most ${PAGE_LIMIT} are allowed.`);
     const deleted = await keys.delete(ids, principal);
@@ -102,26 +104,26 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       permissions,
       previewPermissions,
     },
-    Mutation: { createApiKey, updateApiKey, setApiKeyEnabled, deleteApiKeys },
+    Mutation: {
+      createApiKey,
+      updateApiKey,
+      setApiKeyEnabled,
+      rotateApiKey,
+      finishApiKeyRotation,
+      rollBackApiKeyRotation,
+      deleteApiKeys,
+    },
     ApiKey: {
-      permissions: (key: ApiKey) => known(groupGrants(key.permissions), catalog),
-      effectivePermissions: (key: ApiKey) => known(PermissionSet.of(catalog, key).toPermissions(), catalog),
+      permissions: (key: ApiKey) => knownTo(catalog, groupGrants(key.permissions)),
+      effectivePermissions: (key: ApiKey) => knownTo(catalog, PermissionSet.of(catalog, key).toPermissions()),
       status: (key: ApiKey) => keys.statusOf(key),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
+      ...usageResolversOf(keys),
     },
   };
-}
-
-/** Leaves out the resources of another host, whose names this schema does not have. */
-function known(permissions: Permission[], catalog: Catalog): Permission[] {
-  return permissions.filter(({ resource }) => catalog.resources.includes(resource));
 }
 
 function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Grant[] } {
   const grants = (permissions ?? []).flatMap(({ resource, actions }) => actions.map((action: Action): Grant => `${resource}:${action}`));
   return { roles: roles ?? [], permissions: grants };
-}
-
-function badInput(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'INPUT_INVALID' } });
 }

@@ -1,5 +1,6 @@
 import { ACTIONS, type Catalog, ROLE_MEANINGS, ROLES } from '../keys/catalog.ts';
 import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/list.ts';
+import { GRACE_DEFAULT } from '../keys/rotation.ts';
 
 /** The schema in SDL. `Resource` is made from the catalog, so that it holds the host's resources as well. */
 export function typeDefsOf(catalog: Catalog): string {
@@ -88,6 +89,12 @@ type Mutation {
   updateApiKey("The changes." input: UpdateApiKeyInput!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
   "Switches a key off, so that it is refused, or on again. With UPDATE_OWN alone: as for updateApiKey."
   setApiKeyEnabled("The id of the key." id: ID!, "Whether it is to be let in." enabled: Boolean!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Gives a key a new secret, while the one before works until the grace ends. Nobody gets a secret that can do more than they. With UPDATE_OWN alone: as for updateApiKey."
+  rotateApiKey("The rotation." input: RotateApiKeyInput!): RotatedApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Ends the secret before at once. With UPDATE_OWN alone: as for updateApiKey."
+  finishApiKeyRotation("The id of the key." id: ID!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Ends the new secret at once; the one before stays. With UPDATE_OWN alone: as for updateApiKey."
+  rollBackApiKeyRotation("The id of the key." id: ID!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
   "Deletes keys and all that they created. Ids that no key has are passed over. With DELETE_OWN alone: as for updateApiKey."
   deleteApiKeys("The ids of the keys, at most ${PAGE_LIMIT}." ids: [ID!]!): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN)
 }
@@ -116,6 +123,40 @@ type ApiKey implements Node {
   status: ApiKeyStatus!
   "When it ends by itself; null where it does not."
   expiresAt: DateTime
+  "Whether it was made from a declaration."
+  managed: Boolean!
+  "How often it was let in: a whole number. Like the other fields about its use it is some seconds old."
+  uses: Float!
+  "When it was let in last; null where it never was."
+  lastUsedAt: DateTime
+  "The permissions that it has used."
+  usedPermissions: [Permission!]!
+  "The smallest permissions that allow all that it has used."
+  suggestedPermissions: [Permission!]!
+  "All that it may do and has never used."
+  unusedPermissions: [Permission!]!
+  "The secret that it had before, as long as that one works; null where it has one secret."
+  rotation: ApiKeyRotation
+}
+
+"""A key that has two secrets for a while."""
+type ApiKeyRotation {
+  "When it got its newest secret."
+  startedAt: DateTime!
+  "The part of the secret before that may be shown."
+  previousPrefix: String!
+  "When the secret before ends; null while the new one has not been used yet."
+  previousEndsAt: DateTime
+  "When the secret before was last used since the rotation."
+  previousLastUsedAt: DateTime
+}
+
+"""When the grace of the secret before begins."""
+enum RotationActivation {
+  "At once."
+  NOW
+  "When the new secret is first used."
+  ON_FIRST_USE
 }
 
 """The actions that are allowed on a resource."""
@@ -228,6 +269,24 @@ input UpdateApiKeyInput {
   permissions: [PermissionInput!]
   "The new end; null takes it away."
   expiresAt: DateTime
+}
+
+"""A new secret for a key."""
+input RotateApiKeyInput {
+  "The id of the key."
+  id: ID!
+  "How long the secret before works on: a number with s, m, h, d or w; 0s for not at all."
+  grace: String = "${GRACE_DEFAULT}"
+  "When the grace begins."
+  activate: RotationActivation = NOW
+}
+
+"""A key with a new secret."""
+type RotatedApiKey {
+  "The new secret. It is shown here and never again."
+  key: String!
+  "The key."
+  apiKey: ApiKey!
 }
 
 """A key that was just made."""

@@ -42,12 +42,15 @@ function isResultMisfit({ path, message, extensions }: GraphQLError): boolean {
   return path !== undefined && extensions['code'] === undefined && RESULT_MISFIT.test(message);
 }
 
-function remedyOf({ replaceable }: NameTakenError): string {
-  return replaceable ? ' Set overwrite to replace it, or choose another name.' : ' Choose another name.';
+/** What to do about an error, in terms of the schema. */
+function remedyOf(error: KeysError): string {
+  if (error.code === 'ROTATION_UNDER_WAY') return ' End one of them first, by finishApiKeyRotation or rollBackApiKeyRotation.';
+  if (error.code !== 'NAME_TAKEN') return '';
+  return (error as NameTakenError).replaceable ? ' Set overwrite to replace it, or choose another name.' : ' Choose another name.';
 }
 
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {
-  const remedy = error.code === 'NAME_TAKEN' ? remedyOf(error as NameTakenError) : '';
+  const remedy = remedyOf(error);
   const missing = 'missing' in error ? { missing: error.missing } : {};
   return { message: error.message + remedy, extensions: { code: error.code, ...missing } };
 }

@@ -12,8 +12,8 @@ import { normalizeName } from './name.ts';
 import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './principal.ts';
 import type { KeyRepository } from './repository.ts';
 import { activateRotation, finishRotation, rollBackRotation, rotateKey, undoRotation } from './rotate.ts';
-import { readRotation, type RotationRequest } from './rotation.ts';
-import { createSecret, type RandomBytes } from './secret.ts';
+import { isUnderWay, readRotation, type Rotation, type RotationRequest } from './rotation.ts';
+import { createSecret, prefixOf, type RandomBytes } from './secret.ts';
 import { type Status, statusOf } from './status.ts';
 import { type ChangedKey, Transaction } from './transaction.ts';
 import { setKeyEnabled, updateKey } from './update.ts';
@@ -144,7 +144,7 @@ export class KeysService {
     const { refused: reason, publicId, key } = found;
     this.#activity.refused({
       reason,
-      actor: { kind: 'REQUEST', id: null, name: publicId ?? null },
+      actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
       key: key ? { id: key.id, name: key.name } : null,
     });
     return { refused: reason, ...(publicId !== undefined && { publicId }) };
@@ -163,6 +163,11 @@ export class KeysService {
   /** A key's status now. */
   statusOf(key: ApiKey): Status {
     return statusOf(key, this.#options.clock());
+  }
+
+  /** The rotation of a key while its secret before still works. */
+  rotationOf({ rotation }: ApiKey): Rotation | null {
+    return isUnderWay(rotation, this.#options.clock()) ? rotation : null;
   }
 
   /** How much keys were used, by their ids; those that never were are left out. */

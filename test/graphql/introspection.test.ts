@@ -22,11 +22,16 @@ const QUERY = {
   apiKey: '(id: ID, name: String): ApiKey',
   permissions: '(): PermissionCatalog!',
   previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]!',
+  auditLog:
+    '(first: Int = 50, after: String, key: String, actor: String, action: AuditAction, since: DateTime, until: DateTime): AuditLogConnection!',
 };
 const MUTATION = {
   createApiKey: '(input: CreateApiKeyInput!): CreatedApiKey!',
   updateApiKey: '(input: UpdateApiKeyInput!): ApiKey!',
   setApiKeyEnabled: '(id: ID!, enabled: Boolean!): ApiKey!',
+  rotateApiKey: '(input: RotateApiKeyInput!): RotatedApiKey!',
+  finishApiKeyRotation: '(id: ID!): ApiKey!',
+  rollBackApiKeyRotation: '(id: ID!): ApiKey!',
   deleteApiKeys: '(ids: [ID!]!): DeletedApiKeys!',
 };
 const OBJECTS: Record<string, string[]> = {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { NewKey, StoredKey } from '../../src/keys/api-key.ts';
 import { createCatalog } from '../../src/keys/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
-import { KeysService } from '../../src/keys/service.ts';
+import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { tempStore } from './temp.ts';
 
@@ -14,8 +14,10 @@ export interface TestKeys {
 }
 
 /** The rules over a real store in a file of its own, with a clock that stands still. */
-export async function openTestKeys(options: { database?: string; resources?: readonly string[] } = {}): Promise<TestKeys> {
-  const store = await openStore({ database: options.database ?? tempStore() });
+export async function openTestKeys(
+  options: { database?: string; resources?: readonly string[]; schedule?: KeysOptions['schedule']; lockWait?: number } = {},
+): Promise<TestKeys> {
+  const store = await openStore({ database: options.database ?? tempStore(), ...(options.lockWait && { lockWait: options.lockWait }) });
   const time = { now: Date.UTC(2030, 0, 1) };
   const keys = new KeysService({
     repository: store.repository,
@@ -23,7 +25,7 @@ export async function openTestKeys(options: { database?: string; resources?: rea
     clock: () => time.now,
     randomBytes,
     randomId: randomUUID,
-    schedule: () => {},
+    schedule: options.schedule ?? (() => {}),
     operator: 'tester',
   });
   return { store, keys, time };

@@ -1,5 +1,5 @@
-import { KeyCommand } from '../../cli/key-command.ts';
-import { nameFlag } from '../../cli/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';
@@ -8,6 +8,7 @@ export default class Delete extends KeyCommand {
     { description: 'Delete a key', command: '<%= config.bin %> apikey delete --name "CI deploy"' },
     { description: 'Choose from a list', command: '<%= config.bin %> apikey delete' },
   ];
+  static override args = nameArgs;
   static override flags = { name: nameFlag };
 
   protected override get errorFields(): object {
@@ -15,7 +16,7 @@ export default class Delete extends KeyCommand {
   }
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Delete);
-    await this.deleteKeys(flags);
+    const input = await this.parse(Delete);
+    await this.deleteKeys({ name: nameOf(input), database: input.flags.database });
   }
 }

@@ -1,13 +1,13 @@
 import { KeyCommand } from '../../cli/key-command.ts';
-import { nameFlag } from '../../cli/key-flags.ts';
+import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
 
 export default class Disable extends KeyCommand {
   static override summary = 'Switch an API key off: it is refused from the next request on, until it is enabled again.';
   static override examples = [{ description: 'Shut a key out for now', command: '<%= config.bin %> apikey disable --name "CI deploy"' }];
+  static override args = nameArgs;
   static override flags = { name: nameFlag };
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Disable);
-    await this.setEnabled(flags, false);
+    await this.setEnabled(await this.parse(Disable), false);
   }
 }

@@ -1,13 +1,13 @@
 import { KeyCommand } from '../../cli/key-command.ts';
-import { nameFlag } from '../../cli/key-flags.ts';
+import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
 
 export default class Enable extends KeyCommand {
   static override summary = 'Switch an API key on again.';
   static override examples = [{ description: 'Let a key in again', command: '<%= config.bin %> apikey enable --name "CI deploy"' }];
+  static override args = nameArgs;
   static override flags = { name: nameFlag };
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Enable);
-    await this.setEnabled(flags, true);
+    await this.setEnabled(await this.parse(Enable), true);
   }
 }

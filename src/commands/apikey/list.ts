@@ -1,13 +1,12 @@
 import { Flags } from '@oclif/core';
 import { KeyCommand } from '../../cli/key-command.ts';
-import { listFlags } from '../../cli/key-flags.ts';
+import { listFlags, readNumber } from '../../cli/key-flags.ts';
 import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';
 import { tableOf } from '../../cli/table.ts';
-import { KeysError } from '../../keys/errors.ts';
 import { cursorOf } from '../../keys/list.ts';
 import { OPERATOR } from '../../keys/principal.ts';
 
-const HEAD = ['NAME', 'STATUS', 'ROLES', 'PERMISSIONS', 'PREFIX', 'CREATED', 'EXPIRES'];
+const HEAD = ['NAME', 'STATUS', 'ROLES', 'PERMISSIONS', 'PREFIX', 'CREATED', 'EXPIRES', 'LAST USED', 'USES', 'ROTATION'];
 
 export default class List extends KeyCommand {
   static override summary = 'List API keys, oldest first.';
@@ -26,11 +25,12 @@ export default class List extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(List);
     const { roles, status, search, after, database } = flags;
-    const page = await this.withKeys(database, (keys) =>
-      keys.list({ first: readLimit(flags.limit), roles, status, search, after }, OPERATOR),
-    );
+    const { page, usage } = await this.withKeys(database, async (open) => {
+      const listed = await open.list({ first: readNumber(flags.limit, '--limit'), roles, status, search, after }, OPERATOR);
+      return { page: listed, usage: await open.usageOf(listed.keys.map(({ id }) => id)) };
+    });
     const now = Date.now();
-    const keys = page.keys.map((key) => keyJson(key, now));
+    const keys = page.keys.map((key) => keyJson(key, now, usage.get(key.id)));
     const last = page.keys.at(-1);
     const next = page.hasNextPage && last ? cursorOf(last) : null;
     this.print({ keys, next }, keys.length === 0 ? undefined : await tableOf(HEAD, keys.map(rowOf), this.terminal.isTerminal));
@@ -41,11 +41,6 @@ export default class List extends KeyCommand {
 }
 
 function rowOf(key: KeyJson): string[] {
-  return [key.name, key.status, textOf(key.roles), textOf(key.permissions), key.prefix, key.createdAt, textOf(key.expiresAt)];
-}
-
-function readLimit(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d{1,9}$/.test(text.trim())) throw new KeysError('INPUT_INVALID', `"${text}" is not a number of keys. Give a number up to 500.`);
-  return Number(text);
+  const { name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation } = key;
+  return [name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation].map(textOf);
 }

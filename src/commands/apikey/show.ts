@@ -1,6 +1,6 @@
-import { KeyCommand } from '../../cli/key-command.ts';
-import { nameFlag } from '../../cli/key-flags.ts';
-import { keyJson, textOf } from '../../cli/key-view.ts';
+import { KeyCommand, nameOf } from '../../cli/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
+import { textOf } from '../../cli/key-view.ts';
 import { PermissionSet } from '../../keys/permission-set.ts';
 
 export default class Show extends KeyCommand {
@@ -9,13 +9,14 @@ export default class Show extends KeyCommand {
     { description: 'Show a key', command: '<%= config.bin %> apikey show --name "CI deploy"' },
     { description: 'As JSON', command: '<%= config.bin %> apikey show --name "CI deploy" --json' },
   ];
+  static override args = nameArgs;
   static override flags = { name: nameFlag };
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Show);
-    await this.withKeys(flags.database, async (keys) => {
-      const key = await this.findKey(keys, flags.name);
-      const json = { ...keyJson(key, Date.now()), effectivePermissions: PermissionSet.of(keys.catalog, key).grants() };
+    const input = await this.parse(Show);
+    await this.withKeys(input.flags.database, async (keys) => {
+      const key = await this.findKey(keys, nameOf(input));
+      const json = { ...(await this.describe(keys, key)), effectivePermissions: PermissionSet.of(keys.catalog, key).grants() };
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + textOf(value));
       this.print(json, lines.join('\n'));

@@ -1,13 +1,19 @@
 import { Flags } from '@oclif/core';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { grantFlags, nameFlag } from '../../cli/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/key-command.ts';
+import { grantFlags, nameArgs, nameFlag } from '../../cli/key-flags.ts';
 import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';
 import type { KeyChange } from '../../keys/api-key.ts';
 import { OPERATOR } from '../../keys/principal.ts';
 
 /** What an update can change, in the order in which changes are shown. */
 const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt'] as const satisfies (keyof KeyJson)[];
+
+const EXCLUSIVE = [
+  ['expires-in', 'expires-at', 'no-expiry'],
+  ['roles', 'no-roles'],
+  ['permissions', 'no-permissions'],
+];
 
 export default class Update extends KeyCommand {
   static override summary = 'Change the name, description, grants or end of an API key.';
@@ -19,21 +25,25 @@ export default class Update extends KeyCommand {
       command: '<%= config.bin %> apikey update --name "CI deploy" --rename "CI deploy 2" --no-expiry',
     },
   ];
+  static override args = nameArgs;
   static override flags = {
     name: nameFlag,
     rename: Flags.string({ description: 'The new name.', helpValue: '<name>' }),
     description: Flags.string({ description: 'The new description; an empty one takes it away.', helpValue: '<text>' }),
     ...grantFlags,
+    'no-roles': Flags.boolean({ description: 'Take all roles away.' }),
+    'no-permissions': Flags.boolean({ description: 'Take all permissions away.' }),
     'no-expiry': Flags.boolean({ description: 'Take the end away.' }),
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Update);
-    const change = changeOf(flags);
-    await this.withKeys(flags.database, async (keys) => {
-      const key = await this.findKey(keys, flags.name);
+    const input = await this.parse(Update);
+    const change = changeOf(input.flags);
+    await this.withKeys(input.flags.database, async (keys) => {
+      const key = await this.findKey(keys, nameOf(input));
       const changed = await keys.update(key.id, change, OPERATOR);
-      const [before, after] = [keyJson(changed.before, Date.now()), keyJson(changed.after, Date.now())];
+      const before = keyJson(changed.before, Date.now());
+      const after = await this.describe(keys, changed.after);
       const changes = FIELDS.filter((field) => textOf(before[field]) !== textOf(after[field])).map((field) => ({
         field,
         before: before[field],
@@ -53,17 +63,20 @@ function changeOf(
     permissions?: string[] | undefined;
   },
 ): KeyChange {
-  const { rename, description, roles, permissions } = flags;
-  const ends = ['expires-in', 'expires-at', 'no-expiry'].filter((flag) => flags[flag] !== undefined);
-  if (ends.length > 1)
-    throw new CliError('USAGE', `${ends.map((flag) => `--${flag}`).join(' and ')} exclude each other. Pass one of them.`);
+  const { rename, description } = flags;
+  for (const exclusive of EXCLUSIVE) {
+    const given = exclusive.filter((flag) => flags[flag] !== undefined).map((flag) => `--${flag}`);
+    if (given.length > 1) throw new CliError('USAGE', `${given.join(' and ')} exclude each other. Pass one of them.`);
+  }
+  const roles = flags['no-roles'] ? [] : flags.roles;
+  const permissions = flags['no-permissions'] ? [] : flags.permissions;
   const expiresIn = flags['expires-in'] as string | undefined;
   const expiresAt = flags['no-expiry'] ? null : (flags['expires-at'] as string | undefined);
   const change = { name: rename, description, roles, permissions, expiresIn, expiresAt };
   if (Object.values(change).every((value) => value === undefined))
     throw new CliError(
       'USAGE',
-      'Nothing to change is given. Pass --rename, --description, --roles, --permissions, --expires-in, --expires-at or --no-expiry.',
+      'Nothing to change is given. Pass --rename, --description, --roles, --permissions, --expires-in, --expires-at, --no-roles, --no-permissions or --no-expiry.',
     );
   return change;
 }

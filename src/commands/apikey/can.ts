@@ -1,0 +1,37 @@
+import { Args } from '@oclif/core';
+import { KeyCommand } from '../../cli/key-command.ts';
+import { describeGrant, grantsBehind, readPermission } from '../../keys/explain.ts';
+import { listOf } from '../../keys/text.ts';
+
+const NOT_ALLOWED = 4;
+
+export default class Can extends KeyCommand {
+  static override summary = 'Tell whether an API key may do something, and by which grant.';
+  static override description = 'Ends with 0 for yes and 4 for no. A key that is disabled or has expired may do nothing.';
+  static override examples = [
+    { description: 'May it update containers?', command: '<%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY' },
+    {
+      description: 'In a script',
+      command: 'if <%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY > /dev/null; then echo deploy; fi',
+    },
+  ];
+  static override args = {
+    name: Args.string({ description: 'Name of the key.', required: true }),
+    permission: Args.string({ description: 'What it would do, as RESOURCE:ACTION.', required: true }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Can);
+    await this.withKeys(flags.database, async (keys) => {
+      const permission = readPermission(args.permission, keys.catalog);
+      const key = await this.findKey(keys, args.name);
+      const grantedBy = grantsBehind(key, permission, keys.catalog);
+      const status = keys.statusOf(key);
+      const allowed = grantedBy.length > 0 && status === 'ACTIVE';
+      if (!allowed) process.exitCode = NOT_ALLOWED;
+      const grants = listOf(grantedBy.map(describeGrant));
+      const refusal = grants ? `${grants} would allow it, but the key is ${status}` : 'none of its grants allows it';
+      this.print({ allowed, permission, grantedBy, status }, allowed ? `yes: ${grants}` : `no: ${refusal}`);
+    });
+  }
+}

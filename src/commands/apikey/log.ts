@@ -1,0 +1,94 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Flags } from '@oclif/core';
+import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/audit-view.ts';
+import { CliError } from '../../cli/errors.ts';
+import { KeyCommand } from '../../cli/key-command.ts';
+import { readNumber } from '../../cli/key-flags.ts';
+import { tableOf } from '../../cli/table.ts';
+import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit.ts';
+import type { AuditRequest } from '../../keys/audit-log.ts';
+import { PAGE_LIMIT } from '../../keys/list.ts';
+import { OPERATOR } from '../../keys/principal.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+
+/** How often new entries are looked for, in milliseconds. */
+const INTERVAL = 250;
+const BROKEN = 1;
+
+export default class Log extends KeyCommand {
+  static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
+  static override description = `The newest entries, in the order in which they were written. Each is chained to the one before by its hash; --verify goes through all of them, and names the first that is not as it was written.`;
+  static override examples = [
+    { description: 'What happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
+    { description: 'Who deleted keys in the last week', command: '<%= config.bin %> apikey log --action delete --since 7d' },
+    { description: 'Follow it, one JSON object a line', command: '<%= config.bin %> apikey log --follow --json' },
+    { description: 'Prove that nothing was changed or cut out', command: '<%= config.bin %> apikey log --verify' },
+  ];
+  static override flags = {
+    key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
+    actor: Flags.string({ description: 'Only what this user or key did: a name, or the id of a key.', helpValue: '<actor>' }),
+    action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
+    since: Flags.string({ description: 'Only from this time on: a date by RFC 3339, or how long ago.', helpValue: '<date>|7d' }),
+    until: Flags.string({ description: 'Only before this time: a date by RFC 3339, or how long ago.', helpValue: '<date>|7d' }),
+    limit: Flags.string({ description: 'How many entries at most, up to 500. Default: 50.', helpValue: '<number>' }),
+    before: Flags.string({ description: 'Only entries with a smaller number: the page before.', helpValue: '<number>' }),
+    follow: Flags.boolean({ description: 'Go on with new entries as they come; with --json one object a line.' }),
+    verify: Flags.boolean({ description: 'Check the whole log instead. Ends with 1 when it is broken.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Log);
+    const { key, actor, action, since, until, follow, verify } = flags;
+    const others = Object.entries(flags).filter(([flag, value]) => value !== undefined && !['database', 'json', 'verify'].includes(flag));
+    if (verify && others.length > 0) throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
+    const before = readNumber(flags.before, '--before');
+    if (follow && before !== undefined) throw new CliError('USAGE', '--before and --follow exclude each other. Pass one of them.');
+    const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
+    await this.withKeys(flags.database, async (keys) => {
+      if (verify) return this.verify(keys);
+      if (follow) return this.follow(keys, request);
+      const newest = await keys.auditLog(request, OPERATOR, before === undefined ? {} : { before });
+      return this.show(newest.toReversed());
+    });
+  }
+
+  private async show(entries: readonly AuditEntry[]): Promise<void> {
+    const table = entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
+    this.print({ entries: entries.map(auditJson) }, table);
+    if (entries.length === 0 && !this.jsonEnabled()) this.terminal.note('No entries found.');
+  }
+
+  private async verify(keys: OpenKeys): Promise<void> {
+    const result = await keys.verifyAuditLog();
+    if ('broken' in result) process.exitCode = BROKEN;
+    const text =
+      'broken' in result
+        ? `The audit log is broken: entry ${result.broken} ${result.reason}.`
+        : `The audit log is whole: ${result.entries} entries, the last with the hash ${result.hash}.`;
+    this.print({ whole: !('broken' in result), ...result }, text);
+  }
+
+  /** Writes entries as they come, until a signal ends the process or nobody reads any more. */
+  private async follow(keys: OpenKeys, request: AuditRequest): Promise<void> {
+    let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
+    let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
+    for (;;) {
+      if (!this.writeLines(entries)) return;
+      after = Math.max(after, entries.at(-1)?.number ?? 0);
+      await delay(entries.length < PAGE_LIMIT ? INTERVAL : 0);
+      entries = await keys.auditLog({ ...request, first: PAGE_LIMIT }, OPERATOR, { after });
+    }
+  }
+
+  private writeLines(entries: readonly AuditEntry[]): boolean {
+    const line = (entry: AuditEntry) =>
+      this.jsonEnabled() ? JSON.stringify(auditJson(entry)) : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
+    try {
+      if (entries.length > 0) this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));
+      return true;
+    } catch (error) {
+      if (error instanceof CliError) return false;
+      throw error;
+    }
+  }
+}

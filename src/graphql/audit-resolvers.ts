@@ -1,0 +1,40 @@
+import { badInput, connectionOf, type Resolve } from './resolve.ts';
+import type { AuditEntry } from '../keys/audit.ts';
+import type { AuditRequest } from '../keys/audit-log.ts';
+import { PAGE_DEFAULT } from '../keys/list.ts';
+import type { KeysService } from '../keys/service.ts';
+import type { Resolvers } from './extension.ts';
+
+/** The resolvers of the part of the schema that is about the audit log. */
+export function auditResolversOf(keys: KeysService): Resolvers {
+  const auditLog: Resolve<AuditRequest & { after?: string | null }> = async (_, { after, ...request }, { principal }) => {
+    const entries = await keys.auditLog(request, principal, after ? { before: readCursor(after) } : {});
+    const last = entries.at(-1);
+    const first = request.first ?? PAGE_DEFAULT;
+    const hasNextPage = entries.length === first && last !== undefined && last.number > 1 && (await hasOlder(request, last, principal));
+    return connectionOf(entries, ({ number }) => Buffer.from(`log:${number}`).toString('base64url'), hasNextPage);
+  };
+
+  const hasOlder = async (request: AuditRequest, { number }: AuditEntry, principal: Parameters<KeysService['auditLog']>[1]) =>
+    (await keys.auditLog({ ...request, first: 1 }, principal, { before: number })).length > 0;
+
+  return {
+    Query: { auditLog },
+    AuditEntry: {
+      keyId: ({ key }: AuditEntry) => key?.id,
+      keyName: ({ key }: AuditEntry) => key?.name,
+      changes: ({ before, after }: AuditEntry) =>
+        Object.keys(after ?? before ?? {}).map((field) => ({ field, before: jsonOf(before?.[field]), after: jsonOf(after?.[field]) })),
+    },
+  };
+}
+
+function readCursor(cursor: string): number {
+  const [, number] = /^log:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (number === undefined) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
+  return Number(number);
+}
+
+function jsonOf(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value);
+}

@@ -1,0 +1,28 @@
+import { GraphQLError } from 'graphql';
+import type { Catalog } from '../keys/catalog.ts';
+import type { Permission } from '../keys/permission-set.ts';
+import type { GraphQLContext } from './context.ts';
+
+/** A resolver of a root field. */
+export type Resolve<Args = object> = (parent: unknown, args: Args, context: GraphQLContext) => unknown;
+
+/** A page of a list by the Relay cursor specification. */
+export function connectionOf<Node>(nodes: readonly Node[], cursorOf: (node: Node) => string, hasNextPage: boolean): object {
+  const edges = nodes.map((node) => ({ node, cursor: cursorOf(node) }));
+  const pageInfo = {
+    hasNextPage,
+    hasPreviousPage: false,
+    startCursor: edges.at(0)?.cursor ?? null,
+    endCursor: edges.at(-1)?.cursor ?? null,
+  };
+  return { edges, pageInfo };
+}
+
+/** Leaves out the resources of another host, whose names this schema does not have. */
+export function knownTo(catalog: Catalog, permissions: Permission[]): Permission[] {
+  return permissions.filter(({ resource }) => catalog.resources.includes(resource));
+}
+
+export function badInput(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'INPUT_INVALID' } });
+}

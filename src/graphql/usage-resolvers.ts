@@ -1,0 +1,41 @@
+import DataLoader from 'dataloader';
+import type { ApiKey } from '../keys/api-key.ts';
+import { groupGrants } from '../keys/permission-set.ts';
+import { prefixOf } from '../keys/secret.ts';
+import type { KeysService } from '../keys/service.ts';
+import { suggestGrants } from '../keys/suggest.ts';
+import { NO_USAGE, type UsageTotals } from '../keys/usage.ts';
+import type { Resolvers } from './extension.ts';
+import { knownTo } from './resolve.ts';
+
+/** The fields of a key that tell how it is used. Those of a whole page are asked for at once. */
+export function usageResolversOf(keys: KeysService): Resolvers {
+  const { catalog } = keys;
+  const load = async (ids: readonly string[]) => {
+    const found = await keys.usageOf(ids);
+    return ids.map((id) => found.get(id) ?? NO_USAGE);
+  };
+  const usage = new DataLoader<string, UsageTotals>(load, { cache: false });
+  const suggestion = async (key: ApiKey) => suggestGrants(key, (await keys.usedGrantsOf(key.id)).keys(), catalog);
+
+  return {
+    uses: async ({ id }: ApiKey) => (await usage.load(id)).uses,
+    lastUsedAt: async ({ id }: ApiKey) => (await usage.load(id)).lastUsedAt,
+    usedPermissions: async ({ id }: ApiKey) => knownTo(catalog, groupGrants([...(await keys.usedGrantsOf(id)).keys()])),
+    suggestedPermissions: async (key: ApiKey) => knownTo(catalog, groupGrants((await suggestion(key)).permissions)),
+    unusedPermissions: async (key: ApiKey) => knownTo(catalog, groupGrants((await suggestion(key)).unused)),
+    rotation: (key: ApiKey) => {
+      const rotation = keys.rotationOf(key);
+      return (
+        rotation && {
+          ...rotation,
+          previousPrefix: prefixOf(rotation.previousPublicId),
+          previousLastUsedAt: async () => {
+            const { previousLastUsedAt } = await usage.load(key.id);
+            return previousLastUsedAt !== null && previousLastUsedAt >= rotation.startedAt ? previousLastUsedAt : null;
+          },
+        }
+      );
+    },
+  };
+}

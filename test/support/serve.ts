@@ -1,0 +1,24 @@
+import { once } from 'node:events';
+import { cleanEnv, startCli } from './process.ts';
+
+export interface ServeProcess {
+  url: string;
+  /** Ends it by SIGTERM, or as told, and waits for its end. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Starts the built `serve` on a store and a free port, as a process of its own. */
+export async function startServe(database: string): Promise<ServeProcess> {
+  const child = startCli(['serve', '--port', '0', '--database', database], { env: cleanEnv({ LOG_LEVEL: 'error' }) });
+  const ended = once(child, 'exit');
+  const line = String((await Promise.race([once(child.stdout!, 'data'), ended]))[0]);
+  const [, url] = /^Listening on (http:\S+)\n$/.exec(line) ?? [];
+  if (url === undefined) throw new Error(`serve did not start: ${line}`);
+  return {
+    url,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      await ended;
+    },
+  };
+}
