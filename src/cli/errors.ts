@@ -2,9 +2,9 @@ import { isKeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret.ts';
 import { printable } from '../keys/text.ts';
 
-export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED' | 'NAME_TAKEN' | 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_RUN';
+export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED' | 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_RUN';
 
-/** An error of the command line itself. Its message says what to do about it. */
+/** An error of the command line itself. */
 export class CliError extends Error {
   readonly code: CliErrorCode;
 
@@ -35,7 +35,7 @@ const EXITS: Readonly<Record<string, number>> = {
   COMMAND_NOT_FOUND: 127,
 };
 
-/** What to do about an error of the rules, in terms of flags. */
+/** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
   NO_GRANTS: 'Pass --roles, --permissions or both.',
 };

@@ -10,6 +10,7 @@ import { deleteKeys } from './delete-keys.ts';
 import { CliError } from './errors.ts';
 import { hostResources } from './host.ts';
 import { keyJson } from './key-view.ts';
+import { withKeys } from './with-keys.ts';
 
 /** What the commands about keys share. */
 export abstract class KeyCommand extends BaseCommand {
@@ -70,13 +71,7 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** Opens the store, with the host's resources, for as long as `work` takes. */
   protected async withKeys<Result>(database: string | undefined, work: (keys: OpenKeys) => Promise<Result>): Promise<Result> {
-    const { openKeys } = await import('../open-keys.ts');
-    const keys = await openKeys({ database, resources: await hostResources(this.config) });
-    try {
-      return await work(keys);
-    } finally {
-      await keys.close();
-    }
+    return withKeys({ database, resources: await hostResources(this.config) }, work);
   }
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */

@@ -15,20 +15,22 @@ export interface RunOptions {
 }
 
 /**
- * Runs a command with a temporary key in its environment, and deletes the key however the command ends.
+ * Runs a command with a temporary key in its environment. The key is deleted when the command ends, however it ends, and
+ * already when this process gets a signal to end: the command may go on for long after it.
  * @returns the exit code to end with
  * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; what `create` throws
  */
 export async function runWithKey({ command, args, variable, create, note }: RunOptions): Promise<number> {
-  // Before the key is there: a signal in between must not leave it behind.
-  const signals = new SignalRelay();
+  let key: TemporaryKey | undefined;
+  // Before the key is there: a signal in between must not leave it behind. A removal that fails is tried again at the end.
+  const signals = new SignalRelay(() => void key?.remove().catch(() => {}));
   try {
-    const key = await create();
+    key = await create();
     let removed = false;
     let code: number;
     try {
       const env = { ...process.env, [variable]: key.secret };
-      code = signals.kept ? exitCodeOf(signals.kept) : await run(command, args, env, signals);
+      code = signals.first ? exitCodeOf(signals.first) : await run(command, args, env, signals);
     } finally {
       removed = await remove(key, note);
     }

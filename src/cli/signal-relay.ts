@@ -9,16 +9,19 @@ const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
 
 /**
- * Keeps the signals that would end this process, and passes them on to a child when there is one. From the start until
+ * Takes the signals that would end this process, and passes them on to a child while there is one. From the start until
  * `stop`, this process outlives them.
  */
 export class SignalRelay {
-  /** The first signal that came while there was no child. */
-  kept: NodeJS.Signals | undefined;
+  /** The first signal that came. */
+  first: NodeJS.Signals | undefined;
   #child: ChildProcess | undefined;
+  readonly #onFirst: () => void;
   readonly #listener = (signal: NodeJS.Signals) => this.#take(signal);
 
-  constructor() {
+  /** @param onFirst is called at the first signal, after the child has got it */
+  constructor(onFirst: () => void) {
+    this.#onFirst = onFirst;
     for (const signal of ENDING) process.on(signal, this.#listener);
   }
 
@@ -33,8 +36,10 @@ export class SignalRelay {
   }
 
   #take(signal: NodeJS.Signals): void {
-    if (!this.#child) this.kept ??= signal;
-    else if (!(TYPED.has(signal) && inForeground())) this.#child.kill(signal);
+    if (!(TYPED.has(signal) && inForeground())) this.#child?.kill(signal);
+    if (this.first) return;
+    this.first = signal;
+    this.#onFirst();
   }
 }
 

@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Config } from '@oclif/core/interfaces';
 import type { NewKey } from '../keys/api-key.ts';
-import { type Fault, isKeysError, refuseFaults } from '../keys/errors.ts';
+import { type Fault, NameTakenError, refuseFaults } from '../keys/errors.ts';
 import { OPERATOR } from '../keys/principal.ts';
 import { printable } from '../keys/text.ts';
 import { faultsOfNewKey } from '../keys/validation.ts';
-import type { OpenKeysOptions } from '../open-keys.ts';
-import { CliError } from './errors.ts';
 import { catalogFor } from './host.ts';
+import { withKeys } from './with-keys.ts';
 
 /** What the flags say about a temporary key. */
 export interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions'> {
@@ -36,7 +35,10 @@ export interface TemporaryKeyOptions {
   faults: readonly Fault[];
 }
 
-/** Creates a temporary key. The store is open for this moment only, and for that of its removal. */
+/**
+ * Creates a temporary key. The store is open for this moment only, and for that of its removal.
+ * @throws ValidationError with all faults; NameTakenError; KeysError STORE_…
+ */
 export async function createTemporaryKey({ request, database, config, faults }: TemporaryKeyOptions): Promise<TemporaryKey> {
   const { roles, permissions, ttl, command, name } = request;
   const input: NewKey = {
@@ -49,22 +51,18 @@ export async function createTemporaryKey({ request, database, config, faults }: 
   const catalog = await catalogFor(permissions ?? [], config);
   refuseFaults([...faults, ...faultsOfNewKey(input, catalog, Date.now())]);
 
-  const { openKeys } = await import('../open-keys.ts');
-  const withKeys = async <Result>(options: OpenKeysOptions, work: (keys: Awaited<ReturnType<typeof openKeys>>) => Promise<Result>) => {
-    const keys = await openKeys({ database, ...options });
-    try {
-      return await work(keys);
-    } finally {
-      await keys.close();
-    }
-  };
-  const { secret, key } = await withKeys({ resources: catalog.resources }, (keys) => keys.create(input, OPERATOR)).catch(explainTaken);
+  const { secret, key } = await withKeys({ database, resources: catalog.resources }, (keys) => keys.create(input, OPERATOR)).catch(
+    (error) => {
+      // Nothing is replaced here: a key that is in use must not end with a command that happened to take its name.
+      throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+    },
+  );
   return {
     secret,
     name: key.name,
     expiresAt: key.expiresAt,
     // By its id: meanwhile another key may have got the name. A store that is gone is not made anew, only to find nothing in it.
-    remove: () => withKeys({ mustExist: true }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
+    remove: () => withKeys({ database, mustExist: true }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
   };
 }
 
@@ -75,10 +73,4 @@ function temporaryName(now: Date): string {
     .replaceAll(/[-:]|\..*/g, '')
     .split('T');
   return `exec ${day} ${time} ${randomBytes(3).toString('hex')}`;
-}
-
-/** Says what helps here; `--overwrite`, which helps elsewhere, is no flag of this command. */
-function explainTaken(error: unknown): never {
-  if (!isKeysError(error) || error.code !== 'NAME_TAKEN') throw error;
-  throw new CliError('NAME_TAKEN', `${error.message} Choose another name, or leave --name out.`, { cause: error });
 }

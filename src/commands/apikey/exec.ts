@@ -14,13 +14,13 @@ export default class Exec extends BaseCommand {
   static override enableJsonFlag = false;
   static override strict = false;
   static override summary = 'Run a command with a temporary API key.';
-  static override description = `The key is in the command's environment only, under API_KEY or the name of --env. It is deleted when the command ends, however it ends, and ends by itself after --ttl. Stdin, stdout and stderr are the command's own, SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it, and its exit code is the exit code here: 128 and the signal's number where a signal ended it, 127 where it was not found, 126 where it could not be run.`;
+  static override description = `The key is in the command's environment only, under API_KEY or the name of --env. It is deleted when the command ends, however it ends, and already at SIGINT, SIGTERM, SIGHUP or SIGQUIT, which are passed on to the command; it ends by itself after --ttl. Keys that were created with it are deleted with it. Stdin, stdout and stderr are the command's own. Its exit code is the exit code here: 128 and the signal's number where a signal ended it, 127 where it was not found, 126 where it could not be run.`;
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
   static override examples = [
     { description: 'A script with a key that may read', command: '<%= config.bin %> <%= command.id %> --roles VIEWER -- ./report.sh' },
     {
-      description: 'Use the key in one line: the shell that is started puts it in',
-      command: `<%= config.bin %> <%= command.id %> --roles VIEWER -- sh -c 'curl -H "Authorization: Bearer $API_KEY" http://127.0.0.1:4000/graphql?query=%7Bonline%7D'`,
+      description: 'Use the key in one line: the shell that is started fills it in, and curl reads it where no other user can',
+      command: `<%= config.bin %> <%= command.id %> --roles VIEWER -- sh -c 'echo "Authorization: Bearer $API_KEY" | curl -H @- --json @query.json http://127.0.0.1:4000/graphql'`,
     },
     {
       description: 'Under another name, for half an hour at most',
