@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { exitCodeOf } from '../../src/cli/signal-relay.ts';
 import { runWithKey } from '../../src/cli/run-with-key.ts';
 import type { TemporaryKey } from '../../src/cli/temporary-key.ts';
-import { isAccepted, keysIn, noKeysIn, SAY_WHO, startExec } from '../support/exec.ts';
+import { endExecs, isAccepted, keysIn, noKeysIn, SAY_WHO, startExec } from '../support/exec.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { BIN } from '../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
@@ -21,6 +21,7 @@ const COUNTING = `
   console.log(process.pid, process.env.API_KEY);`;
 
 describe('a signal to apikey exec', () => {
+  afterEach(endExecs);
   let database: string;
   beforeEach(() => {
     database = tempStore();
@@ -87,6 +88,7 @@ describe('a signal to apikey exec', () => {
 });
 
 describe('a signal to the command of apikey exec', () => {
+  afterEach(endExecs);
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGSEGV'] as const) {
     it(`ends the key, too: ${signal}`, async () => {
       const database = tempStore();

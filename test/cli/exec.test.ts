@@ -6,7 +6,7 @@ import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, readlinkSyn
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SECRET, testCli } from '../support/cli.ts';
-import { isAccepted, keysIn, SAY_WHO, startExec } from '../support/exec.ts';
+import { endExecs, isAccepted, keysIn, SAY_WHO, startExec } from '../support/exec.ts';
 import { BIN, cleanEnv, finished, ROOT, runCli, startCli } from '../support/process.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -29,6 +29,7 @@ function proc(path: string): string {
 }
 
 describe('apikey exec', () => {
+  afterEach(endExecs);
   let database: string;
   beforeEach(() => {
     database = tempStore();

@@ -11,6 +11,8 @@ const DEADLINE = 20_000;
 /** A shell's words for what a command of `startExec` says first. */
 export const SAY_WHO = 'echo "$$ $API_KEY"';
 
+const started = new Set<ChildProcess>();
+
 /** `apikey exec` while its command runs. */
 export interface RunningExec {
   /** `apikey exec` itself. */
@@ -35,7 +37,8 @@ export async function startExec(database: string, command: readonly string[], op
     detached: true,
     ...spawning,
   });
-  const ended = finished(process);
+  started.add(process);
+  const ended = finished(process).finally(() => started.delete(process));
   const lines = createInterface({ input: process.stdout! })[Symbol.asyncIterator]();
   const line = async () => {
     const { value, done } = await lines.next();
@@ -44,6 +47,17 @@ export async function startExec(database: string, command: readonly string[], op
   };
   const [pid, secret = ''] = (await line()).split(' ');
   return { process, pid: Number(pid), secret, line, ended } as RunningExec;
+}
+
+/** Ends what `startExec` has started and a test that failed has left. */
+export function endExecs(): void {
+  for (const { pid } of started) {
+    try {
+      process.kill(-pid!, 'SIGKILL');
+    } catch {
+      // It has ended just now.
+    }
+  }
 }
 
 /** All keys of a store, oldest first. */
