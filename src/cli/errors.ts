@@ -2,7 +2,7 @@ import { isKeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret.ts';
 import { printable } from '../keys/text.ts';
 
-export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED';
+export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED' | 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_RUN';
 
 /** An error of the command line itself. */
 export class CliError extends Error {
@@ -31,6 +31,8 @@ const EXITS: Readonly<Record<string, number>> = {
   EXPIRY_INVALID: 2,
   INPUT_INVALID: 2,
   CANCELLED: 130,
+  COMMAND_NOT_RUN: 126,
+  COMMAND_NOT_FOUND: 127,
 };
 
 /** What to do about an error, in terms of flags. */

@@ -10,6 +10,7 @@ import { deleteKeys } from './delete-keys.ts';
 import { CliError } from './errors.ts';
 import { hostResources } from './host.ts';
 import { type KeyJson, keyJson } from './key-view.ts';
+import { withKeys } from './with-keys.ts';
 
 /** The name of a key, as an argument or as a flag. */
 export interface NamedInput {
@@ -80,13 +81,7 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** Opens the store, with the host's resources, for as long as `work` takes. */
   protected async withKeys<Result>(database: string | undefined, work: (keys: OpenKeys) => Promise<Result>): Promise<Result> {
-    const { openKeys } = await import('../open-keys.ts');
-    const keys = await openKeys({ database, resources: await hostResources(this.config) });
-    try {
-      return await work(keys);
-    } finally {
-      await keys.close();
-    }
+    return withKeys({ database, resources: await hostResources(this.config) }, work);
   }
 
   /** A key as JSON, with how much it was used. */

@@ -73,10 +73,10 @@ export class SqliteConnection {
     this.#file = file;
   }
 
-  /** Opens the store at an absolute path, and makes it first where there is none. @throws KeysError STORE_… */
-  static async open(path: string, lockWait: number): Promise<SqliteConnection> {
+  /** Opens the store at an absolute path, and makes it first where there is none and none must exist. @throws KeysError STORE_… */
+  static async open(path: string, { lockWait, mustExist }: { lockWait: number; mustExist: boolean }): Promise<SqliteConnection> {
     try {
-      const created = createStoreFile(path);
+      const created = !mustExist && createStoreFile(path);
       return new SqliteConnection(path, created, lockWait, await openFile(path, lockWait));
     } catch (error) {
       throw storeError(error, path);

@@ -16,6 +16,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:delete': ['--name <name>', ...ALWAYS],
   'apikey:disable': ['--name <name>', ...ALWAYS],
   'apikey:enable': ['--name <name>', ...ALWAYS],
+  'apikey:exec': ['--database <path>', '--env <variable>', '--name <name>', '--ttl 90s|10m|1h', ...GRANTS],
   'apikey:list': ['--after <cursor>', '--limit <number>', '--roles <role,…> (list)', '--search <text>', '--status <status>', ...ALWAYS],
   'apikey:show': ['--name <name>', ...ALWAYS],
   'apikey:update': ['--description <text>', '--name <name>', '--no-expiry', '--rename <name>', ...END, ...GRANTS, ...ALWAYS],

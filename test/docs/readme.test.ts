@@ -37,7 +37,7 @@ describe('the README', () => {
     const port = await freePort();
     const home = tempFolder();
     const tour = blocks.filter((block) => !elsewhere(block));
-    assert.ok(tour.length >= 8);
+    assert.ok(tour.length >= 9);
     // Last in the path: a curl of our own for machines that have none.
     const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
     const shell = spawn('sh', ['-c', scriptOf(tour, port)], {
@@ -47,7 +47,7 @@ describe('the README', () => {
     const { stdout, stderr, code } = await finished(shell);
     assert.equal(code, 0, stderr);
     const outputs = stdout.split('-- next').map((output) => output.trim());
-    const [created, json, managed, served, used, replaced, child, deleted] = outputs;
+    const [created, json, managed, served, used, executed, replaced, child, deleted] = outputs;
     assert.equal(created, '');
     assert.match(json!, /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}"/);
     assert.match(
@@ -58,6 +58,9 @@ describe('the README', () => {
     const reply = JSON.parse(used!) as { data: { me: object; apiKeys: null }; errors: { path: string[]; extensions: object }[] };
     assert.deepEqual(reply.data.me, { name: 'CI deploy', roles: ['VIEWER'] });
     assert.deepEqual(reply.errors[0]!.extensions, { code: 'FORBIDDEN', missing: ['API_KEY:READ_OWN'] });
+    const temporary = (JSON.parse(executed!) as { data: { me: { description: string; expiresAt: string } } }).data.me;
+    assert.equal(temporary.description, 'Temporary, for the command "sh". Deleted when it ends.');
+    assert.ok(Date.parse(temporary.expiresAt) > Date.now());
     assert.equal(replaced, '');
     assert.match(child!, /"key":"svc_/);
     assert.match(deleted!, /^Successfully deleted 1 API key\n\{\n {2}"deleted": 2,/);

@@ -5,7 +5,15 @@ import { BIN, cleanEnv } from './process.ts';
 /** How long a text or the end may be waited for, in milliseconds. */
 const DEADLINE = 20_000;
 
-export const KEYS = { enter: '\r', space: ' ', down: '\u001b[B', ctrlC: '\u0003', ctrlD: '\u0004' } as const;
+export const KEYS = {
+  enter: '\r',
+  space: ' ',
+  down: '\u001b[B',
+  ctrlC: '\u0003',
+  ctrlD: '\u0004',
+  ctrlZ: '\u001a',
+  ctrlBackslash: '\u001c',
+} as const;
 
 /** A program on a pseudo-terminal of its own. */
 export class TerminalSession {

@@ -1,0 +1,85 @@
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { ApiKey } from '../../src/keys/api-key.ts';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { openKeys } from '../../src/open-keys.ts';
+import { type Finished, finished, startCli } from './process.ts';
+
+/** How long a key's end may be waited for, in milliseconds. */
+const DEADLINE = 20_000;
+
+/** A shell's words for what a command of `startExec` says first. */
+export const SAY_WHO = 'echo "$$ $API_KEY"';
+
+const started = new Set<ChildProcess>();
+
+/** `apikey exec` while its command runs. */
+export interface RunningExec {
+  /** `apikey exec` itself. */
+  process: ChildProcess & { pid: number };
+  /** The process id of the command. */
+  pid: number;
+  secret: string;
+  /** The next line that the command writes. */
+  line(): Promise<string>;
+  ended: Promise<Finished>;
+}
+
+/**
+ * Starts `apikey exec` in a session of its own, where no terminal sends signals to all processes, and waits until its
+ * command has said its process id and its secret.
+ */
+export async function startExec(database: string, command: readonly string[], options: SpawnOptions & { flags?: string[] } = {}) {
+  const { flags = [], ...spawning } = options;
+  const process = startCli(['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command], {
+    env: { SVC_API_DATABASE: database },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    ...spawning,
+  });
+  started.add(process);
+  const ended = finished(process).finally(() => started.delete(process));
+  const lines = createInterface({ input: process.stdout! })[Symbol.asyncIterator]();
+  const line = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`The command has ended: ${(await ended).stderr}`);
+    return value;
+  };
+  const [pid, secret = ''] = (await line()).split(' ');
+  return { process, pid: Number(pid), secret, line, ended } as RunningExec;
+}
+
+/** Ends what `startExec` has started and a test that failed has left. */
+export function endExecs(): void {
+  for (const { pid } of started) {
+    try {
+      process.kill(-pid!, 'SIGKILL');
+    } catch {
+      // It has ended just now.
+    }
+  }
+}
+
+/** All keys of a store, oldest first. */
+export async function keysIn(database: string): Promise<ApiKey[]> {
+  const keys = await openKeys({ database });
+  const page = await keys.list({}, OPERATOR);
+  await keys.close();
+  return page.keys;
+}
+
+/** Whether a secret opens the door now. */
+export async function isAccepted(database: string, secret: string): Promise<boolean> {
+  const keys = await openKeys({ database });
+  const result = await keys.authenticate(secret);
+  await keys.close();
+  return 'principal' in result;
+}
+
+/** Waits until a store has no keys. */
+export async function noKeysIn(database: string): Promise<void> {
+  const deadline = Date.now() + DEADLINE;
+  while ((await keysIn(database)).length > 0) {
+    if (Date.now() > deadline) throw new Error('Waited in vain for the end of all keys.');
+  }
+}
