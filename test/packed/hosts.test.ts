@@ -91,15 +91,16 @@ function withPlugins<Result>(host: Host, plugins: string[], during: () => Promis
   return withFile(join(host.folder, 'package.json'), change, during);
 }
 
-for (const [core, help] of [
-  ['^5', '^7'],
-  ['^4', '^6'],
+for (const [core, help, autocomplete] of [
+  ['^5', '^7', '^4'],
+  ['^4', '^6', '^3'],
 ] as const) {
   describe(`a host on oclif core ${core}`, () => {
     let host: Host;
     before(async () => {
       const tarball = await packPackage();
-      host = await installHost({ 'svc-api': `file:${tarball}`, '@oclif/core': core, '@oclif/plugin-help': help });
+      const plugins = { '@oclif/plugin-help': help, '@oclif/plugin-autocomplete': autocomplete };
+      host = await installHost({ 'svc-api': `file:${tarball}`, '@oclif/core': core, ...plugins });
     });
 
     it('answers every command line as svc-api itself does', async () => {
@@ -180,6 +181,16 @@ for (const [core, help] of [
           hooks: without.hooks,
         });
       }
+    });
+
+    it('completes the commands and flags of svc-api, if it has completion', async () => {
+      const cache = tempFolder();
+      await withPlugins(host, ['@oclif/plugin-autocomplete', 'svc-api'], async () => {
+        assert.equal((await host.cli(['autocomplete', 'bash'], { XDG_CACHE_HOME: cache })).code, 0);
+      });
+      const script = readFileSync(join(cache, 'acme/autocomplete/functions/bash/acme.bash'), 'utf8');
+      assert.match(script, /\napikey:create --.* --roles --permissions .*\n/);
+      assert.match(script, /\nserve --.* --port\n/);
     });
 
     it('keeps all that is not of svc-api as it was', async () => {

@@ -100,6 +100,15 @@ describe('the packed package', () => {
       assert.equal(help, flag);
     });
 
+    it('completes in a shell', async () => {
+      const cache = tempFolder();
+      const bin = join(folder, 'node_modules/.bin/svc-api');
+      await mustRun(bin, ['autocomplete', 'bash'], { cwd: folder, env: { XDG_CACHE_HOME: cache } });
+      const script = readFileSync(join(cache, 'svc-api/autocomplete/functions/bash/svc-api.bash'), 'utf8');
+      assert.match(script, /\napikey:create --.*\n[^]*\ncomplete -F _svc-api_complete svc-api\n$/);
+      assert.match(await mustRun(bin, ['autocomplete', 'fish'], { cwd: folder }), /^# Completion of svc-api for fish/);
+    });
+
     it('guards any Hono app as a library', async () => {
       const stdout = await mustRun(process.execPath, ['program.mts'], { cwd: folder });
       assert.deepEqual(JSON.parse(stdout), [[401, ''], [403, ''], [200, 'containers for Reader'], 200]);

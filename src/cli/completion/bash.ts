@@ -1,0 +1,59 @@
+import { VALUES } from './values.ts';
+
+/**
+ * The plugin's function offers no values, and flags only right behind the command. Words are taken from the line itself, because
+ * `COMP_WORDS` splits them at `:` and `=`; and readline replaces only what is behind the last of these.
+ */
+const ADDITION = `
+_svc-api_complete()
+{
+  local IFS=$' \\t\\n' line="\${COMP_LINE:0:COMP_POINT}" before words suffix typed count
+  local word="\${line##*[[:space:]]}"
+  read -ra before <<< "\${line%"$word"}"
+  local flag="\${before[\${#before[@]}-1]}" value="$word"
+  [[ "$word" == --*=* ]] && flag="\${word%%=*}" value="\${word#*=}"
+  local item="\${value##*,}"
+
+  case "$flag" in
+    --roles) words="${VALUES.roles.join(' ')}" ;;
+    --permissions)
+      if [[ "$item" == *:* ]]; then
+        item="\${item#*:}"
+        words="${VALUES.actions.join(' ')}"
+      else
+        suffix=":"
+        words="${VALUES.resources.join(' ')}"
+        compopt -o nospace 2>/dev/null
+      fi
+      ;;
+    --status)
+      item="$value"
+      words="${VALUES.statuses.join(' ')}"
+      ;;
+    --database) compopt -o default 2>/dev/null ;;
+  esac
+  if [[ -n "$words" ]]; then
+    typed="\${word%"$item"}"
+    typed="\${typed##*["$COMP_WORDBREAKS"]}"
+    COMPREPLY=( $(compgen -P "$typed" -S "$suffix" -W "$words" -- "$item") )
+    return
+  fi
+
+  # The plugin's function wants the command and the word at the cursor, without what is between them.
+  for (( count = 1; count < COMP_CWORD; count++ )); do
+    [[ "\${COMP_WORDS[count]}" == -* ]] && break
+  done
+  COMPREPLY=()
+  if [[ "$word" == -* || "$count" == "$COMP_CWORD" ]]; then
+    COMP_WORDS=( "\${COMP_WORDS[@]:0:count}" "$word" ) COMP_CWORD=$count
+    _svc-api_autocomplete
+  fi
+}
+
+complete -F _svc-api_complete svc-api
+`;
+
+/** The plugin's script for bash, with the values of flags, and with flags behind others. */
+export function completedBash(script: string): string {
+  return script.endsWith(ADDITION) ? script : script + ADDITION;
+}
