@@ -85,12 +85,13 @@ describe('apikey log', () => {
 
   it('ends quietly when nobody reads what it follows', async () => {
     const child = startCli(['apikey', 'log', '--follow', '--limit', '1', '--database', cli.database]);
+    const ended = once(child, 'exit');
     let errors = '';
     child.stderr!.setEncoding('utf8').on('data', (text: string) => (errors += text));
     await once(child.stdout!, 'data');
     child.stdout!.destroy();
     await cli.create('C');
-    assert.deepEqual([await once(child, 'exit'), errors], [[0, null], '']);
+    assert.deepEqual([await ended, errors], [[0, null], '']);
   });
 
   it('proves the log whole, or names the first entry that is not', async () => {
