@@ -16,11 +16,15 @@ const SURFACE: Record<string, string[]> = {
   'apikey:delete': ['--name <name>', ...ALWAYS],
   'apikey:disable': ['--name <name>', ...ALWAYS],
   'apikey:enable': ['--name <name>', ...ALWAYS],
+  'apikey:export': ['--database <path>', '--with-digests'],
+  'apikey:import': ['--dry-run', ...ALWAYS],
   'apikey:list': ['--after <cursor>', '--limit <number>', '--roles <role,…> (list)', '--search <text>', '--status <status>', ...ALWAYS],
   'apikey:show': ['--name <name>', ...ALWAYS],
   'apikey:update': ['--description <text>', '--name <name>', '--no-expiry', '--rename <name>', ...END, ...GRANTS, ...ALWAYS],
   serve: ['--database <path>', '--host <address>', '--port <port>'],
 };
+/** The only positional arguments there are: everything else has a name. */
+const ARGUMENTS: Record<string, string[]> = { 'apikey:import': ['file'] };
 
 interface Manifest {
   version: string;
@@ -38,7 +42,7 @@ const manifestFile = readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8');
 const manifest = JSON.parse(manifestFile) as Manifest;
 
 describe('the commands', () => {
-  it('have these flags, and no positional arguments, short forms, aliases or defaults', () => {
+  it('have these flags and arguments, and no short forms, aliases or defaults', () => {
     const surface = Object.entries(manifest.commands).map(([id, { flags }]) => [
       id,
       Object.entries(flags)
@@ -46,8 +50,8 @@ describe('the commands', () => {
         .toSorted(),
     ]);
     assert.deepEqual(Object.fromEntries(surface), Object.fromEntries(Object.entries(SURFACE).map(([id, flags]) => [id, flags.toSorted()])));
-    for (const { aliases, args, flags } of Object.values(manifest.commands)) {
-      assert.deepEqual([aliases, args], [[], {}]);
+    for (const [id, { aliases, args, flags }] of Object.entries(manifest.commands)) {
+      assert.deepEqual([aliases, Object.keys(args)], [[], ARGUMENTS[id] ?? []]);
       for (const flag of Object.values(flags)) assert.deepEqual([flag.char, flag.default], [undefined, undefined]);
     }
   });
