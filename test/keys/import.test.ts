@@ -340,6 +340,8 @@ describe('importing keys', () => {
       key({ secret: undefined, [`x${SECRET}`]: null, prefix: SECRET }),
     ])
       assert.equal(JSON.stringify(await load(line)).includes(SECRET), false);
+    for (const field of ['sk_live_4eC39Hq', 'x'.repeat(31)])
+      assert.match((await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message, /^The line has a field that is no field of a key/);
     // A short secret may stand in a name by chance.
     assert.equal((await load(key({ name: 'Team a', secret: 'a' }))).imported, 1);
   });
