@@ -37,10 +37,16 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }
 
-/** A transaction that writes: what it reads stays as it is until it ends. */
-export interface KeyWriter extends KeyFinder<StoredKey> {
+/** How keys are found with what their secrets are recognised by, many at once. */
+export interface StoredKeyFinder extends KeyFinder<StoredKey> {
+  /** The keys that have one of these values in this field. */
+  findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<StoredKey[]>;
   /** The keys of which one of these is the digest of a secret, whether it still works or not. */
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
+}
+
+/** A transaction that writes: what it reads stays as it is until it ends. */
+export interface KeyWriter extends StoredKeyFinder {
   insert(keys: readonly StoredKey[]): Promise<void>;
   update(key: StoredKey): Promise<void>;
   /** Deletes keys in this order, in which none may come before those that it created. */
@@ -64,6 +70,8 @@ export interface KeyRepository extends KeyFinder {
   /** The key one of whose secrets has this digest, whether that one still works or not. */
   findByDigest(digest: string): Promise<FoundBySecret | undefined>;
   list(query: ListQuery): Promise<ApiKey[]>;
+  /** The keys that one of these keys created, or that none did, with what their secrets are recognised by. */
+  listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
   count(query: KeyFilter): Promise<number>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;

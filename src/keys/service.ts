@@ -7,9 +7,12 @@ import type { Catalog, Grant } from './catalog.ts';
 import { createKey, newKeyOf, undoCreateKey } from './create.ts';
 import { deleteKeys } from './delete.ts';
 import { KeysError, refuseFaults } from './errors.ts';
+import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
+import { importKeys, type ImportReport } from './import.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './name.ts';
 import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './principal.ts';
+import { readImport } from './read-import.ts';
 import type { KeyRepository } from './repository.ts';
 import { activateRotation, finishRotation, rollBackRotation, rotateKey, undoRotation } from './rotate.ts';
 import { isUnderWay, readRotation, type Rotation, type RotationRequest } from './rotation.ts';
@@ -132,6 +135,23 @@ export class KeysService {
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
     return this.#write(actor, (transaction) => deleteKeys(transaction, ids));
+  }
+
+  /**
+   * Imports keys from JSON lines, for the operator: all of them, or none where one can't be. With `dryRun` it only looks
+   * whether they can be. The report says what became of each line.
+   * @throws KeysError STORE_…; what reading the input throws
+   */
+  async importKeys(input: AsyncIterable<Uint8Array>, { dryRun = false } = {}): Promise<ImportReport> {
+    const { clock } = this.#options;
+    // The store is not locked while a slow input is read.
+    const lines = await readImport(input, { ...this.#options, now: clock() });
+    return this.#write(OPERATOR, (transaction) => importKeys(transaction, lines, { dryRun }));
+  }
+
+  /** All keys page by page, for the operator, as they can be imported again. @throws KeysError STORE_… */
+  exportKeys(options: ExportOptions): AsyncGenerator<ExportedPage> {
+    return exportKeys(this.#options.repository, options, this.#options.clock());
   }
 
   /** Finds out whose secret this is, which counts as a use of the key. @throws KeysError STORE_… */

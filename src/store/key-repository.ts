@@ -1,6 +1,6 @@
-import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { ApiKey } from '../keys/api-key.ts';
-import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
 import type { Status } from '../keys/status.ts';
 import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
@@ -9,6 +9,8 @@ import { retryWhileLocked } from './retry.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedGrants } from './usage.ts';
+
+const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
 /** What the repository needs of an open database, of whatever kind. */
 export interface Connection {
@@ -36,21 +38,12 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
       }),
 
-    list: (query) =>
+    list: (query) => run(async (db) => (await selectPage(db, query, (row) => matching(row, query))).map(apiKeyOf)),
+
+    listCreatedBy: (creators, page) =>
       run(async (db) => {
-        const { after, limit } = query;
-        const rows = await db
-          .selectFrom('api_keys')
-          .selectAll()
-          .where((row) => matching(row, query))
-          .$if(after !== undefined, (select) =>
-            select.where((row) => row(row.refTuple('created_at', 'id'), '>', row.tuple(after!.createdAt, after!.id))),
-          )
-          .orderBy('created_at')
-          .orderBy('id')
-          .limit(limit)
-          .execute();
-        return rows.map(apiKeyOf);
+        const rows = await selectPage(db, page, (row) => (creators ? row('created_by', 'in', creators) : row('created_by', 'is', null)));
+        return rows.map(storedKeyOf);
       }),
 
     count: (query) =>
@@ -117,6 +110,13 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
 
+    async findBy(field, values) {
+      const rows = [];
+      for (const chunk of chunksOf(values))
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      return rows.map(storedKeyOf);
+    },
+
     async findByDigests(digests) {
       const rows = [];
       for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
@@ -139,6 +139,25 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
     addUsage: (usage) => addUsage(db, usage),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries),
   };
+}
+
+/** A page of keys, by time of creation, then id. */
+function selectPage(
+  db: Kysely<Tables>,
+  { after, limit }: Pick<ListQuery, 'after' | 'limit'>,
+  condition: (row: ExpressionBuilder<Tables, 'api_keys'>) => Expression<SqlBool>,
+): Promise<ApiKeyTable[]> {
+  return db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where(condition)
+    .$if(after !== undefined, (select) =>
+      select.where((row) => row(row.refTuple('created_at', 'id'), '>', row.tuple(after!.createdAt, after!.id))),
+    )
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
 }
 
 function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promise<ApiKeyTable[]> {

@@ -19,6 +19,8 @@ const SURFACE: Record<string, string[]> = {
   'apikey:disable': [...NAMED, ...ALWAYS],
   'apikey:enable': [...NAMED, ...ALWAYS],
   'apikey:exec': ['--database <path>', '--env <variable>', '--name <name>', '--ttl 90s|10m|1h', ...GRANTS],
+  'apikey:export': ['--database <path>', '--with-digests'],
+  'apikey:import': ['[file]', '--dry-run', ...ALWAYS],
   'apikey:list': ['--after <cursor>', '--limit <number>', '--roles <role,…> (list)', '--search <text>', '--status <status>', ...ALWAYS],
   'apikey:log': [
     '--action <action>',

@@ -63,3 +63,9 @@ export async function createPrincipal(
   if ('refused' in result) throw new Error(`The new key was refused: ${result.refused}`);
   return { secret, principal: result.principal };
 }
+
+/** Keys as JSON lines, in the pieces in which a stream might bring them. */
+export async function* jsonLines(...lines: (object | string)[]): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
+  for (let start = 0; start < bytes.length; start += 1000) yield bytes.subarray(start, start + 1000);
+}
