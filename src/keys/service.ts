@@ -7,6 +7,7 @@ import type { Catalog, Grant } from './catalog.ts';
 import { createKey, newKeyOf, undoCreateKey } from './create.ts';
 import { deleteKeys } from './delete.ts';
 import { KeysError, refuseFaults } from './errors.ts';
+import { type Identification, identify } from './identify.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './name.ts';
 import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './principal.ts';
@@ -153,6 +154,11 @@ export class KeysService {
   /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */
   lookUp(secret: string): Promise<Lookup> {
     return lookUp(secret, this.#options.repository, this.#options.clock());
+  }
+
+  /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
+  identify(secret: string, actor: Actor): Promise<Identification> {
+    return identify(secret, this.#options.repository, actor, this.#options.clock());
   }
 
   /** See `listKeys`. */
