@@ -8,24 +8,50 @@ import { BIN, cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 /** What scripts rely on: a change here is a change for them. */
 const ALWAYS = ['--database <path>', '--json'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
+const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
 const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, '--name <name>', '--description <text>', '--overwrite'];
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY],
   'apikey:create': ['--dry-run', ...NEW_KEY],
-  'apikey:delete': ['--name <name>', ...ALWAYS],
-  'apikey:disable': ['--name <name>', ...ALWAYS],
-  'apikey:enable': ['--name <name>', ...ALWAYS],
+  'apikey:can': ['<name>', '<permission>', ...ALWAYS],
+  'apikey:delete': [...NAMED, ...ALWAYS],
+  'apikey:disable': [...NAMED, ...ALWAYS],
+  'apikey:enable': [...NAMED, ...ALWAYS],
   'apikey:exec': ['--database <path>', '--env <variable>', '--name <name>', '--ttl 90s|10m|1h', ...GRANTS],
   'apikey:list': ['--after <cursor>', '--limit <number>', '--roles <role,…> (list)', '--search <text>', '--status <status>', ...ALWAYS],
-  'apikey:show': ['--name <name>', ...ALWAYS],
-  'apikey:update': ['--description <text>', '--name <name>', '--no-expiry', '--rename <name>', ...END, ...GRANTS, ...ALWAYS],
+  'apikey:log': [
+    '--action <action>',
+    '--actor <actor>',
+    '--before <number>',
+    '--follow',
+    '--key <key>',
+    '--limit <number>',
+    '--since <date>|7d',
+    '--until <date>|7d',
+    '--verify',
+    ...ALWAYS,
+  ],
+  'apikey:rotate': ['--activate now|on-first-use', '--finish', '--grace 90m|12h|7d', '--rollback', ...NAMED, ...ALWAYS],
+  'apikey:show': [...NAMED, ...ALWAYS],
+  'apikey:suggest': [...NAMED, ...ALWAYS],
+  'apikey:update': [
+    '--description <text>',
+    '--no-expiry',
+    '--no-permissions',
+    '--no-roles',
+    '--rename <name>',
+    ...NAMED,
+    ...END,
+    ...GRANTS,
+    ...ALWAYS,
+  ],
   serve: ['--database <path>', '--host <address>', '--port <port>'],
 };
 
 interface Manifest {
   version: string;
-  commands: Record<string, { aliases: string[]; args: object; flags: Record<string, Flag> }>;
+  commands: Record<string, { aliases: string[]; args: Record<string, { required?: boolean }>; flags: Record<string, Flag> }>;
 }
 interface Flag {
   type: 'boolean' | 'option';
@@ -39,16 +65,19 @@ const manifestFile = readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8');
 const manifest = JSON.parse(manifestFile) as Manifest;
 
 describe('the commands', () => {
-  it('have these flags, and no positional arguments, short forms, aliases or defaults', () => {
-    const surface = Object.entries(manifest.commands).map(([id, { flags }]) => [
+  it('have these arguments and flags, and no short forms, aliases or defaults', () => {
+    const surface = Object.entries(manifest.commands).map(([id, { args, flags }]) => [
       id,
-      Object.entries(flags)
-        .map(([name, { type, helpValue, multiple }]) => `--${name}${type === 'option' ? ` ${helpValue}` : ''}${multiple ? ' (list)' : ''}`)
-        .toSorted(),
+      [
+        ...Object.entries(args).map(([name, { required }]) => (required ? `<${name}>` : `[${name}]`)),
+        ...Object.entries(flags).map(
+          ([name, { type, helpValue, multiple }]) => `--${name}${type === 'option' ? ` ${helpValue}` : ''}${multiple ? ' (list)' : ''}`,
+        ),
+      ].toSorted(),
     ]);
     assert.deepEqual(Object.fromEntries(surface), Object.fromEntries(Object.entries(SURFACE).map(([id, flags]) => [id, flags.toSorted()])));
-    for (const { aliases, args, flags } of Object.values(manifest.commands)) {
-      assert.deepEqual([aliases, args], [[], {}]);
+    for (const { aliases, flags } of Object.values(manifest.commands)) {
+      assert.deepEqual(aliases, []);
       for (const flag of Object.values(flags)) assert.deepEqual([flag.char, flag.default], [undefined, undefined]);
     }
   });
@@ -70,7 +99,8 @@ describe('the commands', () => {
     const id = name.split(':');
     it(`describe themselves: ${id.join(' ')}`, async () => {
       const [long, short, asked] = await Promise.all([runCli([...id, '--help']), runCli([...id, '-h']), runCli(['help', ...id])]);
-      for (const flag of flags) assert.ok(long.stdout.includes(flag.split(' ')[0]!), flag);
+      const shown = long.stdout.toLowerCase();
+      for (const flag of flags) assert.ok(shown.includes(flag.split(' ')[0]!.replaceAll(/[<>[\]]/g, '')), flag);
       assert.match(long.stdout, /\nEXAMPLES\n/);
       assert.deepEqual([long.stderr, long.code], ['', 0]);
       assert.deepEqual(short, long);

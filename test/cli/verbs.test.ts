@@ -77,9 +77,9 @@ describe('the verbs of apikey', () => {
       { rows, stderr, code },
       {
         rows: [
-          ['Working', 'ACTIVE', 'VIEWER', 'DOCKER:UPDATE_ANY', 'PREFIX', '2026-01-01T00:00:00.000Z', '-'],
-          ['Off', 'DISABLED', 'GUEST', '-', 'PREFIX', '2026-01-01T00:00:01.000Z', '-'],
-          ['Over', 'EXPIRED', 'GUEST, CONNECT', '-', 'PREFIX', '2026-01-01T00:00:02.000Z', '2026-01-02T00:00:02.000Z'],
+          ['Working', 'ACTIVE', 'VIEWER', 'DOCKER:UPDATE_ANY', 'PREFIX', '2026-01-01T00:00:00.000Z', '-', '-', '0', '-'],
+          ['Off', 'DISABLED', 'GUEST', '-', 'PREFIX', '2026-01-01T00:00:01.000Z', '-', '-', '0', '-'],
+          ['Over', 'EXPIRED', 'GUEST, CONNECT', '-', 'PREFIX', '2026-01-01T00:00:02.000Z', '2026-01-02T00:00:02.000Z', '-', '0', '-'],
         ],
         stderr: '',
         code: 0,
@@ -90,7 +90,7 @@ describe('the verbs of apikey', () => {
   it('list shows an aligned table with a head on a terminal, without colours and boxes', async () => {
     const terminal = cliOnTerminal(['apikey', 'list', '--database', database], {});
     assert.equal(await terminal.end(), 0);
-    assert.match(terminal.screen, /^NAME +STATUS +ROLES +PERMISSIONS +PREFIX +CREATED +EXPIRES *\n/);
+    assert.match(terminal.screen, /^NAME +STATUS +ROLES +PERMISSIONS +PREFIX +CREATED +EXPIRES +LAST USED +USES +ROTATION *\n/);
     assert.match(terminal.screen, /\nOff {5,}DISABLED +GUEST +- +svc_/);
     assert.equal(terminal.raw.includes('\u001b['), false);
     assert.doesNotMatch(terminal.screen, /[│─┌]/);
@@ -133,6 +133,10 @@ describe('the verbs of apikey', () => {
       createdBy: null,
       expiresAt: '2026-01-02T00:00:02.000Z',
       disabledAt: null,
+      managed: false,
+      uses: 0,
+      lastUsedAt: null,
+      rotation: null,
       effectivePermissions: [
         'ME:READ_OWN',
         ...['ONLINE', 'WELCOME'].flatMap((resource) => [`${resource}:READ_ANY`, `${resource}:READ_OWN`]),
@@ -142,7 +146,10 @@ describe('the verbs of apikey', () => {
       ],
     });
     assert.match((await run('show', '--name', 'Working')).stdout, /^status +ACTIVE$/m);
-    assert.deepEqual(await run('show'), { stdout: '', stderr: 'Error: The name of the key is missing. Pass --name <name>.\n', code: 2 });
+    const missing = 'Error: The name of the key is missing. Pass it as an argument, or by --name <name>.\n';
+    assert.deepEqual(await run('show'), { stdout: '', stderr: missing, code: 2 });
+    assert.deepEqual(await run('show', 'Working'), await run('show', '--name', 'Working'));
+    assert.equal((await json('show', 'Working', '--name', 'Working'))['code'], 'USAGE');
     assert.deepEqual(await run('show', '--name', 'Nobody'), {
       stdout: '',
       stderr: 'Error: There is no API key named "Nobody". Run "svc-api apikey list" to see all.\n',

@@ -47,7 +47,7 @@ describe('the README', () => {
     const { stdout, stderr, code } = await finished(shell);
     assert.equal(code, 0, stderr);
     const outputs = stdout.split('-- next').map((output) => output.trim());
-    const [created, json, managed, served, used, executed, replaced, child, deleted] = outputs;
+    const [created, json, managed, served, used, executed, rotated, replaced, child, deleted] = outputs;
     assert.equal(created, '');
     assert.match(json!, /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}"/);
     assert.match(
@@ -61,6 +61,7 @@ describe('the README', () => {
     const temporary = (JSON.parse(executed!) as { data: { me: { description: string; expiresAt: string } } }).data.me;
     assert.equal(temporary.description, 'Temporary, for the command "sh". Deleted when it ends.');
     assert.ok(Date.parse(temporary.expiresAt) > Date.now());
+    assert.match(rotated!, /^1\t.*\tCREATE\t.*\n\d+\t.*\tROTATE\t.*\nyes: role VIEWER\n--permissions INFO:READ_ANY,ME:READ_OWN$/);
     assert.equal(replaced, '');
     assert.match(child!, /"key":"svc_/);
     assert.match(deleted!, /^Successfully deleted 1 API key\n\{\n {2}"deleted": 2,/);

@@ -39,7 +39,7 @@ function explain(key: ApiKey, { permissions, unused }: Suggestion, uses: number,
   const never = new Set(unused);
   const needless = key.permissions.filter((grant) => never.has(grant));
   const roles = key.roles.map((role) => {
-    const grants = catalog.grantsOf(role);
+    const grants = [...new Set(catalog.grantsOf(role))];
     return `Role ${role}: ${grants.filter((grant) => !never.has(grant)).length} of ${grants.length} grants used.`;
   });
   return [`${seen}, for ${listOf(permissions)}.`, ...roles, ...(needless.length > 0 ? [`Never used: ${listOf(needless)}.`] : [])];

@@ -1,0 +1,19 @@
+# Facts about a key for other resources. Its secret stays out of the state, which anybody who may plan can read.
+terraform {
+  required_providers {
+    external = {
+      source = "hashicorp/external"
+    }
+  }
+}
+
+data "external" "ci_deploy" {
+  program = ["sh", "${path.module}/key.sh"]
+  query = {
+    name = "CI deploy"
+  }
+}
+
+output "ci_deploy" {
+  value = data.external.ci_deploy.result
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { userInfo } from 'node:os';
+import Database from 'better-sqlite3';
+import { type TestCli, testCli } from '../support/cli.ts';
+import { startCli } from '../support/process.ts';
+import { startServe } from '../support/serve.ts';
+
+interface Entry {
+  number: number;
+  action: string;
+  actor: { kind: string; id: string | null; name: string | null };
+  key: { id: string; name: string } | null;
+}
+
+describe('apikey log', () => {
+  let cli: TestCli;
+  beforeEach(async () => {
+    cli = testCli();
+    await cli.create('A');
+    await cli.create('B');
+    await cli.run(['apikey', 'disable', 'A']);
+    await cli.run(['apikey', 'delete', 'B']);
+  });
+  const log = (...args: string[]) => cli.run(['apikey', 'log', ...args]);
+  const entriesOf = async (...args: string[]) => (JSON.parse((await log(...args, '--json')).stdout) as { entries: Entry[] }).entries;
+
+  it('shows one line an entry, the newest last, with who did what to which key', async () => {
+    const { stdout, stderr, code } = await log();
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t'));
+    const me = `cli ${userInfo().username}`;
+    assert.deepEqual(
+      [rows.map(([number, , ...rest]) => [number, ...rest.slice(0, 3)]), stderr, code],
+      [
+        [
+          ['1', me, 'CREATE', 'A'],
+          ['2', me, 'CREATE', 'B'],
+          ['3', me, 'DISABLE', 'A'],
+          ['4', me, 'DELETE', 'B'],
+        ],
+        '',
+        0,
+      ],
+    );
+    assert.match(rows[2]!.at(-1)!, /^disabledAt: - -> \d{4}-.*Z$/);
+  });
+
+  it('is filtered and paged', async () => {
+    const numbers = async (...args: string[]) => (await entriesOf(...args)).map(({ number }) => number);
+    assert.deepEqual(await numbers('--key', 'A'), [1, 3]);
+    assert.deepEqual(await numbers('--action', 'delete'), [4]);
+    assert.deepEqual(await numbers('--actor', userInfo().username, '--limit', '2'), [3, 4]);
+    assert.deepEqual(await numbers('--limit', '2', '--before', '3'), [1, 2]);
+    assert.deepEqual(await numbers('--since', '1h', '--until', '2020-01-01T00:00:00Z'), []);
+    assert.deepEqual(await log('--key', 'nobody'), { stdout: '', stderr: 'No entries found.\n', code: 0, signal: null });
+    for (const [code, ...args] of [
+      ['INPUT_INVALID', '--limit', 'x'],
+      ['INPUT_INVALID', '--action', 'x'],
+      ['INPUT_INVALID', '--since', 'x'],
+      ['USAGE', '--verify', '--follow'],
+      ['USAGE', '--follow', '--before', '3'],
+    ] as const) {
+      const result = await log(...args, '--json');
+      assert.deepEqual([(JSON.parse(result.stdout) as { code: string }).code, result.code], [code, 2]);
+    }
+  });
+
+  it('follows what other processes do, one JSON object a line, until it is ended', async () => {
+    const child = startCli(['apikey', 'log', '--follow', '--json', '--limit', '1', '--database', cli.database]);
+    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+    const next = async () => JSON.parse((await lines.next()).value as string) as Entry;
+    assert.equal((await next()).number, 4);
+    await cli.create('C');
+    const { number, action, key } = await next();
+    assert.deepEqual([number, action, key!.name], [5, 'CREATE', 'C']);
+    await cli.run(['apikey', 'enable', 'A']);
+    assert.equal((await next()).action, 'ENABLE');
+    child.kill('SIGINT');
+    assert.deepEqual(await once(child, 'exit'), [null, 'SIGINT']);
+  });
+
+  it('ends quietly when nobody reads what it follows', async () => {
+    const child = startCli(['apikey', 'log', '--follow', '--limit', '1', '--database', cli.database]);
+    const ended = once(child, 'exit');
+    let errors = '';
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => (errors += text));
+    await once(child.stdout!, 'data');
+    child.stdout!.destroy();
+    await cli.create('C');
+    assert.deepEqual([await ended, errors], [[0, null], '']);
+  });
+
+  it('proves the log whole, or names the first entry that is not', async () => {
+    assert.match((await log('--verify')).stdout, /^The audit log is whole: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/);
+    const whole = JSON.parse((await log('--verify', '--json')).stdout) as object;
+    assert.deepEqual({ ...whole, hash: '' }, { whole: true, entries: 4, hash: '' });
+    const db = new Database(cli.database);
+    db.exec("drop trigger audit_log_no_update; update audit_log set actor_name = 'somebody' where number = 3");
+    db.close();
+    const broken = await log('--verify');
+    assert.deepEqual([broken.stdout, broken.code], ['The audit log is broken: entry 3 is not as it was written.\n', 1]);
+    const json = await log('--verify', '--json');
+    assert.deepEqual([JSON.parse(json.stdout), json.code], [{ whole: false, broken: 3, reason: 'is not as it was written' }, 1]);
+  });
+
+  it('has requests that a server refused, and what it counted when it stops', async () => {
+    const { key, id } = await cli.create('Used', '--permissions', 'ONLINE:READ_ANY');
+    const server = await startServe(cli.database);
+    const ask = (secret: string, document: string) =>
+      fetch(`${server.url}/graphql`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ query: document }),
+      });
+    for (let count = 0; count < 3; count += 1) await ask(key, '{ online }');
+    await ask(key, '{ info { name } }');
+    await ask('nonsense', '{ online }');
+    await server.stop();
+    const refused = await entriesOf('--action', 'refuse');
+    assert.deepEqual(
+      refused.map(({ actor }) => [actor.kind, actor.name]),
+      [
+        ['KEY', 'Used'],
+        ['REQUEST', null],
+      ],
+    );
+    const shown = JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number; lastUsedAt: string };
+    assert.ok(shown.uses === 4 && Date.now() - Date.parse(shown.lastUsedAt) < 60_000, id);
+    const suggested = await cli.run(['apikey', 'suggest', 'Used']);
+    assert.equal(suggested.stdout, '--permissions ONLINE:READ_ANY\n');
+    assert.match((await log('--verify')).stdout, /whole/);
+  });
+
+  it('loses at most the last seconds of counts when the server is killed, and nothing else', async () => {
+    const { key } = await cli.create('Used');
+    const server = await startServe(cli.database);
+    await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: '{"query":"{ online }"}',
+    });
+    const uses = async () => (JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number }).uses;
+    while ((await uses()) === 0);
+    await server.stop('SIGKILL');
+    assert.equal(await uses(), 1);
+    assert.match((await log('--verify')).stdout, /whole/);
+    assert.equal((await entriesOf('--key', 'Used')).length, 1);
+  });
+});
+
+describe('apikey can and suggest', () => {
+  it('say yes with the grant, or no with 4', async () => {
+    const cli = testCli();
+    await cli.create('CI deploy', '--roles', 'GUEST');
+    const can = async (...args: string[]) => {
+      const { stdout, stderr, code } = await cli.run(['apikey', 'can', ...args]);
+      return [stdout || stderr, code];
+    };
+    assert.deepEqual(await can('CI deploy', 'me:read_own'), ['yes: role VIEWER and role GUEST\n', 0]);
+    assert.deepEqual(await can('CI deploy', 'DOCKER:UPDATE_ANY'), ['no: none of its grants allows it\n', 4]);
+    const { stdout } = await cli.run(['apikey', 'can', 'CI deploy', 'ME:READ_OWN', '--json']);
+    assert.deepEqual(JSON.parse(stdout), { allowed: true, permission: 'ME:READ_OWN', grantedBy: ['VIEWER', 'GUEST'], status: 'ACTIVE' });
+    await cli.run(['apikey', 'disable', 'CI deploy']);
+    assert.deepEqual(await can('CI deploy', 'ME:READ_OWN'), [
+      'no: role VIEWER and role GUEST would allow it, but the key is DISABLED\n',
+      4,
+    ]);
+    assert.equal((await can('Nobody', 'ME:READ_OWN'))[1], 1);
+    assert.equal((await can('CI deploy', 'ME:READ'))[1], 2);
+    assert.equal((await can('CI deploy'))[1], 2);
+  });
+
+  it('suggest nothing where nothing was used, and a line that can be pasted otherwise', async () => {
+    const cli = testCli();
+    const { key } = await cli.create('CI deploy', '--roles', 'VIEWER');
+    assert.deepEqual(await cli.run(['apikey', 'suggest', 'CI deploy']), {
+      stdout: '',
+      stderr: 'API key "CI deploy" was used 0 times, and none of its grants was needed. There is nothing to suggest.\n',
+      code: 0,
+      signal: null,
+    });
+    const server = await startServe(cli.database);
+    await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: '{"query":"{ online me { name } }"}',
+    });
+    await server.stop();
+    const { stdout, stderr } = await cli.run(['apikey', 'suggest', 'CI deploy']);
+    assert.equal(stdout, '--permissions ME:READ_OWN,ONLINE:READ_ANY\n');
+    assert.match(
+      stderr,
+      /^API key "CI deploy" was used 1 time, for ME:READ_OWN and ONLINE:READ_ANY\.\nRole VIEWER: 2 of 28 grants used\.\n$/,
+    );
+    const updated = await cli.run(['apikey', 'update', 'CI deploy', '--no-roles', ...stdout.trim().split(' ')]);
+    assert.match(updated.stdout, /^roles: VIEWER -> -\npermissions: - -> ME:READ_OWN, ONLINE:READ_ANY\n$/);
+    const { unused } = JSON.parse((await cli.run(['apikey', 'suggest', 'CI deploy', '--json'])).stdout) as { unused: string[] };
+    assert.deepEqual(unused, []);
+  });
+});
