@@ -33,6 +33,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
   ],
   'apikey:rotate': ['--activate now|on-first-use', '--finish', '--grace 90m|12h|7d', '--rollback', ...NAMED, ...ALWAYS],
+  'apikey:scan': ['<path>', '--git', '--revoke', ...ALWAYS],
   'apikey:show': [...NAMED, ...ALWAYS],
   'apikey:suggest': [...NAMED, ...ALWAYS],
   'apikey:update': [
@@ -46,6 +47,7 @@ const SURFACE: Record<string, string[]> = {
     ...GRANTS,
     ...ALWAYS,
   ],
+  'apikey:verify': ['--permission <resource:action>', ...ALWAYS],
   serve: ['--database <path>', '--host <address>', '--port <port>'],
 };
 
