@@ -3,6 +3,7 @@ import { execFileSync, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { scan as scanPaths } from '../../src/cli/scan/scan.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { openTestKeys } from '../support/keys.ts';
@@ -199,6 +200,19 @@ describe('apikey scan', () => {
     chmodSync(join(folder, 'closed'), 0o755);
     const lines = ['closed', 'locked'].map((path) => `./${path} could not be read: EACCES.\n`);
     assert.deepEqual([stderr, code], [`${lines.join('')}1 file read, 0 secrets found, 0 live keys.\n`, 1]);
+  });
+
+  it('takes a file that is gone when it is to be read for no failure', async () => {
+    for (const path of ['first', 'second']) write(path, secrets.unknown);
+    const unreadable: string[] = [];
+    const files = await scanPaths({
+      paths: [folder],
+      git: false,
+      identify: async () => ({ unknown: 'unknown' }),
+      onFound: () => rmSync(join(folder, 'second')),
+      onUnreadable: (text) => unreadable.push(text),
+    });
+    assert.deepEqual([files, unreadable], [1, []]);
   });
 
   it('shows file names without control characters and secrets, and reads those that are no UTF-8', async () => {

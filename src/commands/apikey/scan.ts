@@ -18,7 +18,7 @@ export default class Scan extends KeyCommand {
     { description: 'Switch off what has leaked into logs', command: '<%= config.bin %> <%= command.id %> --revoke /var/log/my-service' },
   ];
   static override args = {
-    path: Args.string({ description: 'Files and folders; - for stdin.', required: true, multiple: true, ignoreStdin: true }),
+    path: Args.string({ description: 'Files and folders; - for stdin.', required: true, multiple: true }),
   };
   static override flags = {
     git: Flags.boolean({ description: 'Leave out what git ignores.' }),
