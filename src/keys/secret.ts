@@ -22,6 +22,12 @@ const CHECK_LENGTH = 6;
 const IMPORTED = 'imported-';
 const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
 const IMPORTED_PREFIX = /^imported-[0-9A-Za-z]{12}$/;
+
+/** How every secret of this form begins. */
+export const SECRET_START = 'svc_';
+/** How many characters a secret of this form has. */
+export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECK_LENGTH;
+
 const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
 /** Finds secrets of this form in any text. */

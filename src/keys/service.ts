@@ -9,6 +9,7 @@ import { deleteKeys } from './delete.ts';
 import { KeysError, refuseFaults } from './errors.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
 import { importKeys, type ImportReport } from './import.ts';
+import { type Identification, identify } from './identify.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './name.ts';
 import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './principal.ts';
@@ -173,6 +174,11 @@ export class KeysService {
   /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */
   lookUp(secret: string): Promise<Lookup> {
     return lookUp(secret, this.#options.repository, this.#options.clock());
+  }
+
+  /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
+  identify(secret: string, actor: Actor): Promise<Identification> {
+    return identify(secret, this.#options.repository, actor, this.#options.clock());
   }
 
   /** See `listKeys`. */

@@ -35,6 +35,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
   ],
   'apikey:rotate': ['--activate now|on-first-use', '--finish', '--grace 90m|12h|7d', '--rollback', ...NAMED, ...ALWAYS],
+  'apikey:scan': ['<path>', '--git', '--revoke', ...ALWAYS],
   'apikey:show': [...NAMED, ...ALWAYS],
   'apikey:suggest': [...NAMED, ...ALWAYS],
   'apikey:update': [
@@ -48,6 +49,7 @@ const SURFACE: Record<string, string[]> = {
     ...GRANTS,
     ...ALWAYS,
   ],
+  'apikey:verify': ['--permission <resource:action>', ...ALWAYS],
   serve: ['--database <path>', '--host <address>', '--port <port>'],
 };
 
