@@ -13,12 +13,13 @@ import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './
 import type { KeyRepository } from './repository.ts';
 import { activateRotation, finishRotation, rollBackRotation, rotateKey, undoRotation } from './rotate.ts';
 import { isUnderWay, readRotation, type Rotation, type RotationRequest } from './rotation.ts';
-import { createSecret, prefixOf, type RandomBytes } from './secret.ts';
+import { createSecret, digestSecret, prefixOf, type RandomBytes } from './secret.ts';
 import { type Status, statusOf } from './status.ts';
 import { type ChangedKey, Transaction } from './transaction.ts';
 import { setKeyEnabled, updateKey } from './update.ts';
 import type { UsageTotals } from './usage.ts';
 import { faultsOfChange, faultsOfNewKey } from './validation.ts';
+import { type VerifiedKey, VerifiedKeys } from './verified-keys.ts';
 import { writeActivity } from './write-activity.ts';
 
 /** What the rules need from outside. */
@@ -59,6 +60,7 @@ export class KeysService {
   readonly catalog: Catalog;
   readonly #options: KeysOptions;
   readonly #activity: Activity;
+  readonly #verified = new VerifiedKeys();
 
   constructor(options: KeysOptions) {
     const { catalog, clock, schedule } = options;
@@ -134,12 +136,32 @@ export class KeysService {
     return this.#write(actor, (transaction) => deleteKeys(transaction, ids));
   }
 
+  /** Who stands behind a secret, where that is known without asking the store. It counts as no use. */
+  findVerified(secret: string): VerifiedKey | undefined {
+    const { repository, clock } = this.#options;
+    return this.#verified.get(digestSecret(secret), repository.revision(), clock());
+  }
+
+  /** Counts a use of a key. */
+  countUse({ key, secret }: VerifiedKey): void {
+    this.#activity.used(key, secret);
+  }
+
   /** Finds out whose secret this is, which counts as a use of the key. @throws KeysError STORE_… */
   async authenticate(secret: string): Promise<Authentication> {
+    const known = this.findVerified(secret);
+    if (known) {
+      this.countUse(known);
+      return { principal: known.principal };
+    }
+    // Before the store is asked: what it answers may be older than a change that comes meanwhile.
+    const revision = this.#options.repository.revision();
     const found = await this.lookUp(secret);
     if (!found.refused) {
+      const principal = principalOf(found.key, this.catalog, this.#activity.observerOf(found.key));
+      this.#verified.set(digestSecret(secret), revision, { ...found, principal });
       this.#activity.used(found.key, found.secret);
-      return { principal: principalOf(found.key, this.catalog, this.#activity.observerOf(found.key)) };
+      return { principal };
     }
     const { refused: reason, publicId, key } = found;
     this.#activity.refused({
