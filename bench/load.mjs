@@ -33,9 +33,12 @@ for (let index = 0; index < Number(connections); index += 1) open();
 setTimeout(() => {
   answers = 0;
   const start = process.hrtime.bigint();
-  setTimeout(() => {
-    const elapsed = Number(process.hrtime.bigint() - start) / 1e9;
-    process.stdout.write(`${JSON.stringify({ rate: answers / elapsed, wrong, sample })}\n`);
-    process.exit(0);
-  }, Number(seconds) * 1000);
+  setTimeout(
+    () => {
+      const elapsed = Number(process.hrtime.bigint() - start) / 1e9;
+      process.stdout.write(`${JSON.stringify({ rate: answers / elapsed, wrong, sample })}\n`);
+      process.exit(0);
+    },
+    Number(seconds) * 1000,
+  );
 }, 1000);

@@ -64,14 +64,20 @@ function keyOf(query: string, operationName: string | null): string {
   return operationName === null ? query : `${query}\0${operationName}`;
 }
 
-/** Queries only: what fails is run again by the handler. And none that asks for the schema, which is published in another form. */
+/**
+ * Queries only: what fails is run again by the handler. None that asks for the schema, which is published in another form, and
+ * none with directives, with which a compiled query puts its fields in another order.
+ */
 function isCompilable(document: DocumentNode, operationName: string | null): boolean {
   if (getOperationAST(document, operationName)?.operation !== OperationTypeNode.QUERY) return false;
-  let asksForSchema = false;
+  let isPlain = true;
   visit(document, {
     Field: ({ name }) => {
-      asksForSchema ||= name.value === '__schema' || name.value === '__type';
+      if (name.value === '__schema' || name.value === '__type') isPlain = false;
+    },
+    Directive: () => {
+      isPlain = false;
     },
   });
-  return !asksForSchema;
+  return isPlain;
 }
