@@ -1,8 +1,6 @@
-import type { Hono } from 'hono';
 import type { SchemaExtension } from './graphql/extension.ts';
 import { createSchema } from './graphql/schema.ts';
-import { createHttpApp } from './http/app.ts';
-import type { BearerEnv } from './http/bearer-auth.ts';
+import { createHttpApp, type ServiceApp } from './http/app.ts';
 import type { KeysService } from './keys/service.ts';
 import type { Log } from './log.ts';
 import { packageVersion } from './version.ts';
@@ -21,7 +19,7 @@ export interface CreateAppOptions {
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
-export async function createApp({ keys, extensions, log }: CreateAppOptions): Promise<Hono<BearerEnv>> {
+export async function createApp({ keys, extensions, log }: CreateAppOptions): Promise<ServiceApp> {
   const info = { name: 'svc-api', version: packageVersion(), startedAt: Date.now() };
   const schema = await createSchema(keys, info, extensions);
   return createHttpApp({ keys, schema, ...(log && { log }) });

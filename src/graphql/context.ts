@@ -6,4 +6,6 @@ export interface GraphQLContext {
   readonly principal: Principal;
   /** The HTTP request, its body already read. */
   readonly request: Request;
+  /** Whether a refusal is only found out here, and the request then run again where it counts. */
+  readonly isTrial?: boolean;
 }

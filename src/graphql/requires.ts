@@ -1,5 +1,5 @@
 import { defaultFieldResolver, type DocumentNode, getDirectiveValues, type GraphQLField, type GraphQLSchema, Kind, parse } from 'graphql';
-import type { Action } from '../keys/catalog.ts';
+import type { Action, Grant } from '../keys/catalog.ts';
 import { requirePermission } from '../keys/principal.ts';
 import type { GraphQLContext } from './context.ts';
 
@@ -44,14 +44,19 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly 
   if (repeated.size > 0) throw new Error(`The schema is refused: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
+/** Never seen by a client. */
+const REFUSED = new Error('refused on trial');
+
 function guard(schema: GraphQLSchema, field: RootField['field']): boolean {
   const directive = schema.getDirective('requires');
   const required = directive && field.astNode && getDirectiveValues(directive, field.astNode);
   if (!required) return false;
   const { resource, action } = required as { resource: string; action: Action };
+  const grant: Grant = `${resource}:${action}`;
   const resolve = field.resolve ?? defaultFieldResolver;
   field.resolve = (parent, args, context, info) => {
-    requirePermission(context.principal, resource, action);
+    if (context.isTrial && !context.principal.access.has(resource, action)) throw REFUSED;
+    requirePermission(context.principal, resource, action, grant);
     return resolve(parent, args, context, info);
   };
   return true;

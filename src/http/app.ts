@@ -2,8 +2,10 @@ import { Hono } from 'hono';
 import type { ServedSchema } from '../graphql/schema.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
+import { CompiledOperations } from '../graphql/compiled-operations.ts';
 import { type BearerEnv, bearerAuth } from './bearer-auth.ts';
 import { graphqlEndpoint } from './graphql-endpoint.ts';
+import { graphqlShortcut, type Shortcut } from './shortcut.ts';
 import { errorBody, NO_STORE, refuse, unavailable } from './replies.ts';
 
 export interface AppOptions {
@@ -12,10 +14,14 @@ export interface AppOptions {
   log?: Log;
 }
 
+/** The service as a Hono app, with a short way that `listen` takes for what is asked over and over. */
+export type ServiceApp = Hono<BearerEnv> & { readonly shortcut: Shortcut };
+
 /** The whole service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
-export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): Hono<BearerEnv> {
+export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): ServiceApp {
   const app = new Hono<BearerEnv>();
-  app.all('/graphql', bearerAuth({ keys, log }), graphqlEndpoint(schema, log));
+  const operations = new CompiledOperations(schema.executed);
+  app.all('/graphql', bearerAuth({ keys, log }), graphqlEndpoint(schema, operations, log));
   app.get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE));
   app.get('/readyz', async (c) => {
     try {
@@ -32,5 +38,5 @@ export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): Hono<
     log.error({ err: error, requestId }, 'a request failed');
     return c.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR', { requestId }), 500, NO_STORE);
   });
-  return app;
+  return Object.assign(app, { shortcut: graphqlShortcut(keys, operations) });
 }

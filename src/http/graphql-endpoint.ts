@@ -1,6 +1,7 @@
 import { graphqlServer } from '@hono/graphql-server';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { Context, Handler } from 'hono';
+import type { CompiledOperations } from '../graphql/compiled-operations.ts';
 import type { GraphQLContext } from '../graphql/context.ts';
 import { isIntrospection, readDocument } from '../graphql/document.ts';
 import type { ServedSchema } from '../graphql/schema.ts';
@@ -16,7 +17,7 @@ import { errorBody, NO_STORE, refuse } from './replies.ts';
  * document; around it this does what the specification draft and safety ask for beyond: media types, limits, status codes,
  * `data: null`, and errors without internals.
  */
-export function graphqlEndpoint(schema: ServedSchema, log: Log = NO_LOG): Handler<BearerEnv> {
+export function graphqlEndpoint(schema: ServedSchema, operations: CompiledOperations, log: Log = NO_LOG): Handler<BearerEnv> {
   const runPublished = runnerOf(schema.published);
   const runExecuted = runnerOf(schema.executed);
 
@@ -28,7 +29,9 @@ export function graphqlEndpoint(schema: ServedSchema, log: Log = NO_LOG): Handle
       const parameters = await readGraphQLRequest(c.req.raw);
       const document = readDocument(parameters.query, parameters.operationName);
       const run = isIntrospection(document, parameters.operationName) ? runPublished : runExecuted;
-      return reply(c, type, await run(parameters, { principal: c.get('principal'), request: c.req.raw }), log);
+      const result = await run(parameters, { principal: c.get('principal'), request: c.req.raw });
+      if ('data' in result && run === runExecuted) operations.add(parameters.query, parameters.operationName, document);
+      return reply(c, type, result, log);
     } catch (error) {
       if (error instanceof RequestRefused) return send(c, type, error.status, errorBody(error.message, error.code));
       if (error instanceof GraphQLError) return reply(c, type, { errors: [error] }, log);

@@ -28,7 +28,11 @@ export const BODY_NESTING = 64;
  */
 export async function readGraphQLRequest(request: Request): Promise<GraphQLParameters> {
   checkContentType(request.headers);
-  const text = await readBody(request);
+  return parseGraphQLRequest(await readBody(request));
+}
+
+/** Reads the body of a GraphQL request. @throws RequestRefused */
+export function parseGraphQLRequest(text: string): GraphQLParameters {
   checkNesting(text);
   let body: unknown;
   try {

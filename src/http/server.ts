@@ -3,7 +3,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
+import type { ServiceApp } from './app.ts';
 import { errorBody, NO_STORE } from './replies.ts';
+import type { Shortcut } from './shortcut.ts';
 
 export interface ListenOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
@@ -30,7 +32,10 @@ export const STOP_GRACE = 10_000;
 export async function listen({ app, host, port }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerUnreadable, overrideGlobalObjects: false });
   // A request without a Host is refused by the listener: Node's own answer to it has no body.
-  const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) => void answer(incoming, outgoing));
+  const shortcut: Shortcut = (app as Partial<ServiceApp>).shortcut ?? ((_incoming, _outgoing, otherwise) => otherwise());
+  const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) =>
+    shortcut(incoming, outgoing, () => void answer(incoming, outgoing)),
+  );
   server.on('clientError', answerBrokenRequest);
   const open = new Set<Socket>();
   server.on('connection', (socket) => {

@@ -71,9 +71,10 @@ export function requireToOutlive(actor: Actor, expiresAt: number | null): void {
   throw new ForbiddenError(`Nobody grants more than they hold: this key ends at ${new Date(actor.key.expiresAt).toISOString()}.`, []);
 }
 
-/** Refuses a principal that lacks a permission. */
-export function requirePermission(principal: Principal, resource: string, action: Action): void {
-  if (!uses(principal, resource, action)) throw forbidden(principal, [`${resource}:${action}`]);
+/** Refuses a principal that lacks a permission. @param grant the permission as one text, where the caller has it */
+export function requirePermission(principal: Principal, resource: string, action: Action, grant: Grant = `${resource}:${action}`): void {
+  if (!principal.access.has(resource, action)) throw forbidden(principal, [grant]);
+  principal.observer?.used(grant);
 }
 
 /** Whether a principal has a permission, which it makes use of now. */

@@ -78,6 +78,11 @@ export interface KeyRepository extends KeyFinder {
   /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
   findUsedGrants(id: string): Promise<Map<Grant, number>>;
   readonly auditLog: AuditReader;
+  /**
+   * A number that is another one after any change of a key, by whatever process. Nothing where it can't be told without
+   * waiting. It is exact to the turn of the event loop.
+   */
+  revision(): number | undefined;
   /** Runs `work` in one transaction, which no other writer can come between; undone when it throws. */
   write<Result>(work: (writer: KeyWriter) => Promise<Result>): Promise<Result>;
   /** Resolves when the store answers. */

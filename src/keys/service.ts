@@ -3,6 +3,7 @@ import { type ApiKey, type KeyChange, type NewKey, withoutDigests } from './api-
 import type { AuditEntry } from './audit.ts';
 import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit-log.ts';
 import { type Authentication, type Lookup, lookUp } from './authenticate.ts';
+import { Authenticator } from './authenticator.ts';
 import type { Catalog, Grant } from './catalog.ts';
 import { createKey, newKeyOf, undoCreateKey } from './create.ts';
 import { deleteKeys } from './delete.ts';
@@ -17,7 +18,7 @@ import { readImport } from './read-import.ts';
 import type { KeyRepository } from './repository.ts';
 import { activateRotation, finishRotation, rollBackRotation, rotateKey, undoRotation } from './rotate.ts';
 import { isUnderWay, readRotation, type Rotation, type RotationRequest } from './rotation.ts';
-import { createSecret, prefixOf, type RandomBytes } from './secret.ts';
+import { createSecret, type RandomBytes } from './secret.ts';
 import { type Status, statusOf } from './status.ts';
 import { type ChangedKey, Transaction } from './transaction.ts';
 import { setKeyEnabled, updateKey } from './update.ts';
@@ -61,6 +62,7 @@ export interface RotatedKey extends ChangedKey {
 /** The rules for making, changing and deleting keys. The command line and GraphQL both come through here. */
 export class KeysService {
   readonly catalog: Catalog;
+  readonly authenticator: Authenticator;
   readonly #options: KeysOptions;
   readonly #activity: Activity;
 
@@ -73,6 +75,7 @@ export class KeysService {
       schedule,
       write: (batch) => options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
     });
+    this.authenticator = new Authenticator({ ...options, activity: this.#activity });
   }
 
   /** @throws ValidationError with all faults; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error */
@@ -156,19 +159,8 @@ export class KeysService {
   }
 
   /** Finds out whose secret this is, which counts as a use of the key. @throws KeysError STORE_… */
-  async authenticate(secret: string): Promise<Authentication> {
-    const found = await this.lookUp(secret);
-    if (!found.refused) {
-      this.#activity.used(found.key, found.secret);
-      return { principal: principalOf(found.key, this.catalog, this.#activity.observerOf(found.key)) };
-    }
-    const { refused: reason, publicId, key } = found;
-    this.#activity.refused({
-      reason,
-      actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
-      key: key ? { id: key.id, name: key.name } : null,
-    });
-    return { refused: reason, ...(publicId !== undefined && { publicId }) };
+  authenticate(secret: string): Promise<Authentication> {
+    return this.authenticator.authenticate(secret);
   }
 
   /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */

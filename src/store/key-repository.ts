@@ -18,6 +18,8 @@ export interface Connection {
   /** How long to try while another process holds the lock, in milliseconds. */
   readonly lockWait: number;
   database(): Promise<Kysely<Tables>>;
+  /** See `KeyRepository.revision`. */
+  revision(): number | undefined;
 }
 
 export function createKeyRepository(connection: Connection): KeyRepository {
@@ -27,6 +29,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedGrants: (id) => run((db) => findUsedGrants(db, id)),
+    revision: () => connection.revision(),
     auditLog: {
       find: (query) => run((db) => findAuditEntries(db, query)),
       head: () => run((db) => findAuditHead(db)),

@@ -29,10 +29,20 @@ const DRIVER_WAIT = 25;
 
 class ImmediateSqliteDriver extends SqliteDriver {
   readonly #database: Database.Database;
+  readonly #committed: () => void;
 
-  constructor(database: Database.Database) {
+  constructor(database: Database.Database, committed: () => void) {
     super({ database });
     this.#database = database;
+    this.#committed = committed;
+  }
+
+  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    try {
+      await super.commitTransaction(connection);
+    } finally {
+      this.#committed();
+    }
   }
 
   /** Takes the write lock when a transaction begins: one that reads first and then writes could not get it later. */
@@ -52,6 +62,8 @@ interface OpenFile {
   driver: Database.Database;
   identity: FileIdentity;
   sideFiles: SideFiles;
+  /** The number that SQLite changes when another connection has written. */
+  dataVersion: () => number;
 }
 
 /** An open SQLite store that follows its path: when another file is moved there, that one is opened instead. */
@@ -65,37 +77,59 @@ export class SqliteConnection {
   #file: OpenFile | undefined;
   #opening: Promise<OpenFile> | undefined;
   #checkedThisTurn = false;
+  #revision = 0;
+  #dataVersion: number | undefined;
 
-  private constructor(location: string, created: boolean, lockWait: number, file: OpenFile) {
+  private constructor(location: string, created: boolean, lockWait: number) {
     this.location = location;
     this.created = created;
     this.lockWait = lockWait;
-    this.#file = file;
   }
 
   /** Opens the store at an absolute path, and makes it first where there is none and none must exist. @throws KeysError STORE_… */
   static async open(path: string, { lockWait, mustExist }: { lockWait: number; mustExist: boolean }): Promise<SqliteConnection> {
     try {
       const created = !mustExist && createStoreFile(path);
-      return new SqliteConnection(path, created, lockWait, await openFile(path, lockWait));
+      const connection = new SqliteConnection(path, created, lockWait);
+      await connection.database();
+      return connection;
     } catch (error) {
       throw storeError(error, path);
     }
   }
 
-  /** The database to ask. Looks once a turn of the event loop whether the path still leads to the same file. */
+  /** The database to ask. */
   async database(): Promise<Kysely<Tables>> {
-    if (this.#file && this.#checkedThisTurn) return this.#file.db;
-    this.#leaveMovedFile();
+    this.#look();
     if (!this.#file) {
-      this.#opening ??= openFile(this.location, this.lockWait).finally(() => (this.#opening = undefined));
+      const committed = () => void (this.#revision += 1);
+      this.#opening ??= openFile(this.location, this.lockWait, committed).finally(() => (this.#opening = undefined));
       this.#file = await this.#opening;
     }
+    return this.#file.db;
+  }
+
+  revision(): number | undefined {
+    try {
+      this.#look();
+    } catch {
+      return undefined; // What is wrong with the file is for who asks for the database.
+    }
+    return this.#file && this.#revision;
+  }
+
+  /** Looks, once a turn of the event loop, whether the path still leads to the same file and what others wrote into it. */
+  #look(): void {
+    if (this.#checkedThisTurn) return;
+    this.#leaveMovedFile();
+    const version = this.#file?.dataVersion();
+    if (version !== this.#dataVersion) this.#revision += 1;
+    this.#dataVersion = version;
+    if (!this.#file) return;
     this.#checkedThisTurn = true;
     setImmediate(() => {
       this.#checkedThisTurn = false;
     }).unref();
-    return this.#file.db;
   }
 
   async close(): Promise<void> {
@@ -121,10 +155,10 @@ export class SqliteConnection {
   }
 }
 
-async function openFile(path: string, lockWait: number): Promise<OpenFile> {
+async function openFile(path: string, lockWait: number, committed: () => void): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
   const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT });
-  const db = new Kysely<Tables>({ dialect: dialectOf(driver) });
+  const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
   try {
     await retryWhileLocked(lockWait, async () => {
       // A secret is shown after its transaction: the transaction must be on the disk by then.
@@ -137,13 +171,14 @@ async function openFile(path: string, lockWait: number): Promise<OpenFile> {
     driver.close();
     throw error;
   }
-  return { db, driver, identity, sideFiles: identifySideFiles(path) };
+  const version = driver.prepare<[], number>('pragma data_version').pluck();
+  return { db, driver, identity, sideFiles: identifySideFiles(path), dataVersion: () => version.get()! };
 }
 
-function dialectOf(database: Database.Database): Dialect {
+function dialectOf(database: Database.Database, committed: () => void): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new ImmediateSqliteDriver(database),
+    createDriver: () => new ImmediateSqliteDriver(database, committed),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };

@@ -36,6 +36,8 @@ const PACKAGES: Record<string, string[]> = {
   pino: ['log'],
   'cli-table3': ['cli'],
   dataloader: ['graphql'],
+  'graphql-jit': ['graphql'],
+  'lru-cache': ['graphql'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store'],
 };

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http';
+import { readCredentials } from './credentials.ts';
+import { JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
+
+/** What matters of a request that is as clients usually make it. */
+export interface PlainRequest {
+  token: string;
+  /** The length of the body, in bytes. */
+  length: number;
+  type: ResponseType;
+}
+
+/** The longest body that is read here, in bytes. */
+const LONGEST = 65_536;
+const HOST = /^[a-z0-9.-]+(?::\d{1,5})?$/i;
+const CONTENT_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i;
+const MATTERS: ReadonlySet<string> = new Set(['host', 'authorization', 'content-type', 'content-length', 'content-encoding', 'accept']);
+
+/**
+ * Reads the head of a POSTed GraphQL request that has nothing unusual: each header that matters once at most, a bearer
+ * token, JSON in UTF-8 of a known, moderate length. Nothing for all others, whatever is wrong with them.
+ */
+export function readPlainRequest({ method, url, rawHeaders }: IncomingMessage): PlainRequest | undefined {
+  if (method !== 'POST' || url !== '/graphql') return undefined;
+  const found = new Map<string, string>();
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!.toLowerCase();
+    if (!MATTERS.has(name)) continue;
+    if (found.has(name)) return undefined;
+    found.set(name, rawHeaders[index + 1]!);
+  }
+  const length = Number(found.get('content-length') ?? Number.NaN);
+  if (!(length > 0 && length <= LONGEST) || found.has('content-encoding')) return undefined;
+  if (!HOST.test(found.get('host') ?? '') || !CONTENT_TYPE.test(found.get('content-type') ?? '')) return undefined;
+  const credentials = readCredentials(found.get('authorization'));
+  const type = typeOf(found.get('accept'));
+  return typeof credentials === 'object' && type ? { token: credentials.token, length, type } : undefined;
+}
+
+function typeOf(accept: string | undefined): ResponseType | undefined {
+  if (accept === undefined || accept === '*/*' || accept === JSON_RESPONSE) return JSON_RESPONSE;
+  try {
+    return negotiate(accept);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,104 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ExecutionResult } from 'graphql';
+import type { CompiledOperations, RunOperation } from '../graphql/compiled-operations.ts';
+import type { GraphQLContext } from '../graphql/context.ts';
+import type { Principal } from '../keys/principal.ts';
+import type { KeysService } from '../keys/service.ts';
+import { parseGraphQLRequest } from './graphql-request.ts';
+import type { ResponseType } from './media-type.ts';
+import { readPlainRequest } from './plain-request.ts';
+import { NO_STORE } from './replies.ts';
+
+/** Answers a request, or leaves it to `otherwise`, which finds its body in `rawBody` where that was read. */
+export type Shortcut = (incoming: IncomingMessage & { rawBody?: Buffer }, outgoing: ServerResponse, otherwise: () => void) => void;
+
+/**
+ * The short way for what is asked over and over: a key that was verified, a query that was compiled. Whatever is not
+ * plainly so goes the whole way, through the app, and so does what fails: every error is made there.
+ */
+export function graphqlShortcut({ authenticator }: KeysService, operations: CompiledOperations): Shortcut {
+  return (incoming, outgoing, otherwise) => {
+    const request = readPlainRequest(incoming);
+    // Before anything of the body is read.
+    const verified = request && authenticator.findVerified(request.token);
+    if (!request || !verified) return otherwise();
+    readBody(incoming, (body) => {
+      incoming.rawBody = body;
+      const result = run(body, operations, verified.principal, incoming);
+      const answer = (done: ExecutionResult | undefined) => {
+        const text = done && !done.errors && textOf(done);
+        if (!text) return otherwise();
+        authenticator.countUse(verified);
+        send(outgoing, request.type, text);
+      };
+      if (result instanceof Promise) result.then(answer, otherwise);
+      else answer(result);
+    });
+  };
+}
+
+function run(
+  body: Buffer,
+  operations: CompiledOperations,
+  principal: Principal,
+  incoming: IncomingMessage,
+): ReturnType<RunOperation> | undefined {
+  if (!isUtf8(body)) return undefined;
+  try {
+    const { query, operationName, variables } = parseGraphQLRequest(body.toString());
+    return operations.find(query, operationName)?.(contextOf(principal, incoming), variables);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The context of the resolvers. The request is made where one asks for it. */
+function contextOf(principal: Principal, { url, rawHeaders }: IncomingMessage): GraphQLContext {
+  let request: Request | undefined;
+  return {
+    principal,
+    isTrial: true,
+    get request() {
+      return (request ??= requestOf(url!, rawHeaders));
+    },
+  };
+}
+
+function requestOf(url: string, rawHeaders: readonly string[]): Request {
+  const headers = new Headers();
+  for (let index = 0; index < rawHeaders.length; index += 2) headers.append(rawHeaders[index]!, rawHeaders[index + 1]!);
+  return new Request(`http://${headers.get('host')}${url}`, { method: 'POST', headers });
+}
+
+/** Reads the whole body. One that breaks off has nobody to answer to. */
+function readBody(incoming: IncomingMessage, done: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+  incoming.once('end', () => done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+  incoming.once('error', () => {});
+}
+
+/** The reply as JSON; nothing where a value can't be put so. */
+function textOf({ data }: ExecutionResult): string | undefined {
+  try {
+    return JSON.stringify({ data });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same headers, in the same order, as the app's replies have. */
+function send(outgoing: ServerResponse, type: ResponseType, text: string): void {
+  const length = Buffer.byteLength(text);
+  outgoing.writeHead(200, [
+    'cache-control',
+    NO_STORE['Cache-Control'],
+    'content-type',
+    `${type}; charset=utf-8`,
+    'content-length',
+    String(length),
+  ]);
+  // As long as each character is one byte, Latin-1 writes the same, together with the head and without encoding anything.
+  outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
+}
