@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { NewKey, StoredKey } from '../../src/keys/api-key.ts';
 import { createCatalog } from '../../src/keys/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { tempStore } from './temp.ts';
@@ -15,12 +16,19 @@ export interface TestKeys {
 
 /** The rules over a real store in a file of its own, with a clock that stands still. */
 export async function openTestKeys(
-  options: { database?: string; resources?: readonly string[]; schedule?: KeysOptions['schedule']; lockWait?: number } = {},
+  options: {
+    database?: string;
+    resources?: readonly string[];
+    schedule?: KeysOptions['schedule'];
+    lockWait?: number;
+    /** Puts something in front of the store, to see what it is asked. */
+    repository?: (repository: KeyRepository) => KeyRepository;
+  } = {},
 ): Promise<TestKeys> {
   const store = await openStore({ database: options.database ?? tempStore(), ...(options.lockWait && { lockWait: options.lockWait }) });
   const time = { now: Date.UTC(2030, 0, 1) };
   const keys = new KeysService({
-    repository: store.repository,
+    repository: options.repository?.(store.repository) ?? store.repository,
     catalog: createCatalog(options.resources),
     clock: () => time.now,
     randomBytes,
