@@ -28,10 +28,10 @@ describe('compiled queries', () => {
 
   it('are shared by requests with other variables', async () => {
     const query = 'query ($x: Int) { a(x: $x) }';
+    schema.getQueryType()!.getFields()['a']!.resolve = (_, { x }: { x: number }) => x;
     for (let time = 0; time < 2; time += 1) add(query);
     const run = operations.find(query, null)!;
     const context = {} as never;
-    schema.getQueryType()!.getFields()['a']!.resolve = (_, { x }: { x: number }) => x;
     assert.deepEqual(await run(context, { x: 1 }), { data: { a: 1 } });
     assert.deepEqual(await run(context, { x: 2 }), { data: { a: 2 } });
     assert.equal((await run(context, { x: 'no' })).errors?.length, 1);
