@@ -50,7 +50,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
   ],
   'apikey:verify': ['--permission <resource:action>', ...ALWAYS],
-  serve: ['--database <path>', '--host <address>', '--port <port>'],
+  serve: ['--database <path>', '--host <address>', '--port <port>', '--workers <number>'],
 };
 
 interface Manifest {
