@@ -30,6 +30,7 @@ const EXITS: Readonly<Record<string, number>> = {
   PERMISSION_INVALID: 2,
   EXPIRY_INVALID: 2,
   INPUT_INVALID: 2,
+  DECLARATION_INVALID: 2,
   CANCELLED: 130,
 };
 

@@ -35,12 +35,44 @@ export function keyJson(key: ApiKey, now: number): KeyJson {
   };
 }
 
+/** What a change of a key, or a new one, is made of, in the order in which it is shown. */
+const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled'] as const;
+type FieldValue = string | readonly string[] | boolean | null;
+
+/** A field of a key that has changed. */
+export interface FieldChange {
+  field: (typeof FIELDS)[number];
+  before: FieldValue;
+  after: FieldValue;
+}
+
+/** What differs between two states of a key. */
+export function changesOf(before: ApiKey, after: ApiKey): FieldChange[] {
+  const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
+  return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
+    field,
+    before: old[field],
+    after: fresh[field],
+  }));
+}
+
+function fieldsOf({ disabledAt, expiresAt, ...key }: ApiKey): Record<FieldChange['field'], FieldValue> {
+  return { ...key, expiresAt: expiresAt === null ? null : timeOf(expiresAt), enabled: disabledAt === null };
+}
+
+/** A change of a field as one line of text. */
+export function textOfChange({ field, before, after }: FieldChange): string {
+  return `${field}: ${textOf(before)} -> ${textOf(after)}`;
+}
+
 /** A field of a key as one line of text. */
-export function textOf(value: string | readonly string[] | null): string {
+export function textOf(value: FieldValue): string {
+  if (typeof value === 'boolean') return String(value);
   if (value === null || value.length === 0) return '-';
   return typeof value === 'string' ? printable(value, 1000) : value.join(', ');
 }
 
-function timeOf(instant: number): string {
+/** A time in milliseconds since 1970 by RFC 3339, in UTC. */
+export function timeOf(instant: number): string {
   return new Date(instant).toISOString();
 }

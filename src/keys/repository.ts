@@ -33,6 +33,10 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findById(id: string): Promise<Key | undefined>;
   /** By name in its normal form, compared exactly. */
   findByName(name: string): Promise<Key | undefined>;
+  /** The same for many names; those that no key has are passed over. */
+  findByNames(names: readonly string[]): Promise<Key[]>;
+  /** The keys that were made from a declaration. */
+  findManaged(): Promise<Key[]>;
   /** These keys, all that they created, and so on: each once, and none before the one that created it. */
   findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }

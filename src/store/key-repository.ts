@@ -22,6 +22,8 @@ export function createKeyRepository(connection: Connection): KeyRepository {
   return {
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
+    findByNames: (names) => run((db) => finderOf(db, apiKeyOf).findByNames(names)),
+    findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedGrants: (id) => run((db) => findUsedGrants(db, id)),
@@ -87,6 +89,17 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
     async findByName(name) {
       const row = await db.selectFrom('api_keys').selectAll().where('name', '=', name).executeTakeFirst();
       return row && keyOf(row);
+    },
+
+    async findByNames(names) {
+      const rows = [];
+      for (const chunk of chunksOf(names)) rows.push(...(await db.selectFrom('api_keys').selectAll().where('name', 'in', chunk).execute()));
+      return rows.map(keyOf);
+    },
+
+    async findManaged() {
+      const rows = await db.selectFrom('api_keys').selectAll().where('managed', '=', 1).execute();
+      return rows.map(keyOf);
     },
 
     async findWithDescendants(ids) {

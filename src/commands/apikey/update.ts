@@ -2,12 +2,9 @@ import { Flags } from '@oclif/core';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/key-command.ts';
 import { grantFlags, nameFlag } from '../../cli/key-flags.ts';
-import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';
+import { changesOf, keyJson, textOfChange } from '../../cli/key-view.ts';
 import type { KeyChange } from '../../keys/api-key.ts';
 import { OPERATOR } from '../../keys/principal.ts';
-
-/** What an update can change, in the order in which changes are shown. */
-const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt'] as const satisfies (keyof KeyJson)[];
 
 export default class Update extends KeyCommand {
   static override summary = 'Change the name, description, grants or end of an API key.';
@@ -32,15 +29,10 @@ export default class Update extends KeyCommand {
     const change = changeOf(flags);
     await this.withKeys(flags.database, async (keys) => {
       const key = await this.findKey(keys, flags.name);
-      const changed = await keys.update(key.id, change, OPERATOR);
-      const [before, after] = [keyJson(changed.before, Date.now()), keyJson(changed.after, Date.now())];
-      const changes = FIELDS.filter((field) => textOf(before[field]) !== textOf(after[field])).map((field) => ({
-        field,
-        before: before[field],
-        after: after[field],
-      }));
-      const lines = changes.map(({ field, before, after }) => `${field}: ${textOf(before)} -> ${textOf(after)}`);
-      this.print({ key: after, changes }, lines.length > 0 ? lines.join('\n') : 'Nothing has changed.');
+      const { before, after } = await keys.update(key.id, change, OPERATOR);
+      const changes = changesOf(before, after);
+      const text = changes.length > 0 ? changes.map(textOfChange).join('\n') : 'Nothing has changed.';
+      this.print({ key: keyJson(after, Date.now()), changes }, text);
     });
   }
 }
