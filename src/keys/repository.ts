@@ -33,14 +33,16 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findById(id: string): Promise<Key | undefined>;
   /** By name in its normal form, compared exactly. */
   findByName(name: string): Promise<Key | undefined>;
+  /** The keys that have one of these values in this field. */
+  findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
+  /** The keys that were made from a declaration. */
+  findManaged(): Promise<Key[]>;
   /** These keys, all that they created, and so on: each once, and none before the one that created it. */
   findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }
 
 /** How keys are found with what their secrets are recognised by, many at once. */
 export interface StoredKeyFinder extends KeyFinder<StoredKey> {
-  /** The keys that have one of these values in this field. */
-  findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<StoredKey[]>;
   /** The keys of which one of these is the digest of a secret, whether it still works or not. */
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
 }

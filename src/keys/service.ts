@@ -1,11 +1,13 @@
 import { Activity } from './activity.ts';
 import { type ApiKey, type KeyChange, type NewKey, withoutDigests } from './api-key.ts';
+import { applyDeclaration, type ApplyOptions, type NewSecret, undoApply } from './apply.ts';
 import type { AuditEntry } from './audit.ts';
 import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit-log.ts';
 import { type Authentication, type Lookup, lookUp } from './authenticate.ts';
 import { Authenticator } from './authenticator.ts';
 import type { Catalog, Grant } from './catalog.ts';
 import { createKey, newKeyOf, undoCreateKey } from './create.ts';
+import type { DeclaredKey } from './declaration.ts';
 import { deleteKeys } from './delete.ts';
 import { KeysError, refuseFaults } from './errors.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
@@ -13,6 +15,7 @@ import { importKeys, type ImportReport } from './import.ts';
 import { type Identification, identify } from './identify.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './name.ts';
+import { hasChanges, type Plan, planChanges } from './plan.ts';
 import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './principal.ts';
 import { readImport } from './read-import.ts';
 import type { KeyRepository } from './repository.ts';
@@ -56,6 +59,15 @@ export interface RotatedKey extends ChangedKey {
   /** Lets the grace begin, where it was to begin on the first use of the new secret. */
   activate: () => Promise<void>;
   /** Takes the rotation back: the secret before is the only one again. */
+  undo: () => Promise<void>;
+}
+
+/** What an apply has done. */
+export interface AppliedKeys {
+  plan: Plan;
+  /** The new keys, in the order in which they are declared. */
+  created: NewSecret[];
+  /** Takes it all back. */
   undo: () => Promise<void>;
 }
 
@@ -156,6 +168,39 @@ export class KeysService {
   /** All keys page by page, for the operator, as they can be imported again. @throws KeysError STORE_… */
   exportKeys(options: ExportOptions): AsyncGenerator<ExportedPage> {
     return exportKeys(this.#options.repository, options, this.#options.clock());
+  }
+
+  /**
+   * What `apply` would change now; nothing is written.
+   * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error
+   */
+  plan(declared: readonly DeclaredKey[], { prune = false }: Pick<ApplyOptions, 'prune'>, actor: Actor): Promise<Plan> {
+    const { repository, clock } = this.#options;
+    return planChanges(repository, declared, { prune, caller: actor, catalog: this.catalog, now: clock() });
+  }
+
+  /**
+   * Brings the keys to what is declared, in one transaction. Where they are so already, nothing is written at all.
+   * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error; what `deliver` throws
+   */
+  async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
+    const { randomBytes, randomId } = this.#options;
+    const plan = await this.plan(declared, options, actor);
+    if (!hasChanges(plan)) return { plan, created: [], undo: async () => {} };
+    const done = await this.#write(actor, (transaction) =>
+      applyDeclaration(transaction, declared, { ...options, newSecret: () => createSecret(randomBytes), newId: randomId }),
+    );
+    const { creates, updates, deletes, unchanged } = done.plan;
+    return {
+      plan: {
+        creates,
+        updates: updates.map(({ before, after }) => ({ before: withoutDigests(before), after: withoutDigests(after) })),
+        deletes: deletes.map(withoutDigests),
+        unchanged,
+      },
+      created: done.created.map(({ secret, key }) => ({ secret: secret.text, key: withoutDigests(key) })),
+      undo: () => this.#write(OPERATOR, (transaction) => undoApply(transaction, done)),
+    };
   }
 
   /** Finds out whose secret this is, which counts as a use of the key. @throws KeysError STORE_… */

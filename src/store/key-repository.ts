@@ -26,6 +26,8 @@ export function createKeyRepository(connection: Connection): KeyRepository {
   return {
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
+    findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
+    findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedGrants: (id) => run((db) => findUsedGrants(db, id)),
@@ -85,6 +87,18 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       return row && keyOf(row);
     },
 
+    async findBy(field, values) {
+      const rows = [];
+      for (const chunk of chunksOf(values))
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      return rows.map(keyOf);
+    },
+
+    async findManaged() {
+      const rows = await db.selectFrom('api_keys').selectAll().where('managed', '=', 1).execute();
+      return rows.map(keyOf);
+    },
+
     async findWithDescendants(ids) {
       const found = new Map<string, Key>();
       for (const chunk of chunksOf(ids)) {
@@ -112,13 +126,6 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 function writerOf(db: Kysely<Tables>): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
-
-    async findBy(field, values) {
-      const rows = [];
-      for (const chunk of chunksOf(values))
-        rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
-      return rows.map(storedKeyOf);
-    },
 
     async findByDigests(digests) {
       const rows = [];
