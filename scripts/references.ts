@@ -3,12 +3,17 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { createCatalog } from '../src/keys/catalog.ts';
+import { keysSchema } from './keys-schema.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
-/** The parts of `docs/` that repeat the code, by file name. They need a fresh build. */
+/** The files that repeat the code, by their paths. They need a fresh build. */
 export function references(): Record<string, string> {
-  return { 'cli.md': commandReference(), 'schema.graphql': typeDefsOf(createCatalog()).trimStart() };
+  return {
+    'docs/cli.md': commandReference(),
+    'docs/schema.graphql': typeDefsOf(createCatalog()).trimStart(),
+    'schemas/keys.schema.json': keysSchema(),
+  };
 }
 
 /** The help of every command, as it is printed. */

@@ -35,6 +35,7 @@ const PACKAGES: Record<string, string[]> = {
   '@graphql-tools/schema': ['graphql'],
   pino: ['log'],
   'cli-table3': ['cli'],
+  yaml: ['cli'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store'],
 };
