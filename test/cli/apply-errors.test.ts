@@ -69,9 +69,20 @@ describe('a file that apply refuses', () => {
       const first = stderr.split('\n')[0]!;
       assert.ok(first.startsWith(`Error: ${test.file}:${place}: `), stderr);
       assert.match(first, message);
-      assert.deepEqual([stdout, code], ['', 2]);
+      assert.deepEqual([stdout, code], ['', 1]);
     });
   }
+
+  it('ends with 2, but with 1 where that would say that there are changes', async () => {
+    for (const [text, ...args] of [['keys: {}'], ['keys: []', '--nonsense']] as const) {
+      test.declare(text);
+      const codes = await Promise.all([test.apply(args), test.apply([...args, '--dry-run']), test.apply([...args, '--dry-run', '--json'])]);
+      assert.deepEqual(
+        codes.map(({ code }) => code),
+        [2, 1, 1],
+      );
+    }
+  });
 
   it('has all its faults reported together, in the order of the file, without a store being made', async () => {
     test.declare('others: 1\nkeys:\n  - {name: a-b, roles: [BOSS], colour: red}\n  - {name: A, permissions: [], enabled: 1}\n');
