@@ -5,8 +5,9 @@ import { printable } from '../keys/text.ts';
 import { readText } from './read-text.ts';
 import { type PlacedFault, readYaml } from './yaml-text.ts';
 
-/** How many faults are shown. */
-const MOST_FAULTS = 20;
+/** How many faults are shown, the first ones of the file; and among how many they are looked for. */
+const SHOWN_FAULTS = 20;
+const PLACED_FAULTS = 1000;
 
 /** A declaration that was read from a file. */
 export interface DeclarationFile {
@@ -30,8 +31,8 @@ export async function readDeclarationFile(
   if ('faults' in read) throw invalid(name, read.faults);
   const located = (error: unknown) => {
     if (!(error instanceof DeclarationError)) return error;
-    const faults = error.faults.map((fault) => ({ ...read.placeOf(fault), message: fault.message }));
-    return invalid(name, faults);
+    const placed = error.faults.slice(0, PLACED_FAULTS).map((fault) => ({ ...read.placeOf(fault), message: fault.message }));
+    return invalid(name, placed, error.faults.length);
   };
   try {
     const keys = readDeclaration(read.value, catalog);
@@ -42,9 +43,9 @@ export async function readDeclarationFile(
   }
 }
 
-function invalid(name: string, faults: readonly PlacedFault[]): KeysError {
+function invalid(name: string, faults: readonly PlacedFault[], count = faults.length): KeysError {
   const sorted = faults.toSorted((one, other) => one.line - other.line || one.column - other.column);
-  const shown = sorted.slice(0, MOST_FAULTS).map(({ line, column, message }) => `${name}:${line}:${column}: ${printable(message, 1000)}`);
-  if (sorted.length > MOST_FAULTS) shown.push(`${sorted.length - MOST_FAULTS} more faults follow.`);
+  const shown = sorted.slice(0, SHOWN_FAULTS).map(({ line, column, message }) => `${name}:${line}:${column}: ${printable(message, 1000)}`);
+  if (count > SHOWN_FAULTS) shown.push(`${count - SHOWN_FAULTS} more faults follow.`);
   return new KeysError('DECLARATION_INVALID', shown.join('\n'));
 }

@@ -4,6 +4,8 @@ import type { DeclarationFault } from '../keys/declaration.ts';
 /** How many aliases there may be: two in each of some thousand keys. Aliases of aliases could stand for any amount. */
 const MOST_ALIASES = 10_000;
 
+const TOO_DEEP = 'The text is nested too deeply.';
+
 /** A place in a text, from 1 on. */
 export interface Place {
   line: number;
@@ -20,7 +22,7 @@ export type ReadYaml = { value: unknown; placeOf(fault: Pick<DeclarationFault, '
 
 /** Reads a text of one YAML 1.2 document by the core schema, in which dates, yes and no are texts. */
 export async function readYaml(text: string): Promise<ReadYaml> {
-  const { isAlias, isMap, isSeq, LineCounter, parseDocument, visit } = await import('yaml');
+  const { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
@@ -28,31 +30,40 @@ export async function readYaml(text: string): Promise<ReadYaml> {
   };
   let document: Document.Parsed;
   try {
-    document = parseDocument(text, { lineCounter: lines, version: '1.2', schema: 'core', prettyErrors: false });
-  } catch {
-    return atStart('The text is nested too deeply.');
-  }
-  const problems = [...document.errors, ...document.warnings].map(({ code, message, pos }) => ({
-    ...placeAt(pos[0]),
-    message: code === 'MULTIPLE_DOCS' ? 'Another document begins here; a file has one only.' : message,
-  }));
-  problems.push(...lostAliases());
-  if (problems.length > 0) return { faults: problems };
-  try {
+    // What stands twice is looked for below: the library compares each key with all others.
+    document = parseDocument(text, { lineCounter: lines, version: '1.2', schema: 'core', prettyErrors: false, uniqueKeys: false });
+    const problems = [...document.errors, ...document.warnings];
+    // The library takes some of its own stack overflows for errors in the text.
+    if (problems.some(({ message }) => /stack overflow|call stack/i.test(message))) return atStart(TOO_DEEP);
+    const faults = problems.map(({ code, message, pos }) => ({
+      ...placeAt(pos[0]),
+      message: code === 'MULTIPLE_DOCS' ? 'Another document begins here; a file has one only.' : message,
+    }));
+    faults.push(...faultsOfNodes());
+    if (faults.length > 0) return { faults };
     return { value: document.toJS({ maxAliasCount: MOST_ALIASES }), placeOf: (fault) => placeAt(offsetOf(fault)) };
-  } catch {
-    return atStart(`The aliases stand for too much. At most ${MOST_ALIASES} are allowed.`);
+  } catch (error) {
+    return atStart(error instanceof RangeError ? TOO_DEEP : `The aliases stand for too much. At most ${MOST_ALIASES} are allowed.`);
   }
 
-  /** The library would find them one by one, without their places. */
-  function lostAliases(): PlacedFault[] {
+  /** Fields that are given twice, and aliases of nothing. */
+  function faultsOfNodes(): PlacedFault[] {
     const anchors = new Set<string>();
     const faults: PlacedFault[] = [];
+    const refuse = (node: Node, message: string) => faults.push({ ...placeAt(node.range?.[0] ?? 0), message });
     const look = (node: Node) => {
       if (isAlias(node)) {
-        const message = `There is no anchor "&${node.source}" before this alias.`;
-        if (!anchors.has(node.source)) faults.push({ ...placeAt(node.range?.[0] ?? 0), message });
-      } else if ('anchor' in node && node.anchor !== undefined) anchors.add(node.anchor);
+        if (!anchors.has(node.source)) refuse(node, `There is no anchor "&${node.source}" before this alias.`);
+        return;
+      }
+      if ('anchor' in node && node.anchor !== undefined) anchors.add(node.anchor);
+      const fields = new Set<string>();
+      for (const { key } of isMap(node) ? node.items : []) {
+        if (!isScalar(key)) continue;
+        const field = String(key.value);
+        if (fields.has(field)) refuse(key, `The field "${field}" is given more than once.`);
+        fields.add(field);
+      }
     };
     visit(document, { Node: (_, node) => look(node) });
     return faults;

@@ -38,6 +38,7 @@ const PACKAGES: Record<string, string[]> = {
   dataloader: ['graphql'],
   'graphql-jit': ['graphql'],
   'lru-cache': ['graphql'],
+  yaml: ['cli'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store'],
 };

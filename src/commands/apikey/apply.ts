@@ -4,7 +4,7 @@ import { KeyCommand } from '../../cli/key-command.ts';
 
 export default class Apply extends KeyCommand {
   static override summary = 'Bring the API keys to what a file declares.';
-  static override description = `What is left out of a declared key is none, but for "enabled": a key that was switched off stays off. All changes are made together or not at all, and where nothing is to change nothing is written. With --dry-run, exit code 2 means that there are changes.`;
+  static override description = `What is left out of a declared key is none, but for "enabled": a key that was switched off stays off. All changes are made together or not at all, and where nothing is to change nothing is written. With --dry-run, exit code 2 means that there are changes, and every failure is 1.`;
   static override examples = [
     { description: 'See what would change', command: '<%= config.bin %> apikey apply -f keys.yaml --dry-run' },
     {
@@ -45,5 +45,11 @@ export default class Apply extends KeyCommand {
       print: (json, text) => this.print(json, text),
     });
     if (dryRun && hasChanges(plan)) process.exitCode = 2;
+  }
+
+  /** With --dry-run, 2 is the answer that there are changes: no failure may look like it. */
+  override async catch(failure: Error & { code?: string }): Promise<void> {
+    await super.catch(failure);
+    if (this.argv.includes('--dry-run')) process.exitCode = 1;
   }
 }
