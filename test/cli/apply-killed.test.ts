@@ -6,14 +6,14 @@ import { openKeys } from '../../src/open-keys.ts';
 import { testApply } from '../support/apply.ts';
 import { finished, startCli } from '../support/process.ts';
 
-const KEYS = 1000;
+const KEYS = 300;
 
 describe('apply that is killed', () => {
-  it(`has made all ${KEYS} keys or none, and each has its secret in its file, at 10 moments`, async () => {
+  it(`has made all ${KEYS} keys or none, and each has its secret in its file, at 6 moments`, async () => {
     const text = `keys:\n${Array.from({ length: KEYS }, (_, index) => `  - {name: Key ${index}, roles: [GUEST]}\n`).join('')}`;
     // What it takes undisturbed. The first third is spent on loading modules and reading.
     const duration = await run();
-    for (let moment = 1; moment <= 10; moment += 1) await run(duration * (0.4 + moment * 0.06));
+    for (let moment = 1; moment <= 6; moment += 1) await run(duration * (0.4 + moment * 0.1));
 
     /** Applies, and looks at what is there afterwards. @returns how long it took, in milliseconds */
     async function run(killAfter?: number): Promise<number> {
