@@ -4,7 +4,7 @@ import { type Catalog, createCatalog } from '../keys/catalog.ts';
 import { KeysError } from '../keys/errors.ts';
 import { hasChanges, NO_KEYS, type Plan, planChanges } from '../keys/plan.ts';
 import { OPERATOR } from '../keys/principal.ts';
-import type { AppliedKeys } from '../keys/service.ts';
+import type { AppliedKeys } from '../keys/apply.ts';
 import type { OpenKeys } from '../open-keys.ts';
 import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
 import { CliError } from './errors.ts';

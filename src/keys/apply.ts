@@ -22,10 +22,29 @@ export interface ApplyOptions {
   deliver?: ((secrets: readonly NewSecret[]) => void) | undefined;
 }
 
-/** What an apply has done. */
+/** What an apply has done, inside the rules. */
 export interface AppliedChanges {
   plan: Plan<StoredKey>;
   created: { secret: Secret; key: StoredKey }[];
+}
+
+/** What an apply has done. */
+export interface AppliedKeys {
+  plan: Plan;
+  /** The new keys, in the order in which they are declared. */
+  created: NewSecret[];
+  /** Takes it all back. */
+  undo: () => Promise<void>;
+}
+
+/** The same, without what secrets are recognised by. */
+export function appliedKeysOf({ plan, created }: AppliedChanges, undo: () => Promise<void>): AppliedKeys {
+  const updates = plan.updates.map(({ before, after }) => ({ before: withoutDigests(before), after: withoutDigests(after) }));
+  return {
+    plan: { ...plan, updates, deletes: plan.deletes.map(withoutDigests) },
+    created: created.map(({ secret, key }) => ({ secret: secret.text, key: withoutDigests(key) })),
+    undo,
+  };
 }
 
 /** Brings the keys to what is declared. @throws what `planChanges` and `deliver` throw */

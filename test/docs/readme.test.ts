@@ -65,7 +65,10 @@ describe('the README', () => {
     const temporary = (JSON.parse(executed!) as { data: { me: { description: string; expiresAt: string } } }).data.me;
     assert.equal(temporary.description, 'Temporary, for the command "sh". Deleted when it ends.');
     assert.ok(Date.parse(temporary.expiresAt) > Date.now());
-    assert.match(rotated!, /^1\t.*\tCREATE\t.*\n\d+\t.*\tUPDATE\t.*\n\d+\t.*\tROTATE\t.*\nyes: role VIEWER\n--permissions INFO:READ_ANY,ME:READ_OWN$/);
+    assert.match(
+      rotated!,
+      /^1\t.*\tCREATE\t.*\n\d+\t.*\tUPDATE\t.*\n\d+\t.*\tROTATE\t.*\nyes: role VIEWER\n--permissions INFO:READ_ANY,ME:READ_OWN$/,
+    );
     assert.equal(replaced, '');
     assert.match(child!, /"key":"svc_/);
     assert.match(deleted!, /^Successfully deleted 1 API key\n\{\n {2}"deleted": 2,/);
