@@ -24,6 +24,8 @@ export const isWorker = (): boolean => cluster.isWorker;
  * @returns the exit code: that of the first worker where it could not start, 0 after a signal
  */
 export async function runWorkers({ count, log, onListening }: WorkersOptions): Promise<number> {
+  // Each accepts by itself: a connection that is handed to a worker which just died would never be answered.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   const first = cluster.fork();
   // What keeps one from listening keeps all from it, and is said once: the others wait.
   const [started] = (await Promise.race([once(first, 'message'), once(first, 'exit')])) as [{ url: string } | number | null];
