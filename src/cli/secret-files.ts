@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fchmodSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NewSecret } from '../keys/apply.ts';
 import type { DeclarationFault, DeclaredKey } from '../keys/declaration.ts';
@@ -35,7 +35,7 @@ export class SecretFiles {
 
   /**
    * Writes secrets, for their owner alone, in place of files of the same names. They are on the disk before the first one
-   * gets its name, and none of them is left where it fails.
+   * gets its name. Where it fails, what was written is to be removed.
    * @throws KeysError OUTPUT_FAILED
    */
   write(secrets: readonly NewSecret[]): void {
@@ -47,7 +47,6 @@ export class SecretFiles {
       for (const { name, path } of written) this.#rename(path, this.pathOf(name));
       flush(this.#folder);
     } catch (error) {
-      this.remove();
       const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
       throw new KeysError(
         'OUTPUT_FAILED',
@@ -59,7 +58,7 @@ export class SecretFiles {
     }
   }
 
-  /** Removes what was written, when it opens nothing. */
+  /** Removes what was written, where it opens nothing. */
   remove(): void {
     for (const path of this.#made) rmSync(path, { force: true });
     this.#made = [];
@@ -67,14 +66,8 @@ export class SecretFiles {
 
   #writeAside(secret: string): string {
     const path = join(this.#folder, `.svc-api-${randomBytes(8).toString('hex')}`);
-    const descriptor = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_WRONLY, 0o600);
     this.#made.push(path);
-    try {
-      fchmodSync(descriptor, 0o600);
-      writeFileSync(descriptor, `${secret}\n`);
-    } finally {
-      closeSync(descriptor);
-    }
+    writeFileSync(path, `${secret}\n`, { flag: 'wx', mode: 0o600 });
     return path;
   }
 
@@ -86,7 +79,7 @@ export class SecretFiles {
 
 /** Brings the content of a file, or the names in a folder, to the disk. */
 function flush(path: string): void {
-  const descriptor = openSync(path, constants.O_RDONLY);
+  const descriptor = openSync(path, 'r');
   try {
     fsyncSync(descriptor);
   } finally {

@@ -92,13 +92,17 @@ describe('applying declared keys', () => {
   it('writes nothing at all where all is as declared, whatever the order and case of the lists', async () => {
     const roles = { name: 'Lists', roles: ['GUEST', 'VIEWER'], permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY'] };
     await apply([A, roles]);
-    const watcher = new Database(test.store.location, { readonly: true });
+    const watcher = new Database(test.store.location);
     try {
       const version = () => watcher.pragma('data_version', { simple: true });
       const before = version();
       const again = { name: 'Lists', roles: ['viewer', 'guest', 'VIEWER'], permissions: ['docker:read_any', 'me:read_own'] };
       for (const prune of [false, true]) assert.deepEqual(await counts([again, A], { prune }), [0, 0, 0, 2]);
       await test.keys.plan([], { prune: true }, OPERATOR);
+      // Nor does it wait for its turn to write.
+      watcher.exec('BEGIN IMMEDIATE');
+      assert.deepEqual(await counts([again, A]), [0, 0, 0, 2]);
+      watcher.exec('ROLLBACK');
       assert.equal(version(), before);
       await apply([{ ...again, roles: ['VIEWER'] }, A]);
       assert.notEqual(version(), before, 'a change is seen');
