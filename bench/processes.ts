@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -13,8 +14,10 @@ export const isPinned = availableParallelism() > 1 && hasTaskset();
 export interface StartedServer {
   port: number;
   /** Resident memory, in bytes. */
-  memory(): number;
-  stop(): Promise<void>;
+  memory: () => number;
+  /** The seconds that it has been at work; not a number where the system does not tell. */
+  cpu: () => number;
+  stop: () => Promise<void>;
 }
 
 /** Starts a row's server on the first core, and waits for its line. */
@@ -23,7 +26,9 @@ export async function startServer({ server, mode }: Row, folder: string): Promis
   const exited = once(child, 'exit');
   for await (const line of createInterface(child.stdout!)) {
     const port = /^listening on (\d+)$/.exec(line)?.[1];
-    if (port !== undefined) return { port: Number(port), memory: () => residentMemory(child.pid!), stop: () => stop(child, exited) };
+    if (port === undefined) continue;
+    const pid = child.pid!;
+    return { port: Number(port), memory: () => residentMemory(pid), cpu: () => cpuTime(pid), stop: () => stop(child, exited) };
   }
   throw new Error(`The server ${server} ended before it listened.`);
 }
@@ -48,6 +53,16 @@ async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void
 
 function residentMemory(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
+}
+
+/** From Linux's own file: `ps` rounds it to seconds. Its unit is a hundredth of a second. */
+function cpuTime(pid: number): number {
+  try {
+    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13).map(Number);
+    return (user! + system!) / 100;
+  } catch {
+    return Number.NaN;
+  }
 }
 
 function hasTaskset(): boolean {

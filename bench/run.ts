@@ -4,12 +4,14 @@ import { parseArgs } from 'node:util';
 import { figure, table } from './figures.ts';
 import { isPinned } from './processes.ts';
 import { CONSTANT_ROWS, GRAPHQL_ROWS, NAIVE, type Row } from './rows.ts';
+import { measureScale } from './scale.ts';
+import { measureStartUp, OTHERS, OWN, startUpTable } from './start-up.ts';
 import { makeStores, withFolder } from './stores.ts';
 import { measureThroughput, type Throughput } from './throughput.ts';
 import type { Workload } from './workloads.ts';
 
 /** `npm run bench`: measures everything, or the parts that are named, and prints it in Markdown. */
-const PARTS = ['graphql', 'constant', 'start-up', 'check', 'scale'];
+const PARTS = ['graphql', 'constant', 'start-up', 'scale'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '3' } },
@@ -37,16 +39,26 @@ if (parts.includes('graphql') || parts.includes('constant')) {
     }
   });
 }
+if (parts.includes('start-up')) print(startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)));
+if (parts.includes('scale')) print(await measureScale(rounds.rounds));
 
 function throughputTable(results: readonly Throughput[], workloads: readonly Workload[], base: Row): string {
-  const baseRates = results.find(({ row }) => row === base)!.rates;
+  const baseline = results.find(({ row }) => row === base)!.medians;
   return table(
-    ['row', ...workloads.flatMap((name) => [`${name}, requests/s`, 'ratio', 'p99 ms', 'load busy']), 'memory MB'],
-    results.map(({ row, rates, memory }) => [
+    ['row', ...workloads.flatMap((name) => [`${name}, requests/s`, 'ratio', 'CPU µs', 'ratio', 'p99 ms', 'load busy']), 'memory MB'],
+    results.map(({ row, medians, memory }) => [
       row.title,
       ...workloads.flatMap((name) => {
-        const { rate, p99, busy } = rates.get(name)!;
-        return [figure(rate), figure(rate / baseRates.get(name)!.rate, 2), figure(p99, 1), `${figure(busy * 100)} %`];
+        const { rate, cpu, p99, busy } = medians.get(name)!;
+        const { rate: baseRate, cpu: baseCpu } = baseline.get(name)!;
+        return [
+          figure(rate),
+          figure(rate / baseRate, 2),
+          figure(cpu, 1),
+          figure(baseCpu / cpu, 2),
+          figure(p99, 1),
+          `${figure(busy * 100)} %`,
+        ];
       }),
       figure(memory / 2 ** 20),
     ]),

@@ -3,9 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { OPERATOR, openKeys } from './svc-api.ts';
+import type { ApiKey } from '../src/keys/api-key.ts';
+import { cursorOf } from '../src/keys/list.ts';
+import { createSecret } from '../src/keys/secret.ts';
+import { openKeys } from './svc-api.ts';
 
-/** A key that is asked with: the servers let in all of them, and others that nobody asks with. */
+/** A key that is asked with. */
 export interface BenchKey {
   id: string;
   name: string;
@@ -13,8 +16,8 @@ export interface BenchKey {
   secret: string;
 }
 
-/** How many keys are asked with: one for each connection. */
-export const KEYS_ASKED_WITH = 32;
+/** Each of the connections asks with a key of its own. */
+const CONNECTIONS = 32;
 
 /** The host resource of the list. */
 export const RESOURCES = ['ITEM'];
@@ -31,29 +34,18 @@ export async function withFolder<Result>(work: (folder: string) => Promise<Resul
 
 /** Makes the stores of all rows in a folder, each with `size` keys. */
 export async function makeStores(folder: string, size: number): Promise<BenchKey[]> {
-  const keys = await makeStore(storePath(folder), size);
+  const keys = await makeStore(storePath(folder), size, CONNECTIONS);
   makeNaiveStore(naivePath(folder), keys, size);
   writeFileSync(keysPath(folder), JSON.stringify(keys));
   return keys;
 }
 
-/** Makes a key store of svc-api: the keys that are asked with are created by it, all others are put into its table. */
-export async function makeStore(database: string, size: number): Promise<BenchKey[]> {
-  const store = await openKeys({ database, resources: RESOURCES });
-  const keys: BenchKey[] = [];
-  // Spread over time, as they would be: half of the others are older.
-  fill(database, Math.floor((size - KEYS_ASKED_WITH) / 2), Date.UTC(2026, 0));
-  while (keys.length < KEYS_ASKED_WITH) {
-    const { secret, key } = await store.create({ name: `Asked with ${keys.length}`, roles: ['VIEWER'] }, OPERATOR);
-    keys.push({ id: key.id, name: key.name, roles: key.roles, secret });
-  }
-  fill(database, Math.ceil((size - KEYS_ASKED_WITH) / 2), Date.now());
-  await store.close();
-  return keys;
-}
-
-/** Puts keys into the table, in pairs of a second, with digests that no secret has. */
-function fill(database: string, count: number, from: number): void {
+/**
+ * Makes a key store of svc-api. All keys are put right into its table, because creating a million would take an hour.
+ * @returns so many of them, evenly spread; nobody knows a secret of the others
+ */
+export async function makeStore(database: string, size: number, known: number): Promise<BenchKey[]> {
+  await (await openKeys({ database })).close();
   const db = new Database(database);
   db.pragma('synchronous = off');
   db.pragma('cache_size = -2000000');
@@ -61,16 +53,36 @@ function fill(database: string, count: number, from: number): void {
     `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, search_text)
      values (:id, :name, '["VIEWER"]', '[]', :publicId, :digest, :at, 0, upper(:name))`,
   );
+  const keys: BenchKey[] = [];
+  const step = Math.floor(size / known);
+  const start = Date.now() - size * 1000;
   db.transaction(() => {
-    for (let index = 0; index < count; index += 1) {
+    for (let index = 0; index < size; index += 1) {
+      const [id, name, at] = [randomUUID(), `Key ${index}`, start + index * 1000];
       const random = randomBytes(32).toString('hex');
-      const at = from + Math.floor(index / 2) * 1000;
-      insert.run({ id: randomUUID(), name: `Key ${from} ${index}`, publicId: random.slice(0, 12) + index, digest: `sha256:${random}`, at });
+      let [publicId, digest] = [random.slice(0, 12), `sha256:${random}`];
+      if (index % step === 0 && keys.length < known) {
+        const secret = createSecret(randomBytes);
+        [publicId, digest] = [secret.publicId, secret.digest];
+        keys.push({ id, name, roles: ['VIEWER'], secret: secret.text });
+      }
+      insert.run({ id, name, publicId, digest, at });
     }
   })();
-  db.exec('analyze');
   db.pragma('wal_checkpoint(truncate)');
   db.close();
+  return keys;
+}
+
+/** The cursor after which the last `count` keys of a store are left. */
+export function cursorBeforeLast(database: string, count: number): string {
+  const db = new Database(database, { readonly: true });
+  const select = db.prepare<[number], ApiKey>(
+    'select id, created_at as createdAt from api_keys order by created_at desc, id desc limit 1 offset ?',
+  );
+  const key = select.get(count)!;
+  db.close();
+  return cursorOf(key);
 }
 
 function makeNaiveStore(path: string, keys: readonly BenchKey[], size: number): void {

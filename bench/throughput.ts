@@ -13,10 +13,16 @@ export interface Rounds {
   warmUp: number;
 }
 
-/** The medians over all rounds. */
+/** What one measurement gave. */
+export interface Measurement extends LoadReport {
+  /** The microseconds of CPU time that the server took for a request: the same whatever else the machine does. */
+  cpu: number;
+}
+
 export interface Throughput {
   row: Row;
-  rates: Map<Workload, LoadReport>;
+  /** The medians over all rounds. */
+  medians: Map<Workload, Measurement>;
   /** Resident memory at the end, in bytes. */
   memory: number;
 }
@@ -32,7 +38,7 @@ export async function measureThroughput(
   { rounds, seconds, warmUp }: Rounds,
 ): Promise<Throughput[]> {
   const servers: StartedServer[] = [];
-  const reports = new Map<Row, Map<Workload, LoadReport[]>>(rows.map((row) => [row, new Map()]));
+  const reports = new Map<Row, Map<Workload, Measurement[]>>(rows.map((row) => [row, new Map()]));
   try {
     for (const row of rows) {
       const server = await startServer(row, folder);
@@ -41,9 +47,9 @@ export async function measureThroughput(
     }
     for (let round = 0; round < rounds; round += 1) {
       for (const [index, row] of rows.entries()) {
-        const { port } = servers[index]!;
+        const server = servers[index]!;
         for (const workload of row.workloads) {
-          const report = await load({ port, requests: keys.map((key) => requestOf(workload, port, key.secret)), seconds, warmUp });
+          const report = await measure(server, workload, keys, { seconds, warmUp });
           assert.equal(report.wrong, 0, `${row.title} answered ${report.wrong} requests wrongly`);
           reports.get(row)!.set(workload, [...(reports.get(row)!.get(workload) ?? []), report]);
         }
@@ -52,12 +58,23 @@ export async function measureThroughput(
     }
     return rows.map((row, index) => ({
       row,
-      rates: new Map(Array.from(reports.get(row)!, ([workload, all]) => [workload, medianOf(all)])),
+      medians: new Map(Array.from(reports.get(row)!, ([workload, all]) => [workload, medianOf(all)])),
       memory: servers[index]!.memory(),
     }));
   } finally {
     for (const server of servers) await server.stop();
   }
+}
+
+async function measure(
+  { port, cpu }: StartedServer,
+  workload: Workload,
+  keys: readonly BenchKey[],
+  times: Pick<Rounds, 'seconds' | 'warmUp'>,
+): Promise<Measurement> {
+  const before = cpu();
+  const report = await load({ port, requests: keys.map(({ secret }) => requestOf(workload, port, secret)), ...times });
+  return { ...report, cpu: ((cpu() - before) * 1e6) / report.answers };
 }
 
 /** The answers are the right ones, the second time as well as the first, and a wrong key is refused. */
@@ -95,7 +112,7 @@ function requestOf(workload: Workload, port: number, secret: string): string {
   return `${head.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-function medianOf(reports: readonly LoadReport[]): LoadReport {
-  const of = (field: keyof LoadReport) => median(reports.map((report) => report[field]));
-  return { rate: of('rate'), wrong: of('wrong'), p50: of('p50'), p99: of('p99'), busy: of('busy') };
+function medianOf(all: readonly Measurement[]): Measurement {
+  const fields = Object.keys(all[0]!) as (keyof Measurement)[];
+  return Object.fromEntries(fields.map((field) => [field, median(all.map((one) => one[field]))])) as unknown as Measurement;
 }
