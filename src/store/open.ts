@@ -32,10 +32,7 @@ export async function openStore({
   lockWait = 5000,
   mustExist = false,
 }: OpenStoreOptions = {}): Promise<Store> {
-  // A host CLI picks the Node: on an old one the driver would end the process without a word.
-  const unsupported = unsupportedNode();
-  if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
-  const connection = await connectionTo(storeLocation(database, env), { lockWait, mustExist });
+  const connection = await openConnection({ database, env, lockWait, mustExist });
   return {
     repository: createKeyRepository(connection),
     location: connection.location,
@@ -44,8 +41,18 @@ export async function openStore({
   };
 }
 
-/** Each driver is loaded only where it is needed. */
-async function connectionTo(place: string, options: { lockWait: number; mustExist: boolean }): Promise<Connection> {
+/** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
+export async function openConnection({
+  database,
+  env,
+  lockWait,
+  mustExist,
+}: OpenStoreOptions & Required<Omit<OpenStoreOptions, 'database'>>): Promise<Connection> {
+  // A host CLI picks the Node: on an old one the driver would end the process without a word.
+  const unsupported = unsupportedNode();
+  if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
+  const place = storeLocation(database, env);
+  const options = { lockWait, mustExist };
   if (isPostgresUrl(place)) return (await import('./postgres.ts')).PostgresConnection.open(place, options);
   return (await import('./sqlite.ts')).SqliteConnection.open(place, options);
 }
