@@ -13,7 +13,7 @@ export interface OpenKeysOptions extends OpenStoreOptions {
 
 /** The rules over an open store. */
 export interface OpenKeys extends KeysService {
-  /** The absolute path of the store. */
+  /** The absolute path of the store, or its URL without the password. */
   readonly location: string;
   /** Whether there was no store before. */
   readonly created: boolean;

@@ -37,6 +37,7 @@ export type ErrorCode =
   | 'STORE_CORRUPT'
   | 'STORE_FOREIGN'
   | 'STORE_NEWER'
+  | 'STORE_NOT_EMPTY'
   | 'STORE_FAILED';
 
 const brand = Symbol.for('svc-api.keys-error');

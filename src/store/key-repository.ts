@@ -4,25 +4,16 @@ import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '
 import type { Status } from '../keys/status.ts';
 import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
-import { storeError } from './errors.ts';
-import { retryWhileLocked } from './retry.ts';
+import type { Connection, DialectName } from './connection.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedGrants } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
-/** What the repository needs of an open database, of whatever kind. */
-export interface Connection {
-  readonly location: string;
-  /** How long to try while another process holds the lock, in milliseconds. */
-  readonly lockWait: number;
-  database(): Promise<Kysely<Tables>>;
-  /** See `KeyRepository.revision`. */
-  revision(): number | undefined;
-}
-
 export function createKeyRepository(connection: Connection): KeyRepository {
+  const { dialect } = connection;
+  const run: Connection['run'] = (work) => connection.run(work);
   return {
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
@@ -43,7 +34,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
       }),
 
-    list: (query) => run(async (db) => (await selectPage(db, query, (row) => matching(row, query))).map(apiKeyOf)),
+    list: (query) => run(async (db) => (await selectPage(db, query, (row) => matching(row, query, dialect))).map(apiKeyOf)),
 
     listCreatedBy: (creators, page) =>
       run(async (db) => {
@@ -56,23 +47,15 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         const { keys } = await db
           .selectFrom('api_keys')
           .select((row) => row.fn.countAll<number>().as('keys'))
-          .where((row) => matching(row, query))
+          .where((row) => matching(row, query, dialect))
           .executeTakeFirstOrThrow();
         return Number(keys);
       }),
 
-    write: (work) => run((db) => db.transaction().execute((transaction) => work(writerOf(transaction)))),
+    write: (work) => connection.write((transaction) => work(writerOf(transaction))),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
-
-  async function run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
-    try {
-      return await retryWhileLocked(connection.lockWait, async () => work(await connection.database()));
-    } catch (error) {
-      throw storeError(error, connection.location);
-    }
-  }
 }
 
 function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTable) => Key): KeyFinder<Key> {
@@ -178,13 +161,15 @@ function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promis
     .execute();
 }
 
-function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter) {
+function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter, dialect: DialectName) {
+  // Not LIKE, which takes the text for a pattern, and reads it up to a NUL only.
+  const position = sql.raw(dialect === 'postgres' ? 'strpos' : 'instr');
+  const has = (column: 'roles' | 'search_text', text: string) => sql<SqlBool>`${position}(${sql.ref(column)}, ${text}) > 0`;
   const conditions = [];
-  if (search !== undefined) {
-    // Not LIKE, which takes the text for a pattern and reads it up to a NUL only.
-    conditions.push(sql<SqlBool>`instr(search_text, ${searchTextOf({ name: search, description: null })}) > 0`);
-  }
-  if (roles !== undefined) conditions.push(row.or(roles.map((role) => sql<SqlBool>`instr(roles, ${`"${role}"`}) > 0`)));
+  // No text has a NUL in it, and PostgreSQL takes none.
+  if (search?.includes('\0')) conditions.push(sql<SqlBool>`1 = 0`);
+  else if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
+  if (roles !== undefined) conditions.push(row.or(roles.map((role) => has('roles', `"${role}"`))));
   if (status !== undefined) conditions.push(havingStatus(row, status));
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
   return row.and(conditions);

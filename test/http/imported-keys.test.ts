@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { createSecret } from '../../src/keys/secret.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
@@ -23,7 +24,7 @@ const SECRETS: Record<string, string> = {
   'as long as may be': 'y'.repeat(8000),
 };
 
-describe('imported keys', () => {
+describeOnEach('imported keys', () => {
   let test: TestKeys;
   let server: TestServer;
   const { log, lines } = collectingLog();

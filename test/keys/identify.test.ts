@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { createSecret } from '../../src/keys/secret.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
-describe('whose secret this is', () => {
+describeOnEach('whose secret this is', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { ImportReport } from '../../src/keys/import.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { createSecret } from '../../src/keys/secret.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 const SECRET = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
@@ -12,7 +13,7 @@ const OTHER = '0b7f3ad1-5d7e-4f1b-9c51-3f0f1c9a7d10';
 const key = (fields: object = {}) => ({ name: 'CI', secret: SECRET, roles: ['VIEWER'], ...fields });
 const hashed = (sha256: string, fields: object = {}) => ({ name: 'CI', sha256, roles: ['VIEWER'], ...fields });
 
-describe('importing keys', () => {
+describeOnEach('importing keys', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();

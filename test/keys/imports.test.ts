@@ -28,6 +28,7 @@ const PACKAGES: Record<string, string[]> = {
   '@inquirer/prompts': ['cli/prompts'],
   kysely: ['store'],
   'better-sqlite3': ['store'],
+  pg: ['store'],
   hono: ['http', 'type:create-app'],
   '@hono/node-server': ['http'],
   '@hono/graphql-server': ['http'],
