@@ -68,8 +68,8 @@ async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
     await new Promise(setImmediate);
     for (let index = 0; index < inTurn; index += 1) {
       const secret = secrets[(turn + index) % secrets.length]!;
-      const verified = keys.findVerified(secret);
-      if (verified) keys.countUse(verified);
+      const verified = keys.authenticator.findVerified(secret);
+      if (verified) keys.authenticator.countUse(verified);
       // It was written into the store meanwhile: the counts of use, every other second.
       else await keys.authenticate(secret);
     }

@@ -14,6 +14,7 @@ const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, '--name <name>', '--description <
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY],
   'apikey:apply': ['--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
+  'apikey:copy': ['--to <database>', ...ALWAYS],
   'apikey:create': ['--dry-run', ...NEW_KEY],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS],
   'apikey:delete': [...NAMED, ...ALWAYS],
