@@ -36,6 +36,7 @@ const CAUSES: readonly Cause[] = [
   ['UNABLE_TO_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['CERT_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['ERR_TLS_CERT', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: its server does not encrypt, as sslmode asks for'],
 ];
 
 /** Errors of `pg` that have a text alone, and the code that each would have. */
@@ -43,7 +44,7 @@ const TEXTS: readonly (readonly [text: RegExp, code: string])[] = [
   [/^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/, 'ETIMEDOUT'],
   [/^(Connection terminated|Client has encountered a connection error|Client was closed)/, 'ECONNRESET'],
   [/^Query read timeout/, '57014'],
-  [/^The server does not support SSL/, '08P01'],
+  [/^The server does not support SSL/, 'NO_TLS'],
   [/^(SASL|client password|Password)/, '28P01'],
 ];
 

@@ -63,7 +63,7 @@ export class PostgresListener {
     const client = (this.#client = new Client(this.#config));
     const ended = new AbortController();
     const lost = () => {
-      this.#leave();
+      if (this.#client === client) this.#leave();
       ended.abort();
     };
     client.on('error', lost).on('end', lost);

@@ -10,6 +10,8 @@ import { tempStore } from './temp.ts';
 export interface TestKeys {
   store: Store;
   keys: KeysService;
+  /** What `keys` is made of. */
+  options: KeysOptions;
   /** The clock's time, in milliseconds since 1970; tests set it. */
   time: { now: number };
 }
@@ -27,7 +29,7 @@ export async function openTestKeys(
 ): Promise<TestKeys> {
   const store = await openStore({ database: options.database ?? tempStore(), ...(options.lockWait && { lockWait: options.lockWait }) });
   const time = { now: Date.UTC(2030, 0, 1) };
-  const keys = new KeysService({
+  const service: KeysOptions = {
     repository: options.repository?.(store.repository) ?? store.repository,
     catalog: createCatalog(options.resources),
     clock: () => time.now,
@@ -35,8 +37,8 @@ export async function openTestKeys(
     randomId: randomUUID,
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
-  });
-  return { store, keys, time };
+  };
+  return { store, keys: new KeysService(service), time, options: service };
 }
 
 /** A key as the store keeps it, made without the rules. Its id also stands for its secret. */

@@ -17,7 +17,7 @@ export async function startPostgres(): Promise<void> {
     process.env['PGPASSWORD'] ??= decodeURIComponent(new URL(given).password);
     return;
   }
-  server = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'inherit'] });
+  server = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const line = String((await Promise.race([once(server.stdout!, 'data'), once(server, 'exit')]))[0]);
   if (!line.startsWith('postgres://')) throw new Error('PostgreSQL did not start.');
   // Mocha's workers and the programs that they start inherit it.
