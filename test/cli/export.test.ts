@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/principal.ts';
-import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCli, runCliWithInput } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
@@ -19,7 +18,7 @@ const exported = async (database: string, ...args: string[]) => {
 };
 const importInto = (database: string, lines: string) => runCliWithInput(lines, ['apikey', 'import', '--json', '--database', database]);
 
-describeOnEach('apikey export', () => {
+describe('apikey export', () => {
   /** A store with a key, its child, an imported one that is off, and one with two secrets. */
   async function storeOfFour(): Promise<{ database: string; secrets: Record<string, string> }> {
     const database = tempStore();

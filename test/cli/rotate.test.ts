@@ -3,12 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openKeys } from '../../src/open-keys.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
-import { describeOnEach } from '../support/dialects.ts';
 import { SECRET, type TestCli, testCli } from '../support/cli.ts';
 import { BIN, cleanEnv, finished } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
 
-describeOnEach('apikey rotate', () => {
+describe('apikey rotate', () => {
   let cli: TestCli;
   let old: { key: string; id: string };
   beforeEach(async () => {

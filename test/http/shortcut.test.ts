@@ -5,7 +5,6 @@ import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
-import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { randomQuery } from '../support/random-query.ts';
@@ -101,7 +100,7 @@ function post(url: string, body: string | Buffer, headers: Record<string, string
   });
 }
 
-describeOnEach('the short way to an answer', () => {
+describe('the short way to an answer', () => {
   let test: TestKeys;
   let short: RunningServer;
   let whole: RunningServer;
