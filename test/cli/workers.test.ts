@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { testCli } from '../support/cli.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { freePort } from '../support/port.ts';
 import { cleanEnv, startCli } from '../support/process.ts';
 
@@ -33,7 +34,7 @@ async function ask(url: string, key: string, connection = 'close'): Promise<numb
   return status;
 }
 
-describe('serve --workers', () => {
+describeOnEach('serve --workers', (dialect) => {
   it('answers on one port in several processes, says the address once, and stops all of them', async () => {
     const cli = testCli();
     const { key } = await cli.create('CI');
@@ -50,6 +51,8 @@ describe('serve --workers', () => {
     const shown = await cli.run(['apikey', 'log', '--action', 'refuse', '--json']);
     assert.ok((JSON.parse(shown.stdout) as { entries: unknown[] }).entries.length > 0, 'what they counted is written');
   });
+
+  if (dialect === 'postgres') return;
 
   it('replaces one that is killed, while the others answer', async () => {
     const cli = testCli();
