@@ -105,15 +105,20 @@ describe('the commands', () => {
   for (const [name, flags] of Object.entries(SURFACE)) {
     const id = name.split(':');
     it(`describe themselves: ${id.join(' ')}`, async () => {
-      const [long, short, asked] = await Promise.all([runCli([...id, '--help']), runCli([...id, '-h']), runCli(['help', ...id])]);
+      const long = await runCli([...id, '--help']);
       const shown = long.stdout.toLowerCase();
       for (const flag of flags) assert.ok(shown.includes(flag.split(' ')[0]!.replaceAll(/[<>[\]]/g, '')), flag);
       assert.match(long.stdout, /\nEXAMPLES\n/);
       assert.deepEqual([long.stderr, long.code], ['', 0]);
-      assert.deepEqual(short, long);
-      assert.deepEqual(asked, long);
     });
   }
+
+  it('describe themselves as well by -h and by help', async () => {
+    for (const id of [['serve'], ['apikey', 'rotate']]) {
+      const [long, short, asked] = await Promise.all([runCli([...id, '--help']), runCli([...id, '-h']), runCli(['help', ...id])]);
+      assert.deepEqual([short, asked], [long, long]);
+    }
+  });
 
   it('print their help into a pipe that is closed early without complaint', async () => {
     const scripts = ['set -o pipefail; "$@" | head -1', 'exec 3> >(exec true); wait $!; "$@" >&3'];

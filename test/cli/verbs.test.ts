@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/principal.ts';
-import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { runCli } from '../support/process.ts';
 import { cliOnTerminal } from '../support/pty.ts';
@@ -23,7 +22,7 @@ async function storeOfThree(): Promise<string> {
   return database;
 }
 
-describeOnEach('the verbs of apikey', () => {
+describe('the verbs of apikey', () => {
   let database: string;
   beforeEach(async () => {
     database = await storeOfThree();
