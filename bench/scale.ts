@@ -52,5 +52,5 @@ export function measureScale(rounds: number): Promise<string> {
 
 function probe(order: string): ProbeReport {
   const file = fileURLToPath(new URL('probe.ts', import.meta.url));
-  return JSON.parse(execFileSync(process.execPath, [file, order], { encoding: 'utf8' })) as ProbeReport;
+  return JSON.parse(execFileSync(process.execPath, ['--expose-gc', file, order], { encoding: 'utf8' })) as ProbeReport;
 }
