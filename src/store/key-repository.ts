@@ -96,8 +96,6 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
           .selectFrom('family')
           .innerJoin('api_keys', 'api_keys.id', 'family.id')
           .selectAll('api_keys')
-          .orderBy('api_keys.created_at')
-          .orderBy('api_keys.id')
           .execute();
         for (const row of rows) found.set(row.id, keyOf(row));
       }
@@ -182,9 +180,13 @@ function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: {
   return row.and([notExpired, row('disabled_at', is === 'ACTIVE' ? 'is' : 'is not', null)]);
 }
 
-/** Sorts keys so that none comes before the one that created it. */
+/**
+ * Sorts keys so that none comes before the one that created it, and otherwise by their age. A database that is asked for an order
+ * here reads through all keys in that order.
+ */
 function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Key[] {
-  const created = Map.groupBy(keys.values(), ({ createdBy }) => (createdBy !== null && keys.has(createdBy) ? createdBy : undefined));
+  const byAge = [...keys.values()].toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
+  const created = Map.groupBy(byAge, ({ createdBy }) => (createdBy !== null && keys.has(createdBy) ? createdBy : undefined));
   const sorted = [...(created.get(undefined) ?? [])];
   for (const { id } of sorted) for (const child of created.get(id) ?? []) sorted.push(child);
   return sorted;
