@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { references } from './references.ts';
 
-/** Writes the parts of `docs/` that repeat the code. */
-for (const [name, text] of Object.entries(references())) writeFileSync(new URL(`../docs/${name}`, import.meta.url), text);
+/** Writes the files that repeat the code. */
+for (const [path, text] of Object.entries(references())) writeFileSync(new URL(`../${path}`, import.meta.url), text);

@@ -1,15 +1,21 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { APPLY_TYPE_DEFS } from '../src/graphql/apply-type-defs.ts';
 import { AUDIT_TYPE_DEFS } from '../src/graphql/audit-type-defs.ts';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { createCatalog } from '../src/keys/catalog.ts';
+import { keysSchema } from './keys-schema.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
-/** The parts of `docs/` that repeat the code, by file name. They need a fresh build. */
+/** The files that repeat the code, by their paths. They need a fresh build. */
 export function references(): Record<string, string> {
-  return { 'cli.md': commandReference(), 'schema.graphql': `${typeDefsOf(createCatalog()).trim()}\n${AUDIT_TYPE_DEFS}` };
+  return {
+    'docs/cli.md': commandReference(),
+    'docs/schema.graphql': `${typeDefsOf(createCatalog()).trim()}\n${AUDIT_TYPE_DEFS}${APPLY_TYPE_DEFS}`,
+    'schemas/keys.schema.json': keysSchema(),
+  };
 }
 
 /** The help of every command, as it is printed. */

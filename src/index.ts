@@ -6,6 +6,8 @@ export { listen, type ListenOptions, type RunningServer } from './http/server.ts
 export type { ApiKey, KeyChange, NewKey } from './keys/api-key.ts';
 export type { Action, Catalog, Grant, Role } from './keys/catalog.ts';
 export { type ErrorCode, type Fault, isKeysError, KeysError } from './keys/errors.ts';
+export type { ExportedKey, ExportedPage } from './keys/export.ts';
+export type { ImportReport, LineReport } from './keys/import.ts';
 export type { Page, PageQuery } from './keys/list.ts';
 export { type Permission, PermissionSet } from './keys/permission-set.ts';
 export { type Actor, OPERATOR, type Principal } from './keys/principal.ts';

@@ -14,7 +14,8 @@ export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true;
   static override baseFlags = {
     database: Flags.string({
-      description: "Path of the key store. Default: SVC_API_DATABASE, or svc-api/keys.sqlite in the user's data folder.",
+      description:
+        "Path of the key store, or its postgres:// URL. Default: SVC_API_DATABASE, or svc-api/keys.sqlite in the user's data folder.",
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),

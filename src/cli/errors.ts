@@ -29,7 +29,9 @@ const EXITS: Readonly<Record<string, number>> = {
   ROLE_INVALID: 2,
   PERMISSION_INVALID: 2,
   EXPIRY_INVALID: 2,
+  SECRET_INVALID: 2,
   INPUT_INVALID: 2,
+  DECLARATION_INVALID: 2,
   CANCELLED: 130,
   COMMAND_NOT_RUN: 126,
   COMMAND_NOT_FOUND: 127,
@@ -45,7 +47,12 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
-  return { code, message: redactSecrets(remedy ? `${message} ${remedy}` : message), exit: EXITS[code] ?? 1 };
+  return { code, message: redactSecrets(remedy ? `${message} ${remedy}` : message), exit: exitOf(code) };
+}
+
+/** The exit code that an error's code leads to. */
+export function exitOf(code: string): number {
+  return EXITS[code] ?? 1;
 }
 
 function remedyOf(error: unknown, code: string): string | undefined {

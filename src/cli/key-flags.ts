@@ -10,8 +10,8 @@ export const nameFlag = Flags.string({
   helpValue: '<name>',
 });
 
-/** The name as an argument, where a command is about one key. */
-export const nameArgs = { name: Args.string({ description: 'Name of the key, in place of --name.' }) };
+/** The name as an argument, where a command is about one key. Without `ignoreStdin` oclif would take stdin for one that is missing. */
+export const nameArgs = { name: Args.string({ description: 'Name of the key, in place of --name.', ignoreStdin: true }) };
 
 /** The flags that say what a key may do and for how long. */
 export const grantFlags = {

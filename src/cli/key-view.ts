@@ -56,11 +56,45 @@ export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE)
   };
 }
 
+/** What a change of a key, or a new one, is made of, in the order in which it is shown. */
+const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled'] as const;
+type FieldValue = string | readonly string[] | boolean | null;
+
+/** A field of a key that has changed. */
+export interface FieldChange {
+  field: (typeof FIELDS)[number];
+  before: FieldValue;
+  after: FieldValue;
+}
+
+/** What differs between two states of a key. */
+export function changesOf(before: ApiKey, after: ApiKey): FieldChange[] {
+  const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
+  return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
+    field,
+    before: old[field],
+    after: fresh[field],
+  }));
+}
+
+function fieldsOf({ disabledAt, expiresAt, ...key }: ApiKey): Record<FieldChange['field'], FieldValue> {
+  return { ...key, expiresAt: expiresAt === null ? null : timeOf(expiresAt), enabled: disabledAt === null };
+}
+
+/** A change of a field as one line of text. */
+export function textOfChange({ field, before, after }: FieldChange): string {
+  return `${field}: ${textOf(before)} -> ${textOf(after)}`;
+}
+
 /** A field of a key as one line of text. */
-export function textOf(value: KeyJson[keyof KeyJson]): string {
+export function textOf(value: FieldValue | KeyJson[keyof KeyJson]): string {
   if (value === null || value === '') return '-';
   if (Array.isArray(value)) return value.join(', ') || '-';
-  return typeof value === 'object' ? rotationText(value) : printable(String(value), 1000);
+  return isRotation(value) ? rotationText(value) : printable(String(value), 1000);
+}
+
+function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is RotationJson {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function rotationJson({ rotation }: ApiKey, now: number, { previousLastUsedAt }: UsageTotals): RotationJson | null {
@@ -79,6 +113,9 @@ function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: Ro
   return `${previousPrefix} ${end}, ${previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`}`;
 }
 
-function timeOf(instant: number | null): string | null {
+/** A time in milliseconds since 1970 by RFC 3339, in UTC. */
+export function timeOf(instant: number): string;
+export function timeOf(instant: number | null): string | null;
+export function timeOf(instant: number | null): string | null {
   return instant === null ? null : new Date(instant).toISOString();
 }

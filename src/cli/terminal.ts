@@ -5,6 +5,8 @@ import { CliError } from './errors.ts';
 export interface Terminal {
   /** Whether somebody can be asked: stdin and stderr are both terminals. */
   readonly canPrompt: boolean;
+  /** Whether stdin is a terminal, so that nothing comes from it until somebody types. */
+  readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, on which tables are shown. */
   readonly isTerminal: boolean;
   /** Writes to stdout and waits until it is out. @throws CliError OUTPUT_FAILED when nobody gets it */
@@ -20,6 +22,9 @@ const STDERR = 2;
 export const processTerminal: Terminal = {
   get canPrompt() {
     return process.stdin.isTTY === true && process.stderr.isTTY === true;
+  },
+  get isInputTerminal() {
+    return process.stdin.isTTY === true;
   },
   get isTerminal() {
     return process.stdout.isTTY === true;

@@ -3,10 +3,18 @@ import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { hostExtensions } from '../cli/host.ts';
 import { stopSignal } from '../cli/signals.ts';
+import { printable } from '../keys/text.ts';
 import { logLevelOf, openLog } from '../log.ts';
 
 /** How long a request may wait for the store's lock, in milliseconds. */
 const LOCK_WAIT = 2000;
+
+interface ServeOptions {
+  database: string | undefined;
+  host: string;
+  port: number;
+  workers: typeof import('../cli/workers.ts');
+}
 
 export default class Serve extends BaseCommand {
   static override enableJsonFlag = false;
@@ -15,37 +23,54 @@ export default class Serve extends BaseCommand {
   static override examples = [
     { description: 'Serve on http://127.0.0.1:4000', command: '<%= config.bin %> serve' },
     { description: 'Serve on a free port, which is printed', command: '<%= config.bin %> serve --port 0' },
+    { description: 'Use four processors', command: '<%= config.bin %> serve --workers 4' },
   ];
   static override flags = {
     host: Flags.string({ description: 'Address to listen on. Default: SVC_API_HOST, or 127.0.0.1.', helpValue: '<address>' }),
     port: Flags.string({ description: 'Port to listen on; 0 picks a free one. Default: SVC_API_PORT, or 4000.', helpValue: '<port>' }),
+    workers: Flags.string({
+      description: 'How many processes share the port, up to 256; one that ends is replaced. Default: 1.',
+      helpValue: '<number>',
+    }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
     const port = readPort(flags.port, '--port') ?? readPort(process.env['SVC_API_PORT'] || undefined, 'SVC_API_PORT') ?? 4000;
     const host = readHost(flags.host) ?? (process.env['SVC_API_HOST'] || '127.0.0.1');
+    const count = readWorkers(flags.workers);
     this.logger = await openLog(logLevelOf(process.env) ?? 'info');
+    const workers = await import('../cli/workers.ts');
+    if (count > 1 && !workers.isWorker()) {
+      process.exitCode = await workers.runWorkers({ count, log: this.logger, onListening: (url) => this.announce(url) });
+      return;
+    }
+    try {
+      await this.serve({ database: flags.database, host, port, workers });
+    } finally {
+      workers.leaveWorkers();
+    }
+  }
 
+  /** Serves from this process until it is told to stop. */
+  private async serve({ database, host, port, workers }: ServeOptions): Promise<void> {
     const [{ openKeys }, { createApp }, { listen }] = await Promise.all([
       import('../open-keys.ts'),
       import('../create-app.ts'),
       import('../http/server.ts'),
     ]);
     const extensions = await hostExtensions(this.config);
-    const keys = await openKeys({
-      database: flags.database,
-      resources: extensions.flatMap(({ resources }) => resources ?? []),
-      lockWait: LOCK_WAIT,
-    });
+    const resources = extensions.flatMap((extension) => extension.resources ?? []);
+    const keys = await openKeys({ database, resources, lockWait: LOCK_WAIT });
     try {
       if (keys.created) this.logger.warn({ store: keys.location }, 'a new key store was made: it has no keys yet');
       const app = await createApp({ keys, extensions, log: this.logger });
       const server = await listen({ app, host, port });
-      this.announce(server.url);
+      if (workers.isWorker()) workers.reportListening(server.url);
+      else this.announce(server.url);
       this.logger.info({ url: `${server.url}/graphql`, store: keys.location }, 'listening');
-      const signal = await stopSignal();
-      this.logger.info({ signal }, 'stopping');
+      const reason = await (workers.isWorker() ? workers.stopOrder() : stopSignal());
+      this.logger.info({ reason }, 'stopping');
       await server.stop();
     } finally {
       await keys.close();
@@ -67,6 +92,12 @@ function readPort(value: string | undefined, from: string): number | undefined {
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (!(port <= 65_535)) throw new CliError('USAGE', `${from} is "${value}", which is no port. Give a number from 0 to 65535.`);
   return port;
+}
+
+function readWorkers(value: string | undefined): number {
+  const count = value === undefined ? 1 : /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
+  if (!(count >= 1 && count <= 256)) throw new CliError('USAGE', `--workers is "${printable(value ?? '')}". Give a number from 1 to 256.`);
+  return count;
 }
 
 function readHost(value: string | undefined): string | undefined {

@@ -1,4 +1,4 @@
-import { badInput, connectionOf, type Resolve } from './resolve.ts';
+import { badInput, changesOf, connectionOf, type Resolve } from './resolve.ts';
 import type { AuditEntry } from '../keys/audit.ts';
 import type { AuditRequest } from '../keys/audit-log.ts';
 import { PAGE_DEFAULT } from '../keys/list.ts';
@@ -23,8 +23,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     AuditEntry: {
       keyId: ({ key }: AuditEntry) => key?.id,
       keyName: ({ key }: AuditEntry) => key?.name,
-      changes: ({ before, after }: AuditEntry) =>
-        Object.keys(after ?? before ?? {}).map((field) => ({ field, before: jsonOf(before?.[field]), after: jsonOf(after?.[field]) })),
+      changes: ({ before, after }: AuditEntry) => changesOf(before, after),
     },
   };
 }
@@ -33,8 +32,4 @@ function readCursor(cursor: string): number {
   const [, number] = /^log:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (number === undefined) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
   return Number(number);
-}
-
-function jsonOf(value: unknown): string | null {
-  return value === undefined ? null : JSON.stringify(value);
 }

@@ -1,4 +1,5 @@
 import { GraphQLError } from 'graphql';
+import type { AuditValues } from '../keys/audit.ts';
 import type { Catalog } from '../keys/catalog.ts';
 import type { Permission } from '../keys/permission-set.ts';
 import type { GraphQLContext } from './context.ts';
@@ -25,4 +26,13 @@ export function knownTo(catalog: Catalog, permissions: Permission[]): Permission
 
 export function badInput(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'INPUT_INVALID' } });
+}
+
+/** What changed in a key, field by field, each value as JSON. */
+export function changesOf(before: AuditValues | null, after: AuditValues | null): object[] {
+  return Object.keys(after ?? before ?? {}).map((field) => ({ field, before: jsonOf(before?.[field]), after: jsonOf(after?.[field]) }));
+}
+
+function jsonOf(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value);
 }

@@ -2,6 +2,8 @@ import { makeExecutableSchema } from '@graphql-tools/schema';
 import { defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
 import { KeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
+import { applyResolversOf } from './apply-resolvers.ts';
+import { APPLY_TYPE_DEFS } from './apply-type-defs.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
 import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
@@ -33,11 +35,11 @@ export async function createSchema(
     const hostResolvers = await Promise.all(
       extensions.map(async ({ resolvers }) => (typeof resolvers === 'function' ? resolvers() : resolvers)),
     );
-    const typeDefs = [typeDefsOf(keys.catalog), AUDIT_TYPE_DEFS, ...extensions.flatMap((extension) => extension.typeDefs)];
+    const typeDefs = [typeDefsOf(keys.catalog), AUDIT_TYPE_DEFS, APPLY_TYPE_DEFS, ...extensions.flatMap((extension) => extension.typeDefs)];
     const build = () => {
       const schema = makeExecutableSchema({
         typeDefs,
-        resolvers: [resolversOf(keys, info), auditResolversOf(keys), ...hostResolvers] as never,
+        resolvers: [resolversOf(keys, info), auditResolversOf(keys), applyResolversOf(keys), ...hostResolvers] as never,
       });
       if (schema.getSubscriptionType()) throw new Error('The schema is refused: subscriptions are not served.');
       refuseRepeatedRootFields(schema, typeDefs);

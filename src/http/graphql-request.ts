@@ -62,28 +62,40 @@ function checkContentType(headers: Headers): void {
 }
 
 async function readBody(request: Request): Promise<string> {
-  const tooLarge = new RequestRefused(
-    413,
-    'BODY_TOO_LARGE',
-    `The body is larger than ${BODY_LIMIT} bytes, which is the most that is allowed.`,
-  );
-  if (Number(request.headers.get('content-length') ?? 0) > BODY_LIMIT) throw tooLarge;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const length = request.headers.get('content-length');
+  if (Number(length ?? 0) > BODY_LIMIT) throw tooLarge();
+  // Node keeps a body to the length that it was announced with, and one that is read at once takes no stream.
+  const bytes = length === null ? await readStream(request) : await request.arrayBuffer().catch(cutOff);
+  if (bytes.byteLength > BODY_LIMIT) throw tooLarge();
   try {
-    for await (const chunk of request.body ?? []) {
-      size += chunk.byteLength;
-      if (size > BODY_LIMIT) throw tooLarge;
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw error === tooLarge ? error : badRequest('The body was cut off.');
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw badRequest('The body is not valid UTF-8.');
   }
+}
+
+async function readStream(request: Request): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = request.body?.getReader();
+  for (;;) {
+    const { done, value } = (await reader?.read().catch(cutOff)) ?? { done: true, value: undefined };
+    if (done) return Buffer.concat(chunks);
+    size += value.byteLength;
+    if (size > BODY_LIMIT) {
+      await reader?.cancel().catch(() => {});
+      throw tooLarge();
+    }
+    chunks.push(value);
+  }
+}
+
+function cutOff(): never {
+  throw badRequest('The body was cut off.');
+}
+
+function tooLarge(): RequestRefused {
+  return new RequestRefused(413, 'BODY_TOO_LARGE', `The body is larger than ${BODY_LIMIT} bytes, which is the most that is allowed.`);
 }
 
 /** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */

@@ -17,11 +17,11 @@ export type Shortcut = (incoming: IncomingMessage & { rawBody?: Buffer }, outgoi
  * The short way for what is asked over and over: a key that was verified, a query that was compiled. Whatever is not
  * plainly so goes the whole way, through the app, and so does what fails: every error is made there.
  */
-export function graphqlShortcut(keys: KeysService, operations: CompiledOperations): Shortcut {
+export function graphqlShortcut({ authenticator }: KeysService, operations: CompiledOperations): Shortcut {
   return (incoming, outgoing, otherwise) => {
     const request = readPlainRequest(incoming);
     // Before anything of the body is read.
-    const verified = request && keys.findVerified(request.token);
+    const verified = request && authenticator.findVerified(request.token);
     if (!request || !verified) return otherwise();
     readBody(incoming, (body) => {
       incoming.rawBody = body;
@@ -29,7 +29,7 @@ export function graphqlShortcut(keys: KeysService, operations: CompiledOperation
       const answer = (done: ExecutionResult | undefined) => {
         const text = done && !done.errors && textOf(done);
         if (!text) return otherwise();
-        keys.countUse(verified);
+        authenticator.countUse(verified);
         send(outgoing, request.type, text);
       };
       if (result instanceof Promise) result.then(answer, otherwise);

@@ -10,7 +10,7 @@ export interface ApiKey {
   description: string | null;
   roles: Role[];
   permissions: Grant[];
-  /** The 12 characters that stand open in the secret. */
+  /** The 12 characters that stand open in the secret; one of our making for a secret of another form, see `createImportedId`. */
   publicId: string;
   /** Milliseconds since 1970. */
   createdAt: number;

@@ -4,8 +4,7 @@ import { normalizeDescription } from './description.ts';
 import { NameTakenError } from './errors.ts';
 import { expiryOf } from './expiry.ts';
 import { normalizeName } from './name.ts';
-import { PermissionSet } from './permission-set.ts';
-import { OPERATOR, requireFor, requirePermission, requireToHold, requireToOutlive } from './principal.ts';
+import { OPERATOR, requireFor, requireToCreate } from './principal.ts';
 import type { Secret } from './secret.ts';
 import type { Transaction } from './transaction.ts';
 import { readGrants } from './validation.ts';
@@ -45,13 +44,11 @@ export async function createKey(
   const { caller, find, catalog, now } = transaction;
   const key = { ...fresh };
   if (caller !== OPERATOR) {
-    requirePermission(caller, 'API_KEY', 'CREATE_OWN');
     key.createdBy = caller.key.id;
     // Where nothing else was asked for, a key ends with the one that creates it.
     if (expiryOf(input, now) === undefined) key.expiresAt = caller.key.expiresAt;
   }
-  requireToHold(caller, PermissionSet.of(catalog, key));
-  requireToOutlive(caller, key.expiresAt);
+  requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);
   if (existing && !input.overwrite) throw new NameTakenError(key.name, true);
   const replaced = existing ? await find.findWithDescendants([existing.id]) : [];

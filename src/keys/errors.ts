@@ -1,6 +1,15 @@
 /** One rule that a given value breaks. `message` is a sentence that names the value; it never holds a secret. */
 export interface Fault {
-  code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'USAGE';
+  code:
+    | 'NAME_INVALID'
+    | 'DESCRIPTION_INVALID'
+    | 'ROLE_INVALID'
+    | 'PERMISSION_INVALID'
+    | 'NO_GRANTS'
+    | 'EXPIRY_INVALID'
+    | 'SECRET_INVALID'
+    | 'INPUT_INVALID'
+    | 'USAGE';
   message: string;
 }
 
@@ -8,11 +17,16 @@ export interface Fault {
 export type ErrorCode =
   | Fault['code']
   | 'NAME_TAKEN'
+  | 'SECRET_TAKEN'
+  | 'PREFIX_TAKEN'
+  | 'ID_TAKEN'
   | 'NOT_FOUND'
   | 'FORBIDDEN'
   | 'ROTATION_UNDER_WAY'
   | 'ROTATION_NONE'
-  | 'INPUT_INVALID'
+  | 'DECLARATION_INVALID'
+  | 'PRUNE_REFUSED'
+  | 'OUTPUT_FAILED'
   | 'LIMIT_EXCEEDED'
   | 'SCHEMA_INVALID'
   | 'LISTEN_FAILED'
@@ -23,6 +37,7 @@ export type ErrorCode =
   | 'STORE_CORRUPT'
   | 'STORE_FOREIGN'
   | 'STORE_NEWER'
+  | 'STORE_NOT_EMPTY'
   | 'STORE_FAILED';
 
 const brand = Symbol.for('svc-api.keys-error');

@@ -14,7 +14,8 @@ const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 
 /** Ten years: a key that is to live longer needs no end. */
 const LONGEST = 3653 * UNITS.d;
 const DURATION = /^(\d{1,9})([smhdw])$/i;
-const DATE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/;
+/** A date and time by RFC 3339. That there is such a day is seen by `readDate`. */
+export const DATE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/;
 
 /** Reads a duration such as `90m` into milliseconds; nothing where it has another form or is nothing at all. */
 export function readDuration(text: string): number | undefined {

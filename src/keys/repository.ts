@@ -33,14 +33,22 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findById(id: string): Promise<Key | undefined>;
   /** By name in its normal form, compared exactly. */
   findByName(name: string): Promise<Key | undefined>;
+  /** The keys that have one of these values in this field. */
+  findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
+  /** The keys that were made from a declaration. */
+  findManaged(): Promise<Key[]>;
   /** These keys, all that they created, and so on: each once, and none before the one that created it. */
   findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }
 
-/** A transaction that writes: what it reads stays as it is until it ends. */
-export interface KeyWriter extends KeyFinder<StoredKey> {
+/** How keys are found with what their secrets are recognised by, many at once. */
+export interface StoredKeyFinder extends KeyFinder<StoredKey> {
   /** The keys of which one of these is the digest of a secret, whether it still works or not. */
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
+}
+
+/** A transaction that writes: what it reads stays as it is until it ends. */
+export interface KeyWriter extends StoredKeyFinder {
   insert(keys: readonly StoredKey[]): Promise<void>;
   update(key: StoredKey): Promise<void>;
   /** Deletes keys in this order, in which none may come before those that it created. */
@@ -64,6 +72,8 @@ export interface KeyRepository extends KeyFinder {
   /** The key one of whose secrets has this digest, whether that one still works or not. */
   findByDigest(digest: string): Promise<FoundBySecret | undefined>;
   list(query: ListQuery): Promise<ApiKey[]>;
+  /** The keys that one of these keys created, or that none did, with what their secrets are recognised by. */
+  listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
   count(query: KeyFilter): Promise<number>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
@@ -71,8 +81,8 @@ export interface KeyRepository extends KeyFinder {
   findUsedGrants(id: string): Promise<Map<Grant, number>>;
   readonly auditLog: AuditReader;
   /**
-   * A number that is another one after any change of a key, by whatever process. Nothing where it can't be told without
-   * waiting. It is exact to the turn of the event loop.
+   * A number that is another one after any change of a key, by whatever process: in a file from the next turn of the
+   * event loop on, in a database server as soon as that has told. Nothing where it can't be told without waiting.
    */
   revision(): number | undefined;
   /** Runs `work` in one transaction, which no other writer can come between; undone when it throws. */

@@ -20,6 +20,14 @@ const BODY_BYTES = 32;
 const BODY_LENGTH = 43;
 const CHECK_LENGTH = 6;
 const IMPORTED = 'imported-';
+const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
+const IMPORTED_PREFIX = /^imported-[0-9A-Za-z]{12}$/;
+
+/** How every secret of this form begins. */
+export const SECRET_START = 'svc_';
+/** How many characters a secret of this form has. */
+export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECK_LENGTH;
+
 const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
 /** Finds secrets of this form in any text. */
@@ -56,7 +64,17 @@ export function digestSecret(text: string): string {
 
 /** How a key is named where its secret must not show: `svc_<id>_…`, and `imported-<id>` for one of another form. */
 export function prefixOf(publicId: string): string {
-  return publicId.startsWith(IMPORTED) ? publicId : `svc_${publicId}_…`;
+  return isImportedId(publicId) ? publicId : `svc_${publicId}_…`;
+}
+
+/** The public id that a prefix shows; nothing where the text is no prefix. */
+export function publicIdOf(prefix: string): string | undefined {
+  return OWN_PREFIX.exec(prefix)?.[1] ?? IMPORTED_PREFIX.exec(prefix)?.[0];
+}
+
+/** Whether a public id is one of a secret of another form. */
+export function isImportedId(publicId: string): boolean {
+  return publicId.startsWith(IMPORTED);
 }
 
 /** A public id for a secret of another form, in which none stands open. */

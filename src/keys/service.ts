@@ -1,33 +1,28 @@
 import { Activity } from './activity.ts';
 import { type ApiKey, type KeyChange, type NewKey, withoutDigests } from './api-key.ts';
-import type { AuditEntry } from './audit.ts';
-import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit-log.ts';
-import { type Authentication, type Lookup, lookUp } from './authenticate.ts';
-import type { Catalog, Grant } from './catalog.ts';
+import { type AppliedKeys, appliedKeysOf, applyDeclaration, type ApplyOptions, undoApply } from './apply.ts';
+import type { Authentication } from './authenticate.ts';
+import { Authenticator } from './authenticator.ts';
 import { createKey, newKeyOf, undoCreateKey } from './create.ts';
+import type { DeclaredKey } from './declaration.ts';
 import { deleteKeys } from './delete.ts';
 import { KeysError, refuseFaults } from './errors.ts';
-import { listKeys, type Page, type PageQuery } from './list.ts';
-import { normalizeName } from './name.ts';
-import { type Actor, mayFor, OPERATOR, principalOf, requirePermission } from './principal.ts';
-import type { KeyRepository } from './repository.ts';
+import { importKeys, type ImportReport } from './import.ts';
+import { hasChanges } from './plan.ts';
+import { type Actor, OPERATOR, principalOf } from './principal.ts';
+import { readImport } from './read-import.ts';
 import { activateRotation, finishRotation, rollBackRotation, rotateKey, undoRotation } from './rotate.ts';
-import { isUnderWay, readRotation, type Rotation, type RotationRequest } from './rotation.ts';
-import { createSecret, digestSecret, prefixOf, type RandomBytes } from './secret.ts';
-import { type Status, statusOf } from './status.ts';
+import { readRotation, type RotationRequest } from './rotation.ts';
+import { createSecret, type RandomBytes } from './secret.ts';
+import { statusOf } from './status.ts';
 import { type ChangedKey, Transaction } from './transaction.ts';
 import { setKeyEnabled, updateKey } from './update.ts';
-import type { UsageTotals } from './usage.ts';
 import { faultsOfChange, faultsOfNewKey } from './validation.ts';
-import { type VerifiedKey, VerifiedKeys } from './verified-keys.ts';
 import { writeActivity } from './write-activity.ts';
+import { KeyQueries, type QueriesOptions } from './queries.ts';
 
 /** What the rules need from outside. */
-export interface KeysOptions {
-  repository: KeyRepository;
-  catalog: Catalog;
-  /** Milliseconds since 1970. */
-  clock: () => number;
+export interface KeysOptions extends QueriesOptions {
   randomBytes: RandomBytes;
   randomId: () => string;
   /** Does something later, after so many milliseconds. */
@@ -55,22 +50,22 @@ export interface RotatedKey extends ChangedKey {
   undo: () => Promise<void>;
 }
 
-/** The rules for making, changing and deleting keys. The command line and GraphQL both come through here. */
-export class KeysService {
-  readonly catalog: Catalog;
+/** The rules for reading, making, changing and deleting keys. The command line and GraphQL both come through here. */
+export class KeysService extends KeyQueries {
+  readonly authenticator: Authenticator;
   readonly #options: KeysOptions;
   readonly #activity: Activity;
-  readonly #verified = new VerifiedKeys();
 
   constructor(options: KeysOptions) {
-    const { catalog, clock, schedule } = options;
-    this.catalog = catalog;
+    super(options);
+    const { clock, schedule } = options;
     this.#options = options;
     this.#activity = new Activity({
       clock,
       schedule,
       write: (batch) => options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
     });
+    this.authenticator = new Authenticator({ ...options, activity: this.#activity });
   }
 
   /** @throws ValidationError with all faults; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error */
@@ -136,103 +131,40 @@ export class KeysService {
     return this.#write(actor, (transaction) => deleteKeys(transaction, ids));
   }
 
-  /** Who stands behind a secret, where that is known without asking the store. It counts as no use. */
-  findVerified(secret: string): VerifiedKey | undefined {
-    const { repository, clock } = this.#options;
-    return this.#verified.get(digestSecret(secret), repository.revision(), clock());
+  /**
+   * Imports keys from JSON lines, for the operator: all of them, or none where one can't be. With `dryRun` it only looks
+   * whether they can be. The report says what became of each line.
+   * @throws KeysError STORE_…; what reading the input throws
+   */
+  async importKeys(input: AsyncIterable<Uint8Array>, { dryRun = false } = {}): Promise<ImportReport> {
+    const { clock } = this.#options;
+    // The store is not locked while a slow input is read.
+    const lines = await readImport(input, { ...this.#options, now: clock() });
+    return this.#write(OPERATOR, (transaction) => importKeys(transaction, lines, { dryRun }));
   }
 
-  /** Counts a use of a key. */
-  countUse({ key, secret }: VerifiedKey): void {
-    this.#activity.used(key, secret);
+  /**
+   * Brings the keys to what is declared, in one transaction. Where they are so already, nothing is written at all.
+   * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error; what `deliver` throws
+   */
+  async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
+    const { randomBytes, randomId } = this.#options;
+    const plan = await this.plan(declared, options, actor);
+    if (!hasChanges(plan)) return { plan, created: [], undo: async () => {} };
+    const done = await this.#write(actor, (transaction) =>
+      applyDeclaration(transaction, declared, { ...options, newSecret: () => createSecret(randomBytes), newId: randomId }),
+    );
+    return appliedKeysOf(done, () => this.#write(OPERATOR, (transaction) => undoApply(transaction, done)));
   }
 
   /** Finds out whose secret this is, which counts as a use of the key. @throws KeysError STORE_… */
-  async authenticate(secret: string): Promise<Authentication> {
-    const known = this.findVerified(secret);
-    if (known) {
-      this.countUse(known);
-      return { principal: known.principal };
-    }
-    // Before the store is asked: what it answers may be older than a change that comes meanwhile.
-    const revision = this.#options.repository.revision();
-    const found = await this.lookUp(secret);
-    if (!found.refused) {
-      const principal = principalOf(found.key, this.catalog, this.#activity.observerOf(found.key));
-      this.#verified.set(digestSecret(secret), revision, { ...found, principal });
-      this.#activity.used(found.key, found.secret);
-      return { principal };
-    }
-    const { refused: reason, publicId, key } = found;
-    this.#activity.refused({
-      reason,
-      actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
-      key: key ? { id: key.id, name: key.name } : null,
-    });
-    return { refused: reason, ...(publicId !== undefined && { publicId }) };
-  }
-
-  /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */
-  lookUp(secret: string): Promise<Lookup> {
-    return lookUp(secret, this.#options.repository, this.#options.clock());
-  }
-
-  /** See `listKeys`. */
-  list(query: PageQuery, actor: Actor): Promise<Page> {
-    return listKeys(this.#options.repository, query, actor, { catalog: this.catalog, now: this.#options.clock() });
-  }
-
-  /** A key's status now. */
-  statusOf(key: ApiKey): Status {
-    return statusOf(key, this.#options.clock());
-  }
-
-  /** The rotation of a key while its secret before still works. */
-  rotationOf({ rotation }: ApiKey): Rotation | null {
-    return isUnderWay(rotation, this.#options.clock()) ? rotation : null;
-  }
-
-  /** How much keys were used, by their ids; those that never were are left out. */
-  usageOf(ids: readonly string[]): Promise<Map<string, UsageTotals>> {
-    return this.#options.repository.findUsage(ids);
-  }
-
-  /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  usedGrantsOf(id: string): Promise<Map<Grant, number>> {
-    return this.#options.repository.findUsedGrants(id);
-  }
-
-  /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
-  async auditLog(request: AuditRequest, actor: Actor, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
-    if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
-    const query = readAuditRequest(request, this.#options.clock());
-    const order = place.after === undefined ? 'newest' : 'oldest';
-    return this.#options.repository.auditLog.find({ ...query, ...place, order });
-  }
-
-  /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */
-  verifyAuditLog(): Promise<AuditVerification> {
-    return verifyAuditLog(this.#options.repository.auditLog);
-  }
-
-  /** Resolves when the store answers. @throws KeysError with a STORE_ code */
-  check(): Promise<void> {
-    return this.#options.repository.check();
+  authenticate(secret: string): Promise<Authentication> {
+    return this.authenticator.authenticate(secret);
   }
 
   /** Writes what was seen of the use of keys and is not written yet, at the end of the program. @throws KeysError STORE_… */
   finishActivity(): Promise<void> {
     return this.#activity.finish();
-  }
-
-  /** A key by its id, if there is one that the actor may read. */
-  async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
-    return readable(await this.#options.repository.findById(id), actor);
-  }
-
-  /** A key by its name, if there is one that the actor may read. */
-  async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
-    return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
   }
 
   /** Runs a transaction with the caller as it stands inside it: its grants may have changed since it was let in. */
@@ -251,8 +183,4 @@ export class KeysService {
       return result;
     });
   }
-}
-
-function readable(key: ApiKey | undefined, actor: Actor): ApiKey | undefined {
-  return key && mayFor(actor, 'READ', key) ? key : undefined;
 }

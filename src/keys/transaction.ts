@@ -3,7 +3,7 @@ import { type AuditAction, type AuditActor, auditChange, type AuditDraft, auditV
 import type { Catalog } from './catalog.ts';
 import { KeysError } from './errors.ts';
 import { type Actor, OPERATOR, requireFor } from './principal.ts';
-import type { KeyFinder, KeyWriter } from './repository.ts';
+import type { KeyWriter, StoredKeyFinder } from './repository.ts';
 import { printable } from './text.ts';
 
 /** A key that was changed, as it was and as it is. */
@@ -27,7 +27,7 @@ export class Transaction {
   readonly caller: Actor;
   readonly catalog: Catalog;
   readonly now: number;
-  readonly find: KeyFinder<StoredKey>;
+  readonly find: StoredKeyFinder;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];

@@ -1,55 +1,32 @@
 import { type ErrorCode, isKeysError, KeysError } from '../keys/errors.ts';
 
-/** SQLite's result codes, by their first words, and the codes of the file system, each as what the user is told. */
-const CAUSES: readonly (readonly [prefix: string, code: ErrorCode, text: string])[] = [
-  ['SQLITE_BUSY', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
-  ['SQLITE_LOCKED', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
-  ['SQLITE_FULL', 'STORE_FULL', 'cannot grow: the disk is full or a limit is reached. Make room and try again'],
-  ['SQLITE_IOERR_WRITE', 'STORE_FULL', 'cannot be written: the disk is full or a limit is reached. Make room and try again'],
-  ['SQLITE_IOERR_SHMSIZE', 'STORE_FULL', 'cannot be opened: the disk is full or a limit is reached. Make room and try again'],
-  ['ENOSPC', 'STORE_FULL', 'cannot be created: the disk is full. Make room and try again'],
-  ['EDQUOT', 'STORE_FULL', 'cannot be created: the disk quota is used up. Make room and try again'],
-  ['SQLITE_READONLY', 'STORE_READONLY', 'is read-only for this user. Run as the user that owns it, or make it and its folder writable'],
-  ['EROFS', 'STORE_READONLY', 'is on a read-only file system. Move it, or mount that file system writable'],
-  [
-    'SQLITE_IOERR_SHORT_READ',
-    'STORE_CORRUPT',
-    'is damaged, or was replaced while another program had it open. Stop that program and try again, or restore it from a backup',
-  ],
-  ['SQLITE_CORRUPT', 'STORE_CORRUPT', 'is damaged. Restore it from a backup'],
-  ['SQLITE_NOTADB', 'STORE_CORRUPT', 'is not a key store, or is damaged. Check the path, or restore it from a backup'],
-  ['SQLITE_PERM', 'STORE_UNAVAILABLE', 'cannot be opened by this user. Run as the user that owns it'],
-  ['SQLITE_AUTH', 'STORE_UNAVAILABLE', 'cannot be opened by this user. Run as the user that owns it'],
-  [
-    'SQLITE_CANTOPEN',
-    'STORE_UNAVAILABLE',
-    'cannot be opened. Check that the path is right, and that this user may read and write the file and its folder',
-  ],
-  ['EACCES', 'STORE_UNAVAILABLE', 'cannot be opened: permission denied. Run as the user that owns it, or choose another path'],
-  ['EPERM', 'STORE_UNAVAILABLE', 'cannot be opened: permission denied. Run as the user that owns it, or choose another path'],
-  ['ENOENT', 'STORE_UNAVAILABLE', 'does not exist. Check the path'],
-  ['ENOTDIR', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
-  ['EEXIST', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
-  ['EISDIR', 'STORE_UNAVAILABLE', 'is a folder. Give the path of a file in it'],
-  ['ELOOP', 'STORE_UNAVAILABLE', 'cannot be opened: its path has a loop of links. Check the path'],
-  ['ENAMETOOLONG', 'STORE_UNAVAILABLE', 'cannot be opened: its path is too long. Choose another'],
-];
+/** A code of a driver or the file system by its first letters, as what the user is told. */
+export type Cause = readonly [prefix: string, code: ErrorCode, text: string];
 
 /** The error that users see for one of the driver or the file system. Errors that were foreseen already stay as they are. */
-export function storeError(error: unknown, location: string): Error {
+export function storeError(error: unknown, location: string, causes: readonly Cause[]): Error {
   if (isKeysError(error)) return error;
   const reason = codeOf(error);
   const [, code = 'STORE_FAILED', text = `failed${reason ? ` (${reason})` : ''}`] =
-    CAUSES.find(([prefix]) => reason.startsWith(prefix)) ?? [];
+    causes.find(([prefix]) => reason.startsWith(prefix)) ?? [];
   return new KeysError(code, `The key store ${location} ${text}.`, { cause: error });
 }
 
-/** Tells whether an error means that another process holds the lock, so that trying again may help. */
-export function isLocked(error: unknown): boolean {
-  const code = codeOf(error);
-  return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
+const TAKEN: Record<string, readonly [code: ErrorCode, what: string]> = {
+  id: ['ID_TAKEN', 'id'],
+  name: ['NAME_TAKEN', 'name'],
+  public_id: ['PREFIX_TAKEN', 'prefix'],
+  digest: ['SECRET_TAKEN', 'secret'],
+  previous_digest: ['SECRET_TAKEN', 'secret'],
+};
+
+/** The error for a value that another key has and that no two may have, by its column. */
+export function takenError(column: string | undefined, cause: unknown): KeysError | undefined {
+  const [code, what] = TAKEN[column ?? ''] ?? [];
+  return code && new KeysError(code, `An API key with this ${what} already exists.`, { cause });
 }
 
-function codeOf(error: unknown): string {
+/** The code of a driver's error; empty where it has none. */
+export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -1,29 +1,24 @@
-import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { ApiKey } from '../keys/api-key.ts';
-import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
 import type { Status } from '../keys/status.ts';
 import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
-import { storeError } from './errors.ts';
-import { retryWhileLocked } from './retry.ts';
+import type { Connection, DialectName } from './connection.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedGrants } from './usage.ts';
 
-/** What the repository needs of an open database, of whatever kind. */
-export interface Connection {
-  readonly location: string;
-  /** How long to try while another process holds the lock, in milliseconds. */
-  readonly lockWait: number;
-  database(): Promise<Kysely<Tables>>;
-  /** See `KeyRepository.revision`. */
-  revision(): number | undefined;
-}
+const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
 export function createKeyRepository(connection: Connection): KeyRepository {
+  const { dialect } = connection;
+  const run: Connection['run'] = (work) => connection.run(work);
   return {
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
+    findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
+    findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedGrants: (id) => run((db) => findUsedGrants(db, id)),
@@ -39,21 +34,12 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
       }),
 
-    list: (query) =>
+    list: (query) => run(async (db) => (await selectPage(db, query, (row) => matching(row, query, dialect))).map(apiKeyOf)),
+
+    listCreatedBy: (creators, page) =>
       run(async (db) => {
-        const { after, limit } = query;
-        const rows = await db
-          .selectFrom('api_keys')
-          .selectAll()
-          .where((row) => matching(row, query))
-          .$if(after !== undefined, (select) =>
-            select.where((row) => row(row.refTuple('created_at', 'id'), '>', row.tuple(after!.createdAt, after!.id))),
-          )
-          .orderBy('created_at')
-          .orderBy('id')
-          .limit(limit)
-          .execute();
-        return rows.map(apiKeyOf);
+        const rows = await selectPage(db, page, (row) => (creators ? row('created_by', 'in', creators) : row('created_by', 'is', null)));
+        return rows.map(storedKeyOf);
       }),
 
     count: (query) =>
@@ -61,23 +47,15 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         const { keys } = await db
           .selectFrom('api_keys')
           .select((row) => row.fn.countAll<number>().as('keys'))
-          .where((row) => matching(row, query))
+          .where((row) => matching(row, query, dialect))
           .executeTakeFirstOrThrow();
         return Number(keys);
       }),
 
-    write: (work) => run((db) => db.transaction().execute((transaction) => work(writerOf(transaction)))),
+    write: (work) => connection.write((transaction) => work(writerOf(transaction))),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
-
-  async function run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
-    try {
-      return await retryWhileLocked(connection.lockWait, async () => work(await connection.database()));
-    } catch (error) {
-      throw storeError(error, connection.location);
-    }
-  }
 }
 
 function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTable) => Key): KeyFinder<Key> {
@@ -90,6 +68,18 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
     async findByName(name) {
       const row = await db.selectFrom('api_keys').selectAll().where('name', '=', name).executeTakeFirst();
       return row && keyOf(row);
+    },
+
+    async findBy(field, values) {
+      const rows = [];
+      for (const chunk of chunksOf(values))
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      return rows.map(keyOf);
+    },
+
+    async findManaged() {
+      const rows = await db.selectFrom('api_keys').selectAll().where('managed', '=', 1).execute();
+      return rows.map(keyOf);
     },
 
     async findWithDescendants(ids) {
@@ -144,6 +134,25 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
   };
 }
 
+/** A page of keys, by time of creation, then id. */
+function selectPage(
+  db: Kysely<Tables>,
+  { after, limit }: Pick<ListQuery, 'after' | 'limit'>,
+  condition: (row: ExpressionBuilder<Tables, 'api_keys'>) => Expression<SqlBool>,
+): Promise<ApiKeyTable[]> {
+  return db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where(condition)
+    .$if(after !== undefined, (select) =>
+      select.where((row) => row(row.refTuple('created_at', 'id'), '>', row.tuple(after!.createdAt, after!.id))),
+    )
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
 function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promise<ApiKeyTable[]> {
   return db
     .selectFrom('api_keys')
@@ -152,13 +161,15 @@ function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promis
     .execute();
 }
 
-function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter) {
+function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter, dialect: DialectName) {
+  // Not LIKE, which takes the text for a pattern, and reads it up to a NUL only.
+  const position = sql.raw(dialect === 'postgres' ? 'strpos' : 'instr');
+  const has = (column: 'roles' | 'search_text', text: string) => sql<SqlBool>`${position}(${sql.ref(column)}, ${text}) > 0`;
   const conditions = [];
-  if (search !== undefined) {
-    // Not LIKE, which takes the text for a pattern and reads it up to a NUL only.
-    conditions.push(sql<SqlBool>`instr(search_text, ${searchTextOf({ name: search, description: null })}) > 0`);
-  }
-  if (roles !== undefined) conditions.push(row.or(roles.map((role) => sql<SqlBool>`instr(roles, ${`"${role}"`}) > 0`)));
+  // No text has a NUL in it, and PostgreSQL takes none.
+  if (search?.includes('\0')) conditions.push(sql<SqlBool>`1 = 0`);
+  else if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
+  if (roles !== undefined) conditions.push(row.or(roles.map((role) => has('roles', `"${role}"`))));
   if (status !== undefined) conditions.push(havingStatus(row, status));
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
   return row.and(conditions);

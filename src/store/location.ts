@@ -1,10 +1,12 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
+import { isPostgresUrl } from './postgres-address.ts';
 
 /**
  * Where the store is: the given path, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base
- * Directory: `XDG_DATA_HOME` where it is absolute, otherwise `~/.local/share`). An absolute path.
+ * Directory: `XDG_DATA_HOME` where it is absolute, otherwise `~/.local/share`). An absolute path, or the URL of a
+ * PostgreSQL database as it was given: it may hold a password.
  */
 export function storeLocation(database: string | undefined, env: NodeJS.ProcessEnv): string {
   const given = database ?? (env['SVC_API_DATABASE'] || undefined);
@@ -12,9 +14,10 @@ export function storeLocation(database: string | undefined, env: NodeJS.ProcessE
   if (given.trim() === '' || given.includes('\0')) {
     throw new KeysError('USAGE', 'The path of the key store is empty. Pass --database <path>, or leave it out.');
   }
+  if (isPostgresUrl(given)) return given;
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
   if (scheme !== undefined) {
-    throw new KeysError('USAGE', `A key store at a ${scheme} address is not supported. Pass the path of a file.`);
+    throw new KeysError('USAGE', `A key store at a ${scheme} address is not supported. Pass the path of a file, or a postgres:// URL.`);
   }
   return resolve(given);
 }

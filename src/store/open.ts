@@ -1,12 +1,14 @@
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
+import type { Connection } from './connection.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
+import { isPostgresUrl } from './postgres-address.ts';
 
 export interface Store {
   repository: KeyRepository;
-  /** The absolute path. */
+  /** The absolute path, or the URL without its password. */
   location: string;
   /** Whether there was no store before. */
   created: boolean;
@@ -14,7 +16,7 @@ export interface Store {
 }
 
 export interface OpenStoreOptions {
-  /** A path; see `storeLocation` for what holds without it. */
+  /** A path, or the URL of a PostgreSQL database; see `storeLocation` for what holds without it. */
   database?: string | undefined;
   env?: NodeJS.ProcessEnv;
   /** How long to wait while another process writes, in milliseconds. */
@@ -30,15 +32,27 @@ export async function openStore({
   lockWait = 5000,
   mustExist = false,
 }: OpenStoreOptions = {}): Promise<Store> {
-  // A host CLI picks the Node: on an old one the driver would end the process without a word.
-  const unsupported = unsupportedNode();
-  if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
-  const { SqliteConnection } = await import('./sqlite.ts');
-  const connection = await SqliteConnection.open(storeLocation(database, env), { lockWait, mustExist });
+  const connection = await openConnection({ database, env, lockWait, mustExist });
   return {
     repository: createKeyRepository(connection),
     location: connection.location,
     created: connection.created,
     close: () => connection.close(),
   };
+}
+
+/** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
+export async function openConnection({
+  database,
+  env,
+  lockWait,
+  mustExist,
+}: OpenStoreOptions & Required<Omit<OpenStoreOptions, 'database'>>): Promise<Connection> {
+  // A host CLI picks the Node: on an old one the driver would end the process without a word.
+  const unsupported = unsupportedNode();
+  if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
+  const place = storeLocation(database, env);
+  const options = { lockWait, mustExist };
+  if (isPostgresUrl(place)) return (await import('./postgres.ts')).PostgresConnection.open(place, options);
+  return (await import('./sqlite.ts')).SqliteConnection.open(place, options);
 }

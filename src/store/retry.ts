@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isLocked } from './errors.ts';
+import { isLocked } from './sqlite-errors.ts';
 
 /**
  * Does something again while another process holds the lock, for `lockWait` milliseconds at most. Between the tries

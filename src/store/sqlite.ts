@@ -10,9 +10,10 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { storeError } from './errors.ts';
-import { migrateSqlite } from './migrate.ts';
+import type { Connection } from './connection.ts';
+import { migrateSqlite } from './sqlite-migrate.ts';
 import { retryWhileLocked } from './retry.ts';
+import { sqliteError } from './sqlite-errors.ts';
 import {
   createStoreFile,
   type FileIdentity,
@@ -67,7 +68,8 @@ interface OpenFile {
 }
 
 /** An open SQLite store that follows its path: when another file is moved there, that one is opened instead. */
-export class SqliteConnection {
+export class SqliteConnection implements Connection {
+  readonly dialect = 'sqlite';
   readonly location: string;
   /** Whether the file was made by this program just now. */
   readonly created: boolean;
@@ -91,15 +93,27 @@ export class SqliteConnection {
     try {
       const created = !mustExist && createStoreFile(path);
       const connection = new SqliteConnection(path, created, lockWait);
-      await connection.database();
+      await connection.#database();
       return connection;
     } catch (error) {
-      throw storeError(error, path);
+      throw sqliteError(error, path);
     }
   }
 
+  async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    try {
+      return await retryWhileLocked(this.lockWait, async () => work(await this.#database()));
+    } catch (error) {
+      throw sqliteError(error, this.location);
+    }
+  }
+
+  write<Result>(work: (transaction: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    return this.run((db) => db.transaction().execute(work));
+  }
+
   /** The database to ask. */
-  async database(): Promise<Kysely<Tables>> {
+  async #database(): Promise<Kysely<Tables>> {
     this.#look();
     if (!this.#file) {
       const committed = () => void (this.#revision += 1);

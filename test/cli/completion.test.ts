@@ -196,7 +196,13 @@ describe('completion in fish', () => {
       const words = id.split(':');
       const start = (before: string[]) => `\ncomplete -c svc-api -n '${['__svc_api_command', ...before].join(' ')}' `;
       assert.ok(script.includes(`${start(words.slice(0, -1))}-a ${words.at(-1)} -d '${summary}'\n`), id);
-      for (const flag of Object.keys(flags)) assert.ok(script.includes(`${start(words)}-l ${flag} `), `${id} ${flag}`);
+      for (const flag of Object.keys(flags)) {
+        const lines = [`${start(words)}-l ${flag} `, `${start(words)}-s ${flag[0]} -l ${flag} `];
+        assert.ok(
+          lines.some((line) => script.includes(line)),
+          `${id} ${flag}`,
+        );
+      }
     }
     assert.match(script, / -a help -d 'Display help for svc-api\.'\n/);
     assert.match(script, / -l database -r -F -d '.* in the user\\'s data folder\.'\n/);

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { openKeys } from '../../src/open-keys.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { testCli } from '../support/cli.ts';
 
 const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 
-describe('apikey --delete', () => {
+describeOnEach('apikey --delete', () => {
   it('deletes a key by its name, in any of its spellings, and says how many', async () => {
     const cli = testCli();
     await cli.create('Caf\u00e9 1');

@@ -87,7 +87,7 @@ describe('apikey exec', () => {
   it('holds the store neither open nor locked while the command runs', async () => {
     const running = await startExec(database, ['sh', '-c', `${SAY_WHO}; read line`]);
     for (const pid of [running.process.pid, running.pid]) {
-      const open = globSync(`/proc/${pid}/fd/*`).map((path) => readlinkSync(path));
+      const open = globSync(`/proc/${pid}/fd/*`).flatMap(targetOf);
       assert.ok(open.length >= 3);
       assert.deepEqual(
         open.filter((path) => path.startsWith(database)),
@@ -359,4 +359,13 @@ function hostCli(): string {
   const program = join(folder, 'run.js');
   writeFileSync(program, `import { execute } from '@oclif/core';\nawait execute({ dir: import.meta.url });\n`);
   return program;
+}
+
+/** Where a descriptor leads; one that was closed meanwhile leads nowhere. */
+function targetOf(descriptor: string): string[] {
+  try {
+    return [readlinkSync(descriptor)];
+  } catch {
+    return [];
+  }
 }

@@ -46,10 +46,10 @@ describe('where the store is', () => {
     assert.ok(!existsSync(join(cwd, 'data')));
   });
 
-  it('is never an empty path or an address', async () => {
+  it('is never an empty path or an address of something else', async () => {
     const cwd = tempFolder();
-    const addresses = ['', '  ', 'postgres://user:hunter2@db/keys'];
-    const [empty, blank, postgres] = await Promise.all(addresses.map((path) => create({}, ['--database', path, '--json'], cwd)));
+    const addresses = ['', '  ', 'mysql://user:hunter2@db/keys'];
+    const [empty, blank, mysql] = await Promise.all(addresses.map((path) => create({}, ['--database', path, '--json'], cwd)));
     const usage = (error: string): Finished => ({
       stdout: `${JSON.stringify({ error, code: 'USAGE' }, null, 2)}\n`,
       stderr: '',
@@ -58,7 +58,7 @@ describe('where the store is', () => {
     });
     assert.deepEqual(empty, usage('The path of the key store is empty. Pass --database <path>, or leave it out.'));
     assert.deepEqual(blank, empty);
-    assert.deepEqual(postgres, usage('A key store at a postgres address is not supported. Pass the path of a file.'));
+    assert.deepEqual(mysql, usage('A key store at a mysql address is not supported. Pass the path of a file, or a postgres:// URL.'));
   });
 
   it('says what is wrong with a path that holds no store, with a code of its own and exit 1', async () => {

@@ -47,12 +47,16 @@ describe('the README', () => {
     const { stdout, stderr, code } = await finished(shell);
     assert.equal(code, 0, stderr);
     const outputs = stdout.split('-- next').map((output) => output.trim());
-    const [created, json, managed, served, used, executed, rotated, replaced, child, deleted] = outputs;
+    const [created, json, managed, applied, served, used, executed, rotated, replaced, child, deleted] = outputs;
     assert.equal(created, '');
     assert.match(json!, /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}"/);
     assert.match(
       managed!,
       /^svc_\S+\nCI deploy\tACTIVE\tVIEWER\t.*\nDocker bot\t.*\nContractor\tACTIVE\t.*\nAPI key "Contractor" is disabled$/,
+    );
+    assert.match(
+      applied!,
+      /\nPlan: 3 to create, 1 to update, 0 to delete, 0 unchanged\.\n.*\nApplied: 3 created, 1 updated, 0 deleted, 0 unchanged\.\nApplied: 0 created, 0 updated, 0 deleted, 4 unchanged\.$/s,
     );
     assert.match(served!, new RegExp(`^Listening on http://127.0.0.1:${port}$`));
     const reply = JSON.parse(used!) as { data: { me: object; apiKeys: null }; errors: { path: string[]; extensions: object }[] };
@@ -61,7 +65,10 @@ describe('the README', () => {
     const temporary = (JSON.parse(executed!) as { data: { me: { description: string; expiresAt: string } } }).data.me;
     assert.equal(temporary.description, 'Temporary, for the command "sh". Deleted when it ends.');
     assert.ok(Date.parse(temporary.expiresAt) > Date.now());
-    assert.match(rotated!, /^1\t.*\tCREATE\t.*\n\d+\t.*\tROTATE\t.*\nyes: role VIEWER\n--permissions INFO:READ_ANY,ME:READ_OWN$/);
+    assert.match(
+      rotated!,
+      /^1\t.*\tCREATE\t.*\n\d+\t.*\tUPDATE\t.*\n\d+\t.*\tROTATE\t.*\nyes: role VIEWER\n--permissions INFO:READ_ANY,ME:READ_OWN$/,
+    );
     assert.equal(replaced, '');
     assert.match(child!, /"key":"svc_/);
     assert.match(deleted!, /^Successfully deleted 1 API key\n\{\n {2}"deleted": 2,/);

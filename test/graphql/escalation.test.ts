@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
 const MAKER = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY', 'DOCKER:READ_ANY'];
 
-describe('nobody grants more than they hold', () => {
+describeOnEach('nobody grants more than they hold', () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
@@ -8,7 +9,7 @@ const RESOURCES = `ACTIVATION_CODE API_KEY ARRAY CLOUD CONFIG CONNECT CONNECT__R
   FLASH INFO LOGS ME NETWORK NOTIFICATIONS ONLINE OS OWNER PERMISSION REGISTRATION SERVERS SERVICES SHARE VARS VMS WELCOME`.split(/\s+/);
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
-describe('a key grants', () => {
+describeOnEach('a key grants', () => {
   let test: TestKeys;
   let server: TestServer;
 

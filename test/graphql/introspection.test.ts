@@ -32,6 +32,7 @@ const MUTATION = {
   rotateApiKey: '(input: RotateApiKeyInput!): RotatedApiKey!',
   finishApiKeyRotation: '(id: ID!): ApiKey!',
   rollBackApiKeyRotation: '(id: ID!): ApiKey!',
+  applyApiKeys: '(input: ApplyApiKeysInput!): AppliedApiKeys!',
   deleteApiKeys: '(ids: [ID!]!): DeletedApiKeys!',
 };
 const OBJECTS: Record<string, string[]> = {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
@@ -12,7 +13,7 @@ interface Created {
   apiKey: Record<string, unknown> & { id: string };
 }
 
-describe('keys over GraphQL', () => {
+describeOnEach('keys over GraphQL', () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;
@@ -147,7 +148,7 @@ describe('keys over GraphQL', () => {
   });
 });
 
-describe('what can be granted', () => {
+describeOnEach('what can be granted', () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;

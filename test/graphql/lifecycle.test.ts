@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
-describe('the life of a key, over GraphQL', () => {
+describeOnEach('the life of a key, over GraphQL', () => {
   let open: TestKeys;
   let server: TestServer;
   let secret: string;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
 
@@ -14,7 +15,7 @@ const OVERWRITE = `mutation ($name: String!) {
   }
 }`;
 
-describe('overwriting a key over GraphQL', () => {
+describeOnEach('overwriting a key over GraphQL', () => {
   let test: TestKeys;
   let server: TestServer;
 

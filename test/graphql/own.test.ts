@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
 
@@ -10,7 +11,7 @@ interface Bearer {
   principal: Principal;
 }
 
-describe('a key with the OWN permissions', () => {
+describeOnEach('a key with the OWN permissions', () => {
   let test: TestKeys;
   let server: TestServer;
   let own: Bearer;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
@@ -14,7 +15,7 @@ const DOCUMENT = `query ($first: Int, $after: String, $search: String) {
   }
 }`;
 
-describe('apiKeys', () => {
+describeOnEach('apiKeys', () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;

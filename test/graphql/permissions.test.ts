@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
 
@@ -60,7 +61,7 @@ const REFUSED_FOR_THEIR_VALUES: Record<string, string> = {
   createApiKey: 'NAME_INVALID',
 };
 
-describe('a root field', () => {
+describeOnEach('a root field', () => {
   let test: TestKeys;
   let server: TestServer;
 

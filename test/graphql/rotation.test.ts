@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
@@ -6,7 +7,7 @@ const ROTATE = `mutation ($input: RotateApiKeyInput!) {
   rotateApiKey(input: $input) { key apiKey { id prefix rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt } } }
 }`;
 
-describe('rotating, and the use of keys, over GraphQL', () => {
+describeOnEach('rotating, and the use of keys, over GraphQL', () => {
   let open: TestKeys;
   let server: TestServer;
   let admin: string;

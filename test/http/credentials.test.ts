@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, sendRaw } from '../support/raw-http.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -8,7 +9,7 @@ const BODY = JSON.stringify({ query: '{ online }' });
 const JSON_BODY = 'Content-Type: application/json';
 const REALM = 'Bearer realm="svc-api"';
 
-describe('the Authorization header', () => {
+describeOnEach('the Authorization header', () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;

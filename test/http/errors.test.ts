@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { GraphQLError } from 'graphql';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
@@ -23,7 +24,7 @@ const extension = {
   },
 };
 
-describe('errors while a request is run', () => {
+describeOnEach('errors while a request is run', () => {
   let open: TestKeys;
   let server: TestServer;
   let secret: string;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { GraphQLError } from 'graphql';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
@@ -35,7 +36,7 @@ const resolvers = {
   },
 };
 
-describe('a value that a host returns against its own schema', () => {
+describeOnEach('a value that a host returns against its own schema', () => {
   let open: TestKeys;
   let server: TestServer;
   let secret: string;

@@ -124,7 +124,7 @@ describe('the short way to an answer', () => {
       }) satisfies typeof shortcut,
     });
     short = await listen({ app: counted, host: '127.0.0.1', port: 0 });
-    whole = await listen({ app: Object.assign(other!, { shortcut: undefined }) as never, host: '127.0.0.1', port: 0 });
+    whole = await listen({ app: Object.assign(other!, { shortcut: undefined }), host: '127.0.0.1', port: 0 });
   });
   after(async () => {
     await Promise.all([short.stop(0), whole.stop(0)]);
@@ -160,7 +160,7 @@ describe('the short way to an answer', () => {
         const { status } = await compare(JSON.stringify(query), accept === undefined ? {} : { accept });
         statuses.add(status);
       }
-      assert.deepEqual([...statuses].toSorted(), [200, 400, 406]);
+      assert.deepEqual(statuses, new Set([200, 400, 406]));
       assert.ok(taken - before > 40, `the short way was taken ${taken - before} times`);
     });
   }

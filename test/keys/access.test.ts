@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
-describe('what a key may do to keys', () => {
+describeOnEach('what a key may do to keys', () => {
   let test: TestKeys;
   const create = async (name: string, permissions: string[], by: Principal | typeof OPERATOR = OPERATOR) => {
     test.time.now += 1;

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type Principal, OPERATOR, requirePermission } from '../../src/keys/principal.ts';
 import { createSecret } from '../../src/keys/secret.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { tempStore } from '../support/temp.ts';
 
-describe('the use of keys', () => {
+describeOnEach('the use of keys', () => {
   let test: TestKeys;
   let database: string;
   let scheduled: { work: () => void; delay: number }[];

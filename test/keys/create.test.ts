@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { ApiKey } from '../../src/keys/api-key.ts';
 import { ValidationError } from '../../src/keys/errors.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
-describe('creating a key', () => {
+describeOnEach('creating a key', () => {
   let test: TestKeys;
   const names = async () => (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
   const bearerOf = async (secret: string) => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Actor, OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 
-describe('deleting keys', () => {
+describeOnEach('deleting keys', () => {
   let test: TestKeys;
   const create = async (name: string, by: Actor = OPERATOR) => {
     test.time.now += 1;

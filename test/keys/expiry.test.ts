@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { readDate, readDuration, readExpiry } from '../../src/keys/expiry.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 const NOW = Date.UTC(2030, 0, 1);
 
-describe('when a key is to end', () => {
+describeOnEach('when a key is to end', () => {
   it('is a number with a unit', () => {
     const rows = { '1s': 1000, '90m': 5_400_000, '12H': 43_200_000, '30d': 2_592_000_000, ' 2w ': 1_209_600_000 };
     for (const [text, milliseconds] of Object.entries(rows)) assert.equal(readDuration(text), milliseconds, text);
@@ -57,7 +58,7 @@ describe('when a key is to end', () => {
   });
 });
 
-describe('a key that ends', () => {
+describeOnEach('a key that ends', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();

@@ -28,6 +28,7 @@ const PACKAGES: Record<string, string[]> = {
   '@inquirer/prompts': ['cli/prompts'],
   kysely: ['store'],
   'better-sqlite3': ['store'],
+  pg: ['store'],
   hono: ['http', 'type:create-app'],
   '@hono/node-server': ['http'],
   '@hono/graphql-server': ['http'],
@@ -36,6 +37,9 @@ const PACKAGES: Record<string, string[]> = {
   pino: ['log'],
   'cli-table3': ['cli'],
   dataloader: ['graphql'],
+  'graphql-jit': ['graphql'],
+  'lru-cache': ['graphql'],
+  yaml: ['cli'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store'],
 };

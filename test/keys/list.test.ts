@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { countKeys, cursorOf, listKeys, PAGE_LIMIT } from '../../src/keys/list.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
-describe('the list of keys', () => {
+describeOnEach('the list of keys', () => {
   let test: TestKeys;
   const create = (name: string, description?: string) =>
     test.keys.create({ name, description: description ?? null, roles: ['GUEST'] }, OPERATOR);

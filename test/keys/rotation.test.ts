@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 const HOUR = 3_600_000;
 
-describe('rotating a key', () => {
+describeOnEach('rotating a key', () => {
   let test: TestKeys;
   let id: string;
   let old: string;

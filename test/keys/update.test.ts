@@ -4,9 +4,10 @@ import type { ApiKey } from '../../src/keys/api-key.ts';
 import type { ValidationError } from '../../src/keys/errors.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { createSecret } from '../../src/keys/secret.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
-describe('updating a key', () => {
+describeOnEach('updating a key', () => {
   let test: TestKeys;
   let secret: string;
   let key: ApiKey;

@@ -50,6 +50,8 @@ describe('the packed package', () => {
       'dist/commands/serve.js',
       'dist/commands/apikey/index.js',
       'docs/cli.md',
+      'examples/keys.yaml',
+      'schemas/keys.schema.json',
       'oclif.manifest.json',
       'README.md',
       'LICENSE',
@@ -59,7 +61,7 @@ describe('the packed package', () => {
       [],
     );
     const allowed =
-      /^(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/[a-z]+\.(md|graphql)|examples\/host-cli\/.*\.(js|json|md)|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+      /^(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/[a-z-]+\.(md|graphql)|examples\/host-cli\/.*\.(js|json|md)|examples\/keys\.yaml|schemas\/keys\.schema\.json|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
     assert.deepEqual(
       files.filter((file) => !allowed.test(file) || /test|\.sqlite/.test(file)),
       [],

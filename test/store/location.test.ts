@@ -28,12 +28,17 @@ describe('the location of the store', () => {
     });
   }
 
-  it('may not be an address yet, whose password is not repeated', () => {
+  it('may be the address of a PostgreSQL database', () => {
+    assert.equal(storeLocation('postgres://me@host/db', {}), 'postgres://me@host/db');
+    assert.equal(storeLocation(undefined, { SVC_API_DATABASE: 'PostgreSQL://host/db' }), 'PostgreSQL://host/db');
+  });
+
+  it('may be no other address, whose password is not repeated', () => {
     assert.throws(
-      () => storeLocation('postgres://user:hunter2@host/db', {}),
+      () => storeLocation('mysql://user:hunter2@host/db', {}),
       (error: Error & { code: string }) => {
         assert.equal(error.code, 'USAGE');
-        assert.match(error.message, /a postgres address is not supported/);
+        assert.match(error.message, /a mysql address is not supported/);
         assert.doesNotMatch(error.message, /hunter2/);
         return true;
       },

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { NewKey, StoredKey } from '../../src/keys/api-key.ts';
 import { createCatalog } from '../../src/keys/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { tempStore } from './temp.ts';
@@ -9,26 +10,35 @@ import { tempStore } from './temp.ts';
 export interface TestKeys {
   store: Store;
   keys: KeysService;
+  /** What `keys` is made of. */
+  options: KeysOptions;
   /** The clock's time, in milliseconds since 1970; tests set it. */
   time: { now: number };
 }
 
 /** The rules over a real store in a file of its own, with a clock that stands still. */
 export async function openTestKeys(
-  options: { database?: string; resources?: readonly string[]; schedule?: KeysOptions['schedule']; lockWait?: number } = {},
+  options: {
+    database?: string;
+    resources?: readonly string[];
+    schedule?: KeysOptions['schedule'];
+    lockWait?: number;
+    /** Puts something in front of the store, to see what it is asked. */
+    repository?: (repository: KeyRepository) => KeyRepository;
+  } = {},
 ): Promise<TestKeys> {
   const store = await openStore({ database: options.database ?? tempStore(), ...(options.lockWait && { lockWait: options.lockWait }) });
   const time = { now: Date.UTC(2030, 0, 1) };
-  const keys = new KeysService({
-    repository: store.repository,
+  const service: KeysOptions = {
+    repository: options.repository?.(store.repository) ?? store.repository,
     catalog: createCatalog(options.resources),
     clock: () => time.now,
     randomBytes,
     randomId: randomUUID,
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
-  });
-  return { store, keys, time };
+  };
+  return { store, keys: new KeysService(service), time, options: service };
 }
 
 /** A key as the store keeps it, made without the rules. Its id also stands for its secret. */
@@ -62,4 +72,10 @@ export async function createPrincipal(
   const result = await keys.authenticate(secret);
   if ('refused' in result) throw new Error(`The new key was refused: ${result.refused}`);
   return { secret, principal: result.principal };
+}
+
+/** Keys as JSON lines, in the pieces in which a stream might bring them. */
+export async function* jsonLines(...lines: (object | string)[]): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
+  for (let start = 0; start < bytes.length; start += 1000) yield bytes.subarray(start, start + 1000);
 }

@@ -54,3 +54,11 @@ export function startCli(args: readonly string[], { env, ...options }: SpawnOpti
 export function runCli(args: readonly string[], options: SpawnOptions = {}): Promise<Finished> {
   return finished(startCli(args, options));
 }
+
+/** Runs the built CLI with this on its stdin. */
+export function runCliWithInput(input: string | Uint8Array, args: readonly string[], options: SpawnOptions = {}): Promise<Finished> {
+  const child = startCli(args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stdin?.on('error', () => {}); // It may end before it has read all.
+  child.stdin?.end(input);
+  return finished(child);
+}

@@ -6,7 +6,7 @@ import { OPERATOR, principalOf } from '../../src/keys/principal.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 
 const [, , task = '', database = '', ...rest] = process.argv;
-const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn };
+const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn, change };
 
 try {
   report(await tasks[task]!());
@@ -49,6 +49,50 @@ async function churn(): Promise<never> {
     const step = steps[index % steps.length]!;
     await step(keys);
     report(step.name);
+  }
+}
+
+/** Makes so many changes, of keys of its own and of two that others change as well, and counts by action what was made. */
+async function change(): Promise<object> {
+  const [own = '', count, secret = ''] = rest;
+  const { keys, store } = await openTestKeys({ database });
+  const idOf = async (name: string) => (await keys.findByName(name, OPERATOR))!.id;
+  const [shared, turning] = [await idOf('Shared'), await idOf('Turning')];
+  const steps: Record<string, () => Promise<unknown>> = {
+    CREATE: () => keys.create({ name: own, roles: ['GUEST'] }, OPERATOR),
+    UPDATE: async () => keys.update(shared, { description: `${own} ${Object.values(made).join(' ')}` }, OPERATOR),
+    ROTATE: () => keys.rotate(turning, {}, OPERATOR),
+    DISABLE: async () => keys.setEnabled(await idOf(own), false, OPERATOR),
+    DELETE: async () => keys.delete([await idOf(own)], OPERATOR),
+  };
+  const made: Record<string, number> = { ROTATE_FINISH: 0, ...Object.fromEntries(Object.keys(steps).map((action) => [action, 0])) };
+  for (let index = 0; index < Number(count); index += 1) {
+    const action = Object.keys(steps)[index % 5]!;
+    const done = await (action === 'ROTATE' ? turn() : steps[action]!().then(() => action));
+    made[done]! += 1;
+    await keys.authenticate(secret);
+    if (index % 50 === 0) await keys.finishActivity();
+  }
+  await keys.finishActivity();
+  await store.close();
+  return made;
+
+  /** Rotates, or ends the rotation that another process has begun. */
+  async function turn(): Promise<string> {
+    for (;;) {
+      try {
+        await steps['ROTATE']!();
+        return 'ROTATE';
+      } catch (error) {
+        if (!isKeysError(error) || error.code !== 'ROTATION_UNDER_WAY') throw error;
+      }
+      try {
+        await keys.finishRotation(turning, OPERATOR);
+        return 'ROTATE_FINISH';
+      } catch (error) {
+        if (!isKeysError(error) || error.code !== 'ROTATION_NONE') throw error;
+      }
+    }
   }
 }
 

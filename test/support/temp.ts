@@ -1,6 +1,8 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { currentDialect } from './dialects.ts';
+import { postgresStore } from './postgres.ts';
 
 const folders = new Set<string>();
 
@@ -11,9 +13,9 @@ export function tempFolder(): string {
   return folder;
 }
 
-/** The path of a store that does not exist yet, in a folder of its own. */
+/** A store that does not exist yet, of the current dialect: a path in a folder of its own, or a URL. */
 export function tempStore(): string {
-  return join(tempFolder(), 'keys.sqlite');
+  return currentDialect() === 'postgres' ? postgresStore() : join(tempFolder(), 'keys.sqlite');
 }
 
 export function removeTempFolders(): void {

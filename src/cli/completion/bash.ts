@@ -16,7 +16,7 @@ _svc-api_complete()
 
   case "$flag" in
     --roles) words="${VALUES.roles.join(' ')}" ;;
-    --permissions)
+    --permission | --permissions)
       if [[ "$item" == *:* ]]; then
         item="\${item#*:}"
         words="${VALUES.actions.join(' ')}"
@@ -30,7 +30,11 @@ _svc-api_complete()
       item="$value"
       words="${VALUES.statuses.join(' ')}"
       ;;
-    --database) compopt -o default 2>/dev/null ;;
+    --activate)
+      item="$value"
+      words="now on-first-use"
+      ;;
+    --database | --file | --secrets-dir) compopt -o default 2>/dev/null ;;
   esac
   if [[ -n "$words" ]]; then
     typed="\${word%"$item"}"

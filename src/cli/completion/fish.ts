@@ -39,9 +39,13 @@ complete -c svc-api -s h -l help -d 'Show help'
 /** What a flag takes; a flag that is not named here takes any text. */
 const VALUES_OF: Readonly<Record<string, string>> = {
   roles: "-x -a '(__svc_api_roles)'",
+  permission: "-x -a '(__svc_api_permissions)'",
   permissions: "-x -a '(__svc_api_permissions)'",
   status: `-x -a '${VALUES.statuses.join(' ')}'`,
+  activate: "-x -a 'now on-first-use'",
   database: '-r -F',
+  file: '-r -F',
+  'secrets-dir': '-r -F',
 };
 
 /** The completion for fish, which the plugin does not know. */

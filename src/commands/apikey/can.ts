@@ -16,8 +16,8 @@ export default class Can extends KeyCommand {
     },
   ];
   static override args = {
-    name: Args.string({ description: 'Name of the key.', required: true }),
-    permission: Args.string({ description: 'What it would do, as RESOURCE:ACTION.', required: true }),
+    name: Args.string({ description: 'Name of the key.', required: true, ignoreStdin: true }),
+    permission: Args.string({ description: 'What it would do, as RESOURCE:ACTION.', required: true, ignoreStdin: true }),
   };
 
   async run(): Promise<void> {

@@ -2,12 +2,9 @@ import { Flags } from '@oclif/core';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand, nameOf } from '../../cli/key-command.ts';
 import { grantFlags, nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';
+import { changesOf, textOfChange } from '../../cli/key-view.ts';
 import type { KeyChange } from '../../keys/api-key.ts';
 import { OPERATOR } from '../../keys/principal.ts';
-
-/** What an update can change, in the order in which changes are shown. */
-const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt'] as const satisfies (keyof KeyJson)[];
 
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
@@ -41,16 +38,10 @@ export default class Update extends KeyCommand {
     const change = changeOf(input.flags);
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
-      const changed = await keys.update(key.id, change, OPERATOR);
-      const before = keyJson(changed.before, Date.now());
-      const after = await this.describe(keys, changed.after);
-      const changes = FIELDS.filter((field) => textOf(before[field]) !== textOf(after[field])).map((field) => ({
-        field,
-        before: before[field],
-        after: after[field],
-      }));
-      const lines = changes.map(({ field, before, after }) => `${field}: ${textOf(before)} -> ${textOf(after)}`);
-      this.print({ key: after, changes }, lines.length > 0 ? lines.join('\n') : 'Nothing has changed.');
+      const { before, after } = await keys.update(key.id, change, OPERATOR);
+      const changes = changesOf(before, after);
+      const text = changes.length > 0 ? changes.map(textOfChange).join('\n') : 'Nothing has changed.';
+      this.print({ key: await this.describe(keys, after), changes }, text);
     });
   }
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { createApiKeys } from './001-api-keys.ts';
 import { addExpiry } from './002-expiry.ts';
@@ -7,12 +8,8 @@ import { addManaged } from './004-managed.ts';
 import { createUsage } from './005-usage.ts';
 import { createAuditLog } from './006-audit-log.ts';
 
+/** Brings a store from one schema to the next, so that the version before can go on with it. */
+export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
+
 /** All migrations, oldest first. One that has been released is never changed. */
-export const MIGRATIONS: readonly ((db: Kysely<Tables>) => Promise<void>)[] = [
-  createApiKeys,
-  addExpiry,
-  addRotation,
-  addManaged,
-  createUsage,
-  createAuditLog,
-];
+export const MIGRATIONS: readonly Migration[] = [createApiKeys, addExpiry, addRotation, addManaged, createUsage, createAuditLog];

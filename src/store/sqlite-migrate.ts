@@ -16,7 +16,7 @@ export async function migrateSqlite(db: Kysely<Tables>, location: string): Promi
   await sql`pragma journal_mode = wal`.execute(db);
   await db.transaction().execute(async (transaction) => {
     const version = await versionOf(transaction, location);
-    for (const migrate of MIGRATIONS.slice(version)) await migrate(transaction);
+    for (const migrate of MIGRATIONS.slice(version)) await migrate(transaction, 'sqlite');
     await sql`pragma application_id = ${sql.lit(APPLICATION_ID)}`.execute(transaction);
     await sql`pragma user_version = ${sql.lit(MIGRATIONS.length)}`.execute(transaction);
   });

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import type { BenchKey } from './stores.ts';
+import { OPERATOR, openKeys } from './svc-api.ts';
+
+/** What it is told, as JSON, in the file that its one argument names. */
+export interface ProbeOrder {
+  database: string;
+  /** Keys that are let in. */
+  keys: readonly BenchKey[];
+  /** The cursor after which the last page is left. */
+  lastPage: string;
+}
+
+/** What it prints, as JSON. Times are in microseconds, each for one call. */
+export interface ProbeReport {
+  /** A key that was let in before, where this many are checked in one turn of the event loop. */
+  check32: number;
+  check1: number;
+  /** A key that was not: SHA-256 and a SELECT. */
+  firstCheck: number;
+  firstPage: number;
+  lastPage: number;
+  /** A search that finds nothing, and so reads all keys. */
+  search: number;
+  create: number;
+  delete: number;
+  /** Resident memory when all these keys have been let in once, in bytes. */
+  memory: number;
+}
+
+const PAGE = 50;
+const { database, keys: known, lastPage } = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ProbeOrder;
+const keys = await openKeys({ database, mustExist: true });
+const secrets = known.map(({ secret }) => secret);
+for (const secret of secrets) if ('refused' in (await keys.authenticate(secret))) throw new Error('A key is refused.');
+
+globalThis.gc?.();
+const memory = process.memoryUsage.rss();
+
+const report: ProbeReport = {
+  memory,
+  check32: await timeOfChecks(32, 20_000),
+  check1: await timeOfChecks(1, 50_000),
+  firstCheck: await timeOf(10_000, (index) => keys.lookUp(secrets[index % secrets.length]!)),
+  firstPage: await timeOf(500, () => keys.list({ first: PAGE }, OPERATOR)),
+  lastPage: await timeOf(500, () => keys.list({ first: PAGE, after: lastPage }, OPERATOR)),
+  search: await timeOf(1, () => keys.list({ search: 'is nowhere' }, OPERATOR)),
+  ...(await timesOfWrites(200)),
+};
+await keys.close();
+process.stdout.write(JSON.stringify(report));
+
+async function timeOf(times: number, work: (index: number) => Promise<unknown>): Promise<number> {
+  for (let index = 0; index < times / 5; index += 1) await work(index);
+  const start = performance.now();
+  for (let index = 0; index < times; index += 1) await work(index);
+  return ((performance.now() - start) * 1000) / times;
+}
+
+/** What the turns themselves take is taken off. */
+async function timeOfChecks(inTurn: number, turns: number): Promise<number> {
+  await timeOfTurns(inTurn, turns / 5);
+  const empty = await timeOfTurns(0, turns);
+  return ((await timeOfTurns(inTurn, turns)) - empty) / inTurn;
+}
+
+/** The microseconds of a turn of the event loop in which so many keys are checked, as a server does it. */
+async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
+  const start = performance.now();
+  for (let turn = 0; turn < turns; turn += 1) {
+    await new Promise(setImmediate);
+    for (let index = 0; index < inTurn; index += 1) {
+      const secret = secrets[(turn + index) % secrets.length]!;
+      const verified = keys.authenticator.findVerified(secret);
+      if (verified) keys.authenticator.countUse(verified);
+      // It was written into the store meanwhile: the counts of use, every other second.
+      else await keys.authenticate(secret);
+    }
+  }
+  return ((performance.now() - start) * 1000) / turns;
+}
+
+/** Leaves the store as large as it was. */
+async function timesOfWrites(times: number): Promise<Pick<ProbeReport, 'create' | 'delete'>> {
+  const ids: string[] = [];
+  const create = await timeOf(times, async (index) => {
+    const { key } = await keys.create({ name: `Made ${process.pid} ${ids.length} ${index}`, roles: ['VIEWER'] }, OPERATOR);
+    ids.push(key.id);
+  });
+  const remove = await timeOf(times, () => keys.delete([ids.pop()!], OPERATOR));
+  return { create, delete: remove };
+}

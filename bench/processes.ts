@@ -1,0 +1,75 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { LoadOrder, LoadReport } from './load.ts';
+import type { Row } from './rows.ts';
+
+/** Whether programs can be tied to a core. */
+export const isPinned = availableParallelism() > 1 && hasTaskset();
+
+/** A server that runs, and its port. */
+export interface StartedServer {
+  port: number;
+  /** Resident memory, in bytes. */
+  memory: () => number;
+  /** The seconds that it has been at work; not a number where the system does not tell. */
+  cpu: () => number;
+  stop: () => Promise<void>;
+}
+
+/** Starts a row's server on the first core, and waits for its line. */
+export async function startServer({ server, mode }: Row, folder: string): Promise<StartedServer> {
+  const child = startNode(0, [fileURLToPath(new URL(`servers/${server}.ts`, import.meta.url)), folder, ...(mode ? [mode] : [])]);
+  const exited = once(child, 'exit');
+  for await (const line of createInterface(child.stdout!)) {
+    const port = /^listening on (\d+)$/.exec(line)?.[1];
+    if (port === undefined) continue;
+    const pid = child.pid!;
+    return { port: Number(port), memory: () => residentMemory(pid), cpu: () => cpuTime(pid), stop: () => stop(child, exited) };
+  }
+  throw new Error(`The server ${server} ended before it listened.`);
+}
+
+/** Sends requests from the second core. */
+export async function load(order: LoadOrder): Promise<LoadReport> {
+  const child = startNode(1, [fileURLToPath(new URL('load.ts', import.meta.url)), JSON.stringify(order)]);
+  let text = '';
+  for await (const chunk of child.stdout!) text += chunk;
+  return JSON.parse(text) as LoadReport;
+}
+
+function startNode(core: number, args: readonly string[]): ChildProcess {
+  const [command, ...before] = isPinned ? ['taskset', '-c', String(core), process.execPath] : [process.execPath];
+  return spawn(command, [...before, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_ENV: 'production' } });
+}
+
+async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+  child.kill('SIGKILL');
+  await exited;
+}
+
+function residentMemory(pid: number): number {
+  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
+}
+
+/** From Linux's own file: `ps` rounds it to seconds. Its unit is a hundredth of a second. */
+function cpuTime(pid: number): number {
+  try {
+    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13).map(Number);
+    return (user! + system!) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function hasTaskset(): boolean {
+  try {
+    execFileSync('taskset', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Workload } from './workloads.ts';
+
+/** One server that is measured. */
+export interface Row {
+  title: string;
+  /** Its file in `servers/`, and what it is told. */
+  server: string;
+  mode?: string;
+  workloads: readonly Workload[];
+  /** Lets in everybody. */
+  isOpen?: boolean;
+}
+
+const GRAPHQL: readonly Workload[] = ['me', 'items'];
+const CONSTANT: readonly Workload[] = ['constant'];
+
+export const SVC_API: Row = { title: '**svc-api**', server: 'svc-api', workloads: GRAPHQL };
+/** The row that all others are compared with. */
+export const NAIVE: Row = { title: '@hono/graphql-server, naive check', server: 'naive', workloads: GRAPHQL };
+
+export const GRAPHQL_ROWS: readonly Row[] = [
+  SVC_API,
+  NAIVE,
+  { title: 'graphql-yoga, naive check', server: 'yoga', workloads: GRAPHQL },
+  { title: 'Apollo Server, naive check', server: 'apollo', workloads: GRAPHQL },
+  { title: 'mercurius, naive check', server: 'mercurius', workloads: GRAPHQL },
+  { title: 'mercurius with jit, naive check', server: 'mercurius', mode: 'jit', workloads: GRAPHQL },
+  { title: 'bare node:http, naive check', server: 'bare', mode: 'keyed', workloads: GRAPHQL },
+  { title: 'bare node:http, open', server: 'bare', mode: 'open', workloads: GRAPHQL, isOpen: true },
+];
+
+export const CONSTANT_ROWS: readonly Row[] = [
+  { title: '**bearerAuth of svc-api**', server: 'bearer-auth', workloads: CONSTANT },
+  { title: 'verifyApiKey of better-auth, as it comes', server: 'better-auth', mode: 'default', workloads: CONSTANT },
+  { title: 'the same in WAL mode, without rate limit', server: 'better-auth', mode: 'sqlite', workloads: CONSTANT },
+  { title: 'the same with the keys in a Map, not on disk', server: 'better-auth', mode: 'memory', workloads: CONSTANT },
+];

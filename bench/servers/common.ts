@@ -1,0 +1,53 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Database from 'better-sqlite3';
+import { digestOf, naivePath } from '../stores.ts';
+import { ITEMS } from '../workloads.ts';
+
+/** Where the stores are. */
+export const folder = process.argv[2]!;
+
+/** What the naive check finds. */
+export interface Caller {
+  id: string;
+  name: string;
+  roles: string[];
+}
+
+export interface CallerContext {
+  caller: Caller;
+}
+
+export const typeDefs = `
+  enum Role { ADMIN VIEWER CONNECT GUEST }
+  type Me { id: ID! name: String! roles: [Role!]! }
+  type Item { id: ID! name: String! size: Int! ok: Boolean! }
+  type Query { me: Me! items: [Item!]! }
+`;
+
+export const resolvers = {
+  Query: {
+    me: (_parent: unknown, _args: unknown, context: CallerContext) => context.caller,
+    items: () => ITEMS,
+  },
+};
+
+/** The check that most would write: the SHA-256 of the token, and a SELECT by it, on each request. */
+export function naiveCheck(): (authorization: string | null | undefined) => Caller | undefined {
+  const db = new Database(naivePath(folder), { readonly: true });
+  const select = db.prepare<[string], { id: string; name: string; roles: string }>('select id, name, roles from keys where digest = ?');
+  return (authorization) => {
+    const token = authorization?.startsWith('Bearer ') ? authorization.slice('Bearer '.length) : undefined;
+    const row = token && select.get(digestOf(token));
+    return row ? { id: row.id, name: row.name, roles: JSON.parse(row.roles) as string[] } : undefined;
+  };
+}
+
+/** Tells the port to who started this. */
+export function ready(port: number): void {
+  process.stdout.write(`listening on ${port}\n`);
+}
+
+export function listenAndTell(server: Server): void {
+  server.listen(0, '127.0.0.1', () => ready((server.address() as AddressInfo).port));
+}

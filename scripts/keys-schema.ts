@@ -1,0 +1,77 @@
+import { ACTIONS, ROLES } from '../src/keys/catalog.ts';
+import { KEY_FIELDS, TOP_FIELDS } from '../src/keys/declaration.ts';
+import { DESCRIPTION_LIMIT } from '../src/keys/description.ts';
+import { DATE } from '../src/keys/expiry.ts';
+import { NAME_LIMIT } from '../src/keys/name.ts';
+
+/**
+ * The JSON Schema of the file that `apply` takes, by draft 2020-12. It is a little wider than the rules: it knows nothing
+ * of a host's resources, of the store, and of names that stand twice.
+ */
+export function keysSchema(): string {
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'API keys for "svc-api apikey apply"',
+    type: 'object',
+    required: ['keys'],
+    additionalProperties: false,
+    properties: inOrder(TOP_FIELDS, {
+      $schema: { type: 'string', description: 'Where this schema is, for editors.' },
+      keys: { type: 'array', description: 'The keys that there are to be.', items: { $ref: '#/$defs/key' } },
+    }),
+    $defs: {
+      key: {
+        type: 'object',
+        required: ['name'],
+        additionalProperties: false,
+        anyOf: ['roles', 'permissions'].map((list) => ({ required: [list], properties: { [list]: { minItems: 1 } } })),
+        properties: inOrder(KEY_FIELDS, {
+          name: {
+            type: 'string',
+            description: `Letters, digits and spaces, at most ${NAME_LIMIT} characters. No two keys have the same name.`,
+            pattern: '^ *(?:\\p{L}\\p{M}*|\\p{Nd})(?:\\p{L}\\p{M}*|\\p{Nd}| )*$',
+            maxLength: NAME_LIMIT,
+          },
+          description: {
+            type: ['string', 'null'],
+            description: `What the key is for, at most ${DESCRIPTION_LIMIT} characters on one line.`,
+            pattern: '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$',
+            maxLength: DESCRIPTION_LIMIT,
+          },
+          roles: {
+            type: 'array',
+            description: 'Roles to grant, whatever their case.',
+            items: { anyOf: [{ enum: ROLES }, { type: 'string', pattern: anyOf(ROLES) }] },
+          },
+          permissions: {
+            type: 'array',
+            description: 'Permissions to grant, each as RESOURCE:ACTION, whatever their case.',
+            items: {
+              type: 'string',
+              pattern: `^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*:${anyOf(ACTIONS).slice(1)}`,
+              examples: ['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'],
+            },
+          },
+          expiresAt: {
+            type: ['string', 'null'],
+            description: 'When the key ends: a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, at most ten years away.',
+            pattern: DATE.source.replace(/^\^/, '^\\s*').replace(/\$$/, '\\s*$'),
+          },
+          enabled: { type: 'boolean', description: 'Whether the key is on. Left out, it stays as it is; a new key is on.' },
+        }),
+      },
+    },
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+/** Fields in the order of the rules, so that none is forgotten: the rules and this list must have the same ones. */
+function inOrder<Field extends string>(fields: readonly Field[], properties: Record<Field, object>): Record<string, object> {
+  return Object.fromEntries(fields.map((field) => [field, properties[field]]));
+}
+
+/** A pattern for one of some words, whatever its case: JSON Schema has no flag for that. */
+function anyOf(words: readonly string[]): string {
+  const letters = (word: string) => word.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
+  return `^\\s*(?:${words.map(letters).join('|')})\\s*$`;
+}

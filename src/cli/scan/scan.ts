@@ -1,0 +1,79 @@
+import type { Identification, SecretStatus } from '../../keys/identify.ts';
+import { prefixOf } from '../../keys/secret.ts';
+import { type FoundSecret, SecretFinder } from '../../keys/secret-finder.ts';
+import { printable } from '../../keys/text.ts';
+import { type Source, sourcesOf } from './sources.ts';
+
+/** A secret that was found, as JSON: a closed list of fields. The secret is not part of it. */
+export interface Finding {
+  /** As it may be shown: without control characters, and with secrets cut. */
+  path: string;
+  line: number;
+  column: number;
+  prefix: string;
+  /** UNKNOWN where no key of the store has it. */
+  status: SecretStatus | 'UNKNOWN';
+  name: string | null;
+  id: string | null;
+}
+
+export interface ScanOptions {
+  paths: readonly string[];
+  /** Leave out what git ignores. */
+  git: boolean;
+  identify: (secret: string) => Promise<Identification>;
+  /** Takes what was found, as it is found. */
+  onFound: (findings: Finding[]) => void;
+  /** Takes what could not be read; the rest is read none the less. */
+  onUnreadable: (text: string) => void;
+}
+
+/** The longest path that is shown whole. */
+const PATH_LENGTH = 4096;
+
+/** Looks for secrets in files, folders and stdin. @returns how many were read @throws CliError USAGE; KeysError STORE_… */
+export async function scan({ paths, git, identify, onFound, onUnreadable }: ScanOptions): Promise<number> {
+  const unreadable = (path: Buffer, error: unknown) => onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
+  let files = 0;
+  for await (const source of sourcesOf(paths, git, unreadable)) {
+    const finder = new SecretFinder();
+    files += 1;
+    const failed = (error: unknown) => {
+      files -= 1;
+      if (source.named || !isGone(error)) unreadable(source.path, error);
+    };
+    for await (const part of partsOf(source, failed)) {
+      const findings: Finding[] = [];
+      for (const found of finder.find(part)) findings.push(findingOf(source.path, found, await identify(found.secret)));
+      if (findings.length > 0) onFound(findings);
+    }
+  }
+  return files;
+}
+
+/** The parts of a source, up to the one that can't be read. */
+async function* partsOf({ parts }: Source, failed: (error: unknown) => void): AsyncGenerator<Buffer> {
+  try {
+    yield* parts;
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function findingOf(path: Buffer, { publicId, line, column }: FoundSecret, found: Identification): Finding {
+  const { key, status } = 'key' in found ? found : { key: undefined, status: 'UNKNOWN' as const };
+  return { path: shown(path), line, column, prefix: prefixOf(publicId), status, name: key?.name ?? null, id: key?.id ?? null };
+}
+
+function shown(path: Buffer): string {
+  return printable(path.toString(), PATH_LENGTH);
+}
+
+function isGone(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' ? 'there is no such file' : (code ?? printable(message, 300));
+}

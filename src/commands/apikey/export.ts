@@ -1,0 +1,35 @@
+import { Flags } from '@oclif/core';
+import { KeyCommand } from '../../cli/key-command.ts';
+
+export default class Export extends KeyCommand {
+  static override enableJsonFlag = false;
+  static override summary = 'Export all API keys as JSON lines, without secrets.';
+  static override description =
+    'Each line is a key with the fields that import takes, none before the key that created it. With their digests the keys work in the store that imports them; the digests open no door by themselves.';
+  static override examples = [
+    { description: 'Write all keys to a file', command: '<%= config.bin %> apikey export > keys.jsonl' },
+    {
+      description: 'Copy all keys to another store, where they work unchanged',
+      command: '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+    },
+  ];
+  static override flags = {
+    'with-digests': Flags.boolean({ description: 'Export the SHA-256 of each secret, too.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Export);
+    const withDigests = flags['with-digests'] ?? false;
+    let underRotation = 0;
+    await this.withKeys(flags.database, async (keys) => {
+      for await (const page of keys.exportKeys({ withDigests })) {
+        underRotation += page.underRotation;
+        this.terminal.out(page.keys.map((key) => `${JSON.stringify(key)}\n`).join(''));
+      }
+    });
+    if (withDigests && underRotation > 0)
+      this.terminal.note(
+        `Only the newest secret of a key is exported. Being rotated, with an older one that still works here: ${underRotation}.`,
+      );
+  }
+}

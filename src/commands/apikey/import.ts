@@ -1,0 +1,52 @@
+import { Args, Flags } from '@oclif/core';
+import { CliError } from '../../cli/errors.ts';
+import { failureOf, reportText, summaryOf } from '../../cli/import-report.ts';
+import { openInput } from '../../cli/input.ts';
+import { KeyCommand } from '../../cli/key-command.ts';
+import type { ImportReport } from '../../keys/import.ts';
+
+export default class Import extends KeyCommand {
+  static override summary = 'Import API keys that were made elsewhere: they keep working unchanged.';
+  static override description = `Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or base64url), and "roles", "permissions" or both. It may have "description", "expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix". All keys are imported, or none; a report says what became of each line, without secrets.`;
+  static override examples = [
+    {
+      description: 'See whether a file can be imported, and import nothing',
+      command: '<%= config.bin %> apikey import keys.jsonl --dry-run',
+    },
+    { description: 'Import it', command: '<%= config.bin %> apikey import keys.jsonl' },
+    {
+      description: 'Copy all keys from one store to another',
+      command: '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+    },
+  ];
+  static override args = {
+    // Without it, oclif would take what comes from stdin for the name of the file.
+    file: Args.string({ description: 'The file with the keys. "-", or none: stdin.', ignoreStdin: true }),
+  };
+  static override flags = {
+    'dry-run': Flags.boolean({ description: 'Report what would become of each line, and import nothing.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Import);
+    const input = await openInput(args.file, this.terminal);
+    try {
+      const report = await this.withKeys(flags.database, (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }));
+      this.report(report);
+    } finally {
+      await input.close();
+    }
+  }
+
+  private report(report: ImportReport): void {
+    const failure = failureOf(report);
+    if (failure) process.exitCode = failure.exit;
+    try {
+      this.print({ ...(failure && { error: failure.error, code: failure.code }), ...report }, reportText(report));
+    } catch (error) {
+      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, { cause: error });
+    }
+    if (this.jsonEnabled()) return;
+    this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+  }
+}

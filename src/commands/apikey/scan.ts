@@ -1,0 +1,83 @@
+import { Args, Flags } from '@oclif/core';
+import { KeyCommand } from '../../cli/key-command.ts';
+import { FoundKeys } from '../../cli/scan/found-keys.ts';
+import { type Finding, scan } from '../../cli/scan/scan.ts';
+import type { ApiKey } from '../../keys/api-key.ts';
+import { prefixOf } from '../../keys/secret.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+
+const UNREADABLE = 1;
+const LIVE = 3;
+
+export default class Scan extends KeyCommand {
+  static override summary = 'Find API keys in files, and tell which of them are live.';
+  static override description = `Keys are found by their form and checksum; the key store is asked only then. Folders are walked, without their .git folders; links in them are not followed. Each key is one line: where it is, its prefix, its status and its name, and never the whole secret. Ends with 3 when a live key was found, otherwise with 1 when something could not be read.`;
+  static override examples = [
+    { description: 'Before a commit: all that git does not ignore', command: '<%= config.bin %> <%= command.id %> --git .' },
+    { description: 'The whole history of a repository', command: 'git log --patch --all | <%= config.bin %> <%= command.id %> -' },
+    { description: 'Switch off what has leaked into logs', command: '<%= config.bin %> <%= command.id %> --revoke /var/log/my-service' },
+  ];
+  static override args = {
+    path: Args.string({ description: 'Files and folders; - for stdin.', required: true, multiple: true }),
+  };
+  static override flags = {
+    git: Flags.boolean({ description: 'Leave out what git ignores.' }),
+    revoke: Flags.boolean({ description: 'Switch off the live keys that are found, as disable does.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Scan);
+    const keys = new FoundKeys({
+      open: () => this.openStore(flags.database),
+      onRevoked: flags.revoke ? (key) => this.noteRevoked(key) : undefined,
+    });
+    const all: Finding[] = [];
+    let [found, unreadable] = [0, 0];
+    try {
+      const files = await scan({
+        paths: args.path,
+        git: flags.git,
+        identify: (secret) => keys.identify(secret),
+        onFound: (findings) => {
+          found += findings.length;
+          if (this.jsonEnabled()) all.push(...findings);
+          else this.terminal.out(findings.map((finding) => `${lineOf(finding)}\n`).join(''));
+        },
+        onUnreadable: (text) => {
+          unreadable += 1;
+          this.terminal.note(text);
+        },
+      });
+      const { live, revoked } = keys;
+      process.exitCode = live > 0 ? LIVE : unreadable > 0 ? UNREADABLE : 0;
+      this.print({ files, found: all, live, revoked, unreadable }, undefined);
+      if (!this.jsonEnabled()) this.terminal.note(summaryOf({ files, found, live, revoked }));
+    } finally {
+      await keys.close();
+    }
+  }
+
+  private async openStore(database: string | undefined): Promise<OpenKeys> {
+    const { openKeys } = await import('../../open-keys.ts');
+    const keys = await openKeys({ database });
+    if (keys.created) this.terminal.note(`There was no key store at ${keys.location}: no key that is found is known.`);
+    return keys;
+  }
+
+  private noteRevoked({ name, publicId }: ApiKey): void {
+    this.terminal.note(`API key "${name}" (${prefixOf(publicId)}) is disabled`);
+  }
+}
+
+function lineOf({ path, line, column, prefix, status, name }: Finding): string {
+  return [`${path}:${line}:${column}`, prefix, status, ...(name === null ? [] : [`"${name}"`])].join('  ');
+}
+
+function summaryOf({ files, found, live, revoked }: { files: number; found: number; live: number; revoked: number }): string {
+  const counts = [counted(files, 'file') + ' read', counted(found, 'secret') + ' found', counted(live, 'live key')];
+  return `${[...counts, ...(revoked > 0 ? [`${revoked} disabled`] : [])].join(', ')}.`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,55 @@
+import { Flags } from '@oclif/core';
+import { CliError } from '../../cli/errors.ts';
+import { catalogFor } from '../../cli/host.ts';
+import { KeyCommand } from '../../cli/key-command.ts';
+import { readSecret } from '../../cli/read-secret.ts';
+import { verdictOn } from '../../cli/verdict.ts';
+import { readPermission } from '../../keys/explain.ts';
+import { OPERATOR } from '../../keys/principal.ts';
+
+const STDIN = '-';
+const NOT_VALID = 3;
+const NOT_ALLOWED = 4;
+
+export default class Verify extends KeyCommand {
+  // Arguments are looked at here: oclif would repeat one that is too many, and it may be a secret.
+  static override strict = false;
+  static override summary = 'Tell which API key a secret belongs to, and whether it is valid.';
+  static override description = `The secret is read from stdin, and asked for where stdin and stderr are terminals; it is never an argument, which every user of the machine can read. Ends with 0 for a valid secret, 3 for one that is not, and 4 for a valid one that lacks the permission asked for. It counts as no use of the key.`;
+  static override usage = '<%= command.id %> - [--permission <resource:action>] [--json] [--database <path>]';
+  static override examples = [
+    { description: 'Whose is this? Asks for the secret', command: '<%= config.bin %> <%= command.id %> -' },
+    {
+      description: 'May a script go on with the key that it was given?',
+      command: `printf %s "$API_KEY" | <%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
+    },
+  ];
+  static override flags = {
+    permission: Flags.string({ description: 'Tell also whether it has this permission.', helpValue: '<resource:action>' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parseArguments();
+    const { permission: wanted, database } = flags;
+    // The permission is looked at first: nobody should type a secret for a request that is wrong.
+    const permission = wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
+    const secret = await readSecret(this.interactive);
+    await this.withKeys(database, async (keys) => {
+      const found = await keys.identify(secret, OPERATOR);
+      const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
+      process.exitCode = verdict.valid ? (verdict.permitted === false ? NOT_ALLOWED : 0) : NOT_VALID;
+      this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
+    });
+  }
+
+  private async parseArguments() {
+    const parsed = await this.parse(Verify).catch((error: unknown) => {
+      // What looks like a flag and is none may be a secret, too.
+      if (error instanceof Error && 'flags' in error) throw new CliError('USAGE', 'There is a flag that this command does not have.');
+      throw error;
+    });
+    if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
+    const command = `${this.config.bin} apikey verify`;
+    throw new CliError('USAGE', `The only argument is -, for stdin: an argument is no place for a secret. Run: ${command} - < file`);
+  }
+}

@@ -1,0 +1,69 @@
+import { type AuditValues, auditChange } from '../keys/audit.ts';
+import type { Role } from '../keys/catalog.ts';
+import { type DeclaredKey, readDeclaration } from '../keys/declaration.ts';
+import type { Permission } from '../keys/permission-set.ts';
+import type { Plan } from '../keys/plan.ts';
+import type { KeysService } from '../keys/service.ts';
+import { DECLARED_LIMIT } from './apply-type-defs.ts';
+import type { Resolvers } from './extension.ts';
+import { badInput, changesOf, type Resolve } from './resolve.ts';
+
+interface DeclaredInput {
+  name: string;
+  description?: string | null;
+  roles?: Role[] | null;
+  permissions?: Permission[] | null;
+  expiresAt?: string | null;
+  enabled?: boolean | null;
+}
+
+/** The resolvers of the part of the schema that is about declared keys. */
+export function applyResolversOf(keys: KeysService): Resolvers {
+  const applyApiKeys: Resolve<{ input: { keys: DeclaredInput[]; prune?: boolean | null; dryRun?: boolean | null } }> = async (
+    _,
+    { input },
+    { principal },
+  ) => {
+    if (input.keys.length > DECLARED_LIMIT) throw badInput(`There are ${input.keys.length} keys; at most ${DECLARED_LIMIT} are allowed.`);
+    const declared = readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
+    const options = { prune: input.prune ?? false };
+    if (input.dryRun) {
+      const plan = await keys.plan(declared, options, principal);
+      return { changes: changesIn(plan), created: [], unchanged: plan.unchanged };
+    }
+    const { plan, created } = await keys.apply(declared, options, principal);
+    return {
+      changes: changesIn(plan),
+      created: created.map(({ secret, key }) => ({ key: secret, apiKey: key })),
+      unchanged: plan.unchanged,
+    };
+  };
+  return { Mutation: { applyApiKeys } };
+}
+
+/** In the form in which a file declares keys, so that the same rules read it. */
+function declarationOf({ name, description, roles, permissions, expiresAt, enabled }: DeclaredInput): object {
+  return {
+    name,
+    description,
+    roles: roles ?? [],
+    permissions: (permissions ?? []).flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`)),
+    expiresAt,
+    ...(enabled != null && { enabled }),
+  };
+}
+
+function changesIn({ creates, updates, deletes }: Plan): object[] {
+  return [
+    ...creates.map((key) => ({ action: 'CREATE', name: key.name, changes: changesOf(null, valuesOf(key)) })),
+    ...updates.map(({ before, after }) => {
+      const change = auditChange(before, after);
+      return { action: 'UPDATE', name: after.name, changes: changesOf(change.before, change.after) };
+    }),
+    ...deletes.map(({ name }) => ({ action: 'DELETE', name, changes: [] })),
+  ];
+}
+
+function valuesOf({ expiresAt, ...key }: DeclaredKey): AuditValues {
+  return { ...key, expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() };
+}

@@ -1,0 +1,117 @@
+import type { ApiKey } from './api-key.ts';
+import type { ApplyOptions } from './apply.ts';
+import type { AuditEntry } from './audit.ts';
+import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit-log.ts';
+import { type Lookup, lookUp } from './authenticate.ts';
+import type { Catalog, Grant } from './catalog.ts';
+import type { DeclaredKey } from './declaration.ts';
+import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
+import { type Identification, identify } from './identify.ts';
+import { listKeys, type Page, type PageQuery } from './list.ts';
+import { normalizeName } from './name.ts';
+import { type Plan, planChanges } from './plan.ts';
+import { type Actor, mayFor, OPERATOR, requirePermission } from './principal.ts';
+import type { KeyRepository } from './repository.ts';
+import { isUnderWay, type Rotation } from './rotation.ts';
+import { type Status, statusOf } from './status.ts';
+import type { UsageTotals } from './usage.ts';
+
+/** What the questions about keys need from outside. */
+export interface QueriesOptions {
+  repository: KeyRepository;
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+}
+
+/** The rules for reading keys, and what is known of them. */
+export class KeyQueries {
+  readonly catalog: Catalog;
+  readonly #options: QueriesOptions;
+
+  constructor(options: QueriesOptions) {
+    this.catalog = options.catalog;
+    this.#options = options;
+  }
+
+  /** All keys page by page, for the operator, as they can be imported again. @throws KeysError STORE_… */
+  exportKeys(options: ExportOptions): AsyncGenerator<ExportedPage> {
+    return exportKeys(this.#options.repository, options, this.#options.clock());
+  }
+
+  /**
+   * What `apply` would change now; nothing is written.
+   * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error
+   */
+  plan(declared: readonly DeclaredKey[], { prune = false }: Pick<ApplyOptions, 'prune'>, actor: Actor): Promise<Plan> {
+    const { repository, clock } = this.#options;
+    return planChanges(repository, declared, { prune, caller: actor, catalog: this.catalog, now: clock() });
+  }
+
+  /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */
+  lookUp(secret: string): Promise<Lookup> {
+    return lookUp(secret, this.#options.repository, this.#options.clock());
+  }
+
+  /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
+  identify(secret: string, actor: Actor): Promise<Identification> {
+    return identify(secret, this.#options.repository, actor, this.#options.clock());
+  }
+
+  /** See `listKeys`. */
+  list(query: PageQuery, actor: Actor): Promise<Page> {
+    return listKeys(this.#options.repository, query, actor, { catalog: this.catalog, now: this.#options.clock() });
+  }
+
+  /** A key's status now. */
+  statusOf(key: ApiKey): Status {
+    return statusOf(key, this.#options.clock());
+  }
+
+  /** The rotation of a key while its secret before still works. */
+  rotationOf({ rotation }: ApiKey): Rotation | null {
+    return isUnderWay(rotation, this.#options.clock()) ? rotation : null;
+  }
+
+  /** How much keys were used, by their ids; those that never were are left out. */
+  usageOf(ids: readonly string[]): Promise<Map<string, UsageTotals>> {
+    return this.#options.repository.findUsage(ids);
+  }
+
+  /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
+  usedGrantsOf(id: string): Promise<Map<Grant, number>> {
+    return this.#options.repository.findUsedGrants(id);
+  }
+
+  /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
+  async auditLog(request: AuditRequest, actor: Actor, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
+    if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
+    const query = readAuditRequest(request, this.#options.clock());
+    const order = place.after === undefined ? 'newest' : 'oldest';
+    return this.#options.repository.auditLog.find({ ...query, ...place, order });
+  }
+
+  /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */
+  verifyAuditLog(): Promise<AuditVerification> {
+    return verifyAuditLog(this.#options.repository.auditLog);
+  }
+
+  /** Resolves when the store answers. @throws KeysError with a STORE_ code */
+  check(): Promise<void> {
+    return this.#options.repository.check();
+  }
+
+  /** A key by its id, if there is one that the actor may read. */
+  async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
+    return readable(await this.#options.repository.findById(id), actor);
+  }
+
+  /** A key by its name, if there is one that the actor may read. */
+  async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
+    return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
+  }
+}
+
+function readable(key: ApiKey | undefined, actor: Actor): ApiKey | undefined {
+  return key && mayFor(actor, 'READ', key) ? key : undefined;
+}

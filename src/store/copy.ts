@@ -1,0 +1,109 @@
+import { hash } from 'node:crypto';
+import { type Kysely, type SqlBool, sql } from 'kysely';
+import { KeysError } from '../keys/errors.ts';
+import type { Connection } from './connection.ts';
+import type { Tables } from './tables.ts';
+
+/** What was copied, and where from and to. */
+export interface StoreCopy {
+  keys: number;
+  auditEntries: number;
+  from: string;
+  to: string;
+}
+
+/** The tables, each before those that refer to it, with the columns that tell its rows apart. */
+const TABLES = [
+  ['api_keys', ['id']],
+  ['key_usage', ['key_id']],
+  ['used_grants', ['key_id', 'permission']],
+  ['audit_log', ['number']],
+  ['audit_head', ['one']],
+] as const satisfies [keyof Tables, string[]][];
+
+/** How many rows are read and written at once. */
+const ROWS = 500;
+
+type Row = Record<string, string | number | null>;
+
+/**
+ * Copies a whole store into another one that is empty: keys with the digests of their secrets, their use, and the audit log.
+ * Nobody can write into either meanwhile. It comes about whole, and only where the copy is the same, or not at all.
+ * @throws KeysError STORE_NOT_EMPTY, STORE_…
+ */
+export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> {
+  return from.write((source) =>
+    to.write(async (target) => {
+      await refuseKeys(target, to.location);
+      const counts = new Map<string, number>();
+      for (const [table, key] of TABLES) counts.set(table, await copyTable(source, target, table, key));
+      // A key may stand before the one that created it: who created which is filled in when all are there.
+      for await (const rows of pagesOf(source, 'api_keys', ['id'])) await setCreators(target, rows);
+      for (const [table, key] of TABLES) {
+        if ((await checksumOf(source, table, key)) !== (await checksumOf(target, table, key)))
+          throw new KeysError('STORE_FAILED', `The copy of ${table} in ${to.location} is not the same. Nothing was copied.`);
+      }
+      return { keys: counts.get('api_keys')!, auditEntries: counts.get('audit_log')!, from: from.location, to: to.location };
+    }),
+  );
+}
+
+async function refuseKeys(target: Kysely<Tables>, location: string): Promise<void> {
+  for (const table of ['api_keys', 'audit_log'] as const) {
+    const row = await target
+      .selectFrom(table)
+      .select(sql<number>`1`.as('one'))
+      .limit(1)
+      .executeTakeFirst();
+    if (row) throw new KeysError('STORE_NOT_EMPTY', `The key store ${location} is not empty. Copy into a new one.`);
+  }
+}
+
+async function copyTable(source: Kysely<Tables>, target: Kysely<Tables>, table: keyof Tables, key: readonly string[]): Promise<number> {
+  let count = 0;
+  for await (const rows of pagesOf(source, table, key)) {
+    const values = table === 'api_keys' ? rows.map((row) => ({ ...row, created_by: null })) : rows;
+    await target.insertInto(table).values(values).execute();
+    count += rows.length;
+  }
+  return count;
+}
+
+async function setCreators(target: Kysely<Tables>, rows: readonly Row[]): Promise<void> {
+  for (const { id, created_by: creator } of rows as { id: string; created_by: string | null }[]) {
+    if (creator !== null) await target.updateTable('api_keys').set({ created_by: creator }).where('id', '=', id).execute();
+  }
+}
+
+/** The rows of a table, page by page in the order of their key. */
+async function* pagesOf(db: Kysely<Tables>, table: keyof Tables, key: readonly string[]): AsyncGenerator<Row[]> {
+  const columns = key.map((column) => sql.ref(column));
+  let last: Row | undefined;
+  do {
+    const after = last && sql<SqlBool>`(${sql.join(columns)}) > (${sql.join(key.map((column) => last![column]))})`;
+    const rows: Row[] = await db
+      .selectFrom(table)
+      .selectAll()
+      .$if(after !== undefined, (query) => query.where(after!))
+      .orderBy(sql`${sql.join(columns)}`)
+      .limit(ROWS)
+      .execute();
+    if (rows.length > 0) yield rows;
+    last = rows.length === ROWS ? rows.at(-1) : undefined;
+  } while (last);
+}
+
+/** One number for all that is in a table, whatever the order: databases sort texts in their own ways. */
+async function checksumOf(db: Kysely<Tables>, table: keyof Tables, key: readonly string[]): Promise<bigint> {
+  let sum = 0n;
+  for await (const rows of pagesOf(db, table, key)) {
+    for (const row of rows) {
+      // Large numbers come as text from one database and as numbers from another.
+      const fields = Object.keys(row)
+        .toSorted()
+        .map((column) => [column, row[column] === null ? null : String(row[column])]);
+      sum ^= BigInt(`0x${hash('sha256', JSON.stringify(fields), 'hex')}`);
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
+import { runCli, runCliWithInput } from '../support/process.ts';
+import { tempStore } from '../support/temp.ts';
+
+const FIELDS = ['id', 'name', 'description', 'roles', 'permissions', 'prefix', 'createdAt', 'createdBy', 'expiresAt', 'disabled'];
+
+const exported = async (database: string, ...args: string[]) => {
+  const { stdout, stderr, code } = await runCli(['apikey', 'export', ...args, '--database', database]);
+  assert.equal(code, 0, stderr);
+  const keys = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { stdout, stderr, keys };
+};
+const importInto = (database: string, lines: string) => runCliWithInput(lines, ['apikey', 'import', '--json', '--database', database]);
+
+describe('apikey export', () => {
+  /** A store with a key, its child, an imported one that is off, and one with two secrets. */
+  async function storeOfFour(): Promise<{ database: string; secrets: Record<string, string> }> {
+    const database = tempStore();
+    const { keys, store, time } = await openTestKeys({ database });
+    time.now = Date.now();
+    const { secret: parent, principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], expiresIn: '30d' });
+    const { secret: child } = await createPrincipal(keys, { name: 'Child', description: 'of "Parent"', roles: ['GUEST'] }, principal);
+    const off = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
+    await keys.importKeys(
+      jsonLines({ name: 'Off', secret: off, permissions: ['docker:read_any'], disabled: true, createdAt: '2020-01-01T00:00:00Z' }),
+    );
+    const { key, secret: older } = await keys.create({ name: 'Two', roles: ['GUEST'] }, OPERATOR);
+    const { secret: newer } = await keys.rotate(key.id, {}, OPERATOR);
+    await store.close();
+    return { database, secrets: { parent, child, off, older, newer } };
+  }
+
+  it('writes each key as one line with the fields that import takes, and no secret or digest', async () => {
+    const { database, secrets } = await storeOfFour();
+    const { stdout, stderr, keys } = await exported(database);
+    assert.equal(stderr, '');
+    for (const key of keys) assert.deepEqual(Object.keys(key), FIELDS);
+    const { id, prefix, ...off } = keys.find(({ name }) => name === 'Off')!;
+    assert.match(String(id), /^[0-9a-f-]{36}$/);
+    assert.match(String(prefix), /^imported-[0-9A-Za-z]{12}$/);
+    assert.deepEqual(off, {
+      name: 'Off',
+      description: null,
+      roles: [],
+      permissions: ['DOCKER:READ_ANY'],
+      createdAt: '2020-01-01T00:00:00.000Z',
+      createdBy: null,
+      expiresAt: null,
+      disabled: true,
+    });
+    for (const secret of Object.values(secrets)) {
+      const hash = createHash('sha256').update(secret).digest('hex');
+      for (const text of [secret, hash]) assert.equal(stdout.includes(text), false);
+    }
+    const { stdout: report, code } = await importInto(tempStore(), stdout);
+    assert.deepEqual([(JSON.parse(report) as { code: string }).code, code], ['SECRET_INVALID', 2]);
+  });
+
+  it('with digests, the same keys work in another store, and an export of that is the same', async () => {
+    const { database, secrets } = await storeOfFour();
+    const first = await exported(database, '--with-digests');
+    assert.equal(first.stderr, 'Only the newest secret of a key is exported. Being rotated, with an older one that still works here: 1.\n');
+    for (const key of first.keys) assert.deepEqual(Object.keys(key), [...FIELDS, 'sha256']);
+    const copy = tempStore();
+    const { stdout, code } = await importInto(copy, first.stdout);
+    assert.deepEqual([code, (JSON.parse(stdout) as { imported: number }).imported], [0, 4]);
+    const second = await exported(copy, '--with-digests');
+    assert.deepEqual([second.stdout, second.stderr], [first.stdout, '']);
+
+    const { keys, store, time } = await openTestKeys({ database: copy });
+    time.now = Date.now();
+    const result = async (secret: string) => {
+      const found = await keys.authenticate(secret);
+      return 'refused' in found ? found.refused : found.principal.key.name;
+    };
+    const results = await Promise.all(Object.entries(secrets).map(async ([name, secret]) => [name, await result(secret)]));
+    await store.close();
+    assert.deepEqual(Object.fromEntries(results), { parent: 'Parent', child: 'Child', off: 'disabled', older: 'unknown', newer: 'Two' });
+  });
+
+  it('writes no key before the one that created it, over many pages, each once', async () => {
+    const database = tempStore();
+    const { store } = await openTestKeys({ database });
+    // Later keys are older here, so that the order of creation alone would be wrong.
+    const keys = Array.from({ length: 1700 }, (_, number) =>
+      storedKey(String(number).padStart(36, '0'), {
+        name: `Key ${number}`,
+        createdAt: 2000 - number,
+        createdBy: number < 600 ? null : String(number % 7 === 0 ? number - 1 : number % 600).padStart(36, '0'),
+      }),
+    );
+    await store.repository.write((writer) => writer.insert(keys));
+    await store.close();
+    const { keys: lines } = await exported(database);
+    const seen = new Set<unknown>([null]);
+    for (const { id, createdBy } of lines) {
+      assert.ok(seen.has(createdBy));
+      seen.add(id);
+    }
+    assert.equal(seen.size, 1701);
+    assert.equal(lines.length, 1700);
+  });
+
+  it('writes nothing of an empty store, and fails where nobody reads it', async () => {
+    const { stdout, stderr } = await exported(tempStore());
+    assert.deepEqual([stdout, stderr], ['', '']);
+    const { database } = await storeOfFour();
+    const { stderr: said, code } = await runCli(['apikey', 'export', '--database', database], { stdio: ['ignore', 'ignore', 'pipe'] });
+    assert.deepEqual([said, code], ['Error: The output could not be written to stdout (closed).\n', 1]);
+  });
+});

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { finished, runCli, runCliWithInput, startCli } from '../support/process.ts';
+import { cliOnTerminal } from '../support/pty.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const SECRET = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
+const SHORT = 'Pa55w0rd';
+const DIGEST = createHash('sha256').update('another secret').digest();
+const GOOD = [
+  { name: 'CI', secret: SECRET, roles: ['VIEWER'] },
+  { name: 'By digest', sha256: DIGEST.toString('base64url'), permissions: ['DOCKER:READ_ANY'], expiresAt: '2020-01-01T00:00:00Z' },
+  { name: 'Short', secret: SHORT, roles: ['GUEST'] },
+];
+const textOf = (lines: readonly (object | string)[]) =>
+  lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+
+describe('apikey import', () => {
+  let folder: string;
+  let database: string;
+  beforeEach(() => {
+    folder = tempFolder();
+    database = join(folder, 'keys.sqlite');
+  });
+
+  const fromStdin = async (lines: readonly (object | string)[], ...args: string[]) => {
+    const { stdout, stderr, code } = await runCliWithInput(textOf(lines), ['apikey', 'import', ...args, '--database', database]);
+    return { stdout, stderr, code };
+  };
+  const names = async () => {
+    const { stdout } = await runCli(['apikey', 'list', '--json', '--database', database]);
+    return (JSON.parse(stdout) as { keys: { name: string }[] }).keys.map(({ name }) => name).toSorted();
+  };
+  const withoutPrefixes = (text: string) => text.replaceAll(/imported-[0-9A-Za-z]{12}/g, 'PREFIX');
+
+  it('reports on every line, and says how many keys there are now', async () => {
+    const { stdout, stderr, code } = await fromStdin(GOOD);
+    assert.equal(
+      withoutPrefixes(stdout),
+      `line 1: imported "CI" as PREFIX
+line 2: imported "By digest" as PREFIX
+line 2: EXPIRED It expired at 2020-01-01T00:00:00.000Z.
+line 3: imported "Short" as PREFIX
+line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the key a new one soon.
+`,
+    );
+    assert.deepEqual([stderr, code], ['Imported 3 API keys.\n', 0]);
+    assert.deepEqual(await names(), ['By digest', 'CI', 'Short']);
+  });
+
+  it('reports in JSON, with a closed list of fields', async () => {
+    const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 2), '--json');
+    assert.deepEqual([stderr, code], ['', 0]);
+    const { lines, ...rest } = JSON.parse(stdout) as { lines: Record<string, unknown>[] };
+    assert.deepEqual(rest, { imported: 2, failed: 0 });
+    const { id, prefix, ...first } = lines[0]!;
+    assert.match(String(id), /^[0-9a-f-]{36}$/);
+    assert.match(String(prefix), /^imported-[0-9A-Za-z]{12}$/);
+    assert.deepEqual(first, { line: 1, status: 'imported', name: 'CI', errors: [], warnings: [] });
+    assert.deepEqual(lines[1]!['warnings'], [{ code: 'EXPIRED', message: 'It expired at 2020-01-01T00:00:00.000Z.' }]);
+    assert.deepEqual(Object.keys(lines[0]!), ['line', 'status', 'name', 'id', 'prefix', 'errors', 'warnings']);
+  });
+
+  it('imports nothing when a line breaks a rule, and ends with 2', async () => {
+    const lines = [GOOD[0]!, '{', { ...GOOD[2], roles: ['VIEWR'] }, { name: 'a-b', secret: SECRET, sha256: 'x' }];
+    const { stdout, stderr, code } = await fromStdin(lines);
+    assert.equal(
+      stdout,
+      `line 1: not imported "CI"
+line 2: INPUT_INVALID The line is no JSON object. Write each key as one object on a line of its own.
+line 3: ROLE_INVALID "VIEWR" is not a role. Did you mean VIEWER?
+line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only one of them. Both are here.
+`,
+    );
+    assert.deepEqual([stderr, code], ["Error: Nothing was imported: 3 of 4 lines can't be.\n", 2]);
+    const json = await fromStdin(lines, '--json');
+    const { lines: reported, ...rest } = JSON.parse(json.stdout) as { lines: { status: string }[] };
+    assert.deepEqual(rest, { error: "Nothing was imported: 3 of 4 lines can't be.", code: 'INPUT_INVALID', imported: 0, failed: 3 });
+    assert.deepEqual(
+      reported.map(({ status }) => status),
+      ['not imported', 'failed', 'failed', 'failed'],
+    );
+    assert.deepEqual([json.stderr, json.code, await names()], ['', 2, []]);
+  });
+
+  it('ends with 1 when lines only collide with the store or with each other, and with 2 when a rule is broken, too', async () => {
+    await fromStdin(GOOD);
+    const again = await fromStdin(GOOD.slice(0, 1));
+    assert.deepEqual(again, {
+      stdout: 'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" has this secret already.\n',
+      stderr: "Error: Nothing was imported: 1 of 1 line can't be.\n",
+      code: 1,
+    });
+    assert.equal((await fromStdin([{ ...GOOD[0], name: 'a-b' }, GOOD[0]!])).code, 2);
+    const twice = { name: 'Twice', sha256: 'a'.repeat(64), roles: ['GUEST'] };
+    assert.equal((await fromStdin([twice, twice])).code, 1);
+  });
+
+  it('imports nothing on trial', async () => {
+    const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 1), '--dry-run');
+    assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
+    assert.equal(stderr, 'Nothing was imported, as was asked for. 1 API key can be.\n');
+    assert.deepEqual(await names(), []);
+  });
+
+  it('reads a file, stdin by "-", and nothing', async () => {
+    const file = join(folder, 'keys.jsonl');
+    writeFileSync(file, textOf(GOOD.slice(0, 1)));
+    assert.match((await runCli(['apikey', 'import', file, '--database', database])).stdout, /^line 1: imported "CI"/);
+    assert.match((await fromStdin(GOOD.slice(1, 2), '-')).stdout, /^line 1: imported "By digest"/);
+    assert.deepEqual(await fromStdin([]), { stdout: '', stderr: 'There are no keys in the input.\n', code: 0 });
+    const empty = JSON.parse((await fromStdin([], '--json')).stdout) as object;
+    assert.deepEqual(empty, { imported: 0, failed: 0, lines: [] });
+  });
+
+  it('says what is wrong with the file', async () => {
+    for (const [path, reason] of [
+      [join(folder, 'none.jsonl'), 'ENOENT'],
+      [folder, 'EISDIR'],
+    ] as const) {
+      const { stdout, stderr, code } = await runCli(['apikey', 'import', path, '--json', '--database', database]);
+      const answer = { error: `"${path}" can't be read (${reason}). Check the path.`, code: 'INPUT_INVALID' };
+      assert.deepEqual([JSON.parse(stdout), stderr, code], [answer, '', 2]);
+    }
+  });
+
+  it('does not wait in silence at a terminal', async () => {
+    const terminal = cliOnTerminal(['apikey', 'import', '--database', database], {});
+    assert.equal(await terminal.end(), 2);
+    assert.match(terminal.screen, /Error: Nothing to read is given\. Pass a file, or "-"/);
+  });
+
+  it('keeps the keys when nobody reads the report, and says so', async () => {
+    const child = startCli(['apikey', 'import', '--database', database], { stdio: ['pipe', 'pipe', 'pipe'] });
+    child.stdout!.destroy();
+    child.stdin!.end(textOf(GOOD));
+    const { stderr, code } = await finished(child);
+    assert.match(stderr, /^Error: The output could not be written to stdout \(\w+\)\. Imported 3 API keys\.\n$/);
+    assert.equal(code, 1);
+    assert.deepEqual(await names(), ['By digest', 'CI', 'Short']);
+  });
+
+  it('writes no secret anywhere, and no digest but into the store', async () => {
+    const bad = { name: 'Bad', secret: `${SECRET}x`, roles: ['BOSS'] };
+    const swapped = { name: 'Swapped', sha256: SECRET, description: 'x', roles: ['GUEST'] };
+    let said = '';
+    for (const lines of [[...GOOD, bad, swapped, `{"name":"Cut","secret":"${SECRET}`, { [SECRET]: 1 }], GOOD, GOOD]) {
+      for (const args of [['--json'], []]) {
+        const { stdout, stderr } = await runCliWithInput(textOf(lines), ['apikey', 'import', ...args, '--database', database], {
+          env: { LOG_LEVEL: 'trace' },
+        });
+        said += stdout + stderr;
+      }
+    }
+    assert.match(said, /imported "CI"|"status": "imported"/);
+    const files = globSync('keys.sqlite*', { cwd: folder }).map((name) => readFileSync(join(folder, name), 'latin1'));
+    assert.ok(files.some((bytes) => bytes.includes(DIGEST.toString('hex'))));
+    for (const secret of [SECRET, SHORT]) {
+      const hash = createHash('sha256').update(secret);
+      for (const text of [said, ...files]) assert.equal(text.includes(secret), false, secret);
+      assert.equal(said.includes(hash.digest('hex')), false);
+    }
+    for (const digest of ['hex', 'base64', 'base64url'] as const) assert.equal(said.includes(DIGEST.toString(digest)), false);
+  });
+});

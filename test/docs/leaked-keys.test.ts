@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { testCli, type TestCli } from '../support/cli.ts';
+import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+
+const text = readFileSync(join(ROOT, 'docs/leaked-keys.md'), 'utf8');
+const [hook, inCi, history, verify] = Array.from(text.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!) as [
+  string,
+  string,
+  string,
+  string,
+];
+
+describe('docs/leaked-keys.md', () => {
+  let cli: TestCli;
+  let folder: string;
+  /** Runs a script in a repository, with svc-api in the path. */
+  const run = async (script: string, env: NodeJS.ProcessEnv = {}): Promise<Finished> => {
+    const path = [join(folder, '.git/bin'), dirname(process.execPath), process.env['PATH']].join(delimiter);
+    const names = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' };
+    return finished(
+      spawn('sh', ['-c', script], {
+        cwd: folder,
+        env: cleanEnv({ PATH: path, SVC_API_DATABASE: cli.database, GIT_CONFIG_GLOBAL: '/dev/null', ...names, ...env }),
+      }),
+    );
+  };
+  beforeEach(async () => {
+    cli = testCli();
+    folder = tempFolder();
+    mkdirSync(join(folder, '.git/bin'), { recursive: true });
+    symlinkSync(BIN, join(folder, '.git/bin/svc-api'));
+    await run('git init --quiet && git commit --quiet --allow-empty --message first');
+  });
+
+  it('has a hook that lets no live key be committed', async () => {
+    const { key } = await cli.create('CI deploy');
+    assert.equal((await run(hook)).code, 0);
+    writeFileSync(join(folder, 'notes'), `The key is ${key}.\n`);
+    const refused = await run('git add notes && git commit --quiet --message second');
+    assert.match(refused.stderr + refused.stdout, /\.\/notes:1:12 {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);
+    assert.equal(refused.code, 1);
+    await cli.run(['apikey', 'disable', 'CI deploy']);
+    const { code, stderr } = await run('git commit --quiet --message second && git log --oneline | wc -l | grep -q 2');
+    assert.equal(code, 0, stderr);
+  });
+
+  it('has a line for CI that fails for any key, without a store', async () => {
+    const { key } = await cli.create('CI deploy');
+    const withoutStore = { SVC_API_DATABASE: tempStore() };
+    assert.equal((await run(inCi, withoutStore)).code, 0);
+    writeFileSync(join(folder, 'notes'), key);
+    assert.equal((await run(inCi, withoutStore)).code, 1);
+    assert.equal((await run(inCi)).code, 3);
+  });
+
+  it('has a line for all that was ever committed', async () => {
+    const { key } = await cli.create('CI deploy');
+    writeFileSync(join(folder, 'notes'), `\0${key}`);
+    await run('git add . && git commit --quiet --message leak && git rm --quiet notes && git commit --quiet --message gone');
+    assert.equal((await run('svc-api apikey scan --git .')).code, 0);
+    const { stdout, code } = await run(history);
+    assert.match(stdout, /^-:\d+:\d+ {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);
+    assert.equal(code, 3);
+  });
+
+  it('has a check before a deployment', async () => {
+    writeFileSync(join(folder, 'deploy.sh'), '#!/bin/sh\necho deployed\n', { mode: 0o755 });
+    const viewer = await cli.create('Viewer');
+    const updater = await cli.create('Updater', '--permissions', 'DOCKER:UPDATE_ANY');
+    const results = await Promise.all([viewer.key, updater.key, 'x'].map((API_KEY) => run(verify, { API_KEY })));
+    assert.deepEqual(
+      results.map(({ code, stdout }) => [code, stdout.includes('deployed')]),
+      [
+        [4, false],
+        [0, true],
+        [3, false],
+      ],
+    );
+  });
+});

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { buildSchema, parse } from 'graphql';
+import { CompiledOperations } from '../../src/graphql/compiled-operations.ts';
+
+const schema = buildSchema('type Query { a(x: Int): Int b: Int } type Mutation { c: Int }');
+
+describe('compiled queries', () => {
+  let operations: CompiledOperations;
+  beforeEach(() => {
+    operations = new CompiledOperations(schema);
+  });
+  const add = (query: string, name: string | null = null) => operations.add(query, name, parse(query));
+  const found = (query: string, name: string | null = null) => operations.find(query, name) !== undefined;
+
+  it('are compiled when they are seen for the second time, not for the first', () => {
+    assert.equal(found('{ a }'), false);
+    add('{ a }');
+    assert.equal(found('{ a }'), false);
+    add('{ a }');
+    assert.equal(found('{ a }'), true);
+  });
+
+  it('are told apart by the operation that is asked for', () => {
+    const query = 'query One { a } query Two { b }';
+    for (let time = 0; time < 2; time += 1) add(query, 'One');
+    assert.deepEqual([found(query, 'One'), found(query, 'Two'), found(query)], [true, false, false]);
+  });
+
+  it('are shared by requests with other variables', async () => {
+    const query = 'query ($x: Int) { a(x: $x) }';
+    schema.getQueryType()!.getFields()['a']!.resolve = (_, { x }: { x: number }) => x;
+    for (let time = 0; time < 2; time += 1) add(query);
+    const run = operations.find(query, null)!;
+    const context = {} as never;
+    assert.deepEqual(await run(context, { x: 1 }), { data: { a: 1 } });
+    assert.deepEqual(await run(context, { x: 2 }), { data: { a: 2 } });
+    assert.equal((await run(context, { x: 'no' })).errors?.length, 1);
+  });
+
+  for (const [what, query] of [
+    ['a mutation', 'mutation { c }'],
+    ['the schema', '{ __schema { queryType { name } } a }'],
+    ['a type of the schema', '{ __type(name: "Query") { name } }'],
+    ['a directive', '{ a @include(if: true) b }'],
+    ['a document of more than 20,000 characters', `{ a ${' '.repeat(20_000)} }`],
+  ] as const) {
+    it(`are none for ${what}`, () => {
+      for (let time = 0; time < 4; time += 1) add(query);
+      assert.equal(found(query), false);
+    });
+  }
+
+  it('are bounded in number: those that nobody asks for leave first', () => {
+    const query = (index: number) => `{ a(x: ${index}) }`;
+    for (let time = 0; time < 2; time += 1) add('{ b }');
+    for (let index = 0; index < 1500; index += 1) {
+      add(query(index));
+      assert.ok(found('{ b }'));
+    }
+    add(query(0));
+    assert.equal(found(query(0)), false, 'it had been forgotten');
+    add(query(1499));
+    assert.equal(found(query(1499)), true);
+  });
+
+  it('are bounded in size', () => {
+    const query = (index: number) => `{ a(x: ${index}) ${' '.repeat(19_000)} }`;
+    for (let index = 0; index < 300; index += 1) add(query(index));
+    add(query(0));
+    assert.equal(found(query(0)), false, 'it had been forgotten');
+  });
+});

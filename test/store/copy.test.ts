@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { testCli } from '../support/cli.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
+import { postgresStore } from '../support/postgres.ts';
+import { runCli } from '../support/process.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+import { join } from 'node:path';
+
+/** A store with all that there is: keys that keys created, a rotation, uses, an audit log. */
+async function fullStore(database: string): Promise<{ secrets: string[] }> {
+  const { keys, store } = await openTestKeys({ database });
+  const parent = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], description: 'Käse 日本 😀' });
+  const child = await keys.create({ name: 'Child', roles: ['GUEST'], expiresIn: '10d' }, parent.principal);
+  const rotated = await keys.rotate(child.key.id, { grace: '1h' }, OPERATOR);
+  // One that stands before its creator, as an imported key may.
+  await store.repository.write((writer) =>
+    writer.insert([storedKey('00000000-0000-4000-8000-000000000000', { name: 'First', createdBy: parent.principal.key.id, createdAt: 1 })]),
+  );
+  for (const { secret } of [parent, child, rotated]) await keys.authenticate(secret);
+  await keys.finishActivity();
+  await store.close();
+  return { secrets: [parent.secret, child.secret, rotated.secret] };
+}
+
+/** All that a store says of itself. */
+async function contentOf(database: string): Promise<object> {
+  const { keys, store } = await openTestKeys({ database });
+  const page = await keys.list({ first: 500 }, OPERATOR);
+  const ids = page.keys.map(({ id }) => id);
+  const content = {
+    keys: page.keys,
+    usage: await keys.usageOf(ids),
+    grants: await Promise.all(ids.map((id) => keys.usedGrantsOf(id))),
+    log: await keys.auditLog({ first: 500 }, OPERATOR),
+    whole: await keys.verifyAuditLog(),
+  };
+  await store.close();
+  return content;
+}
+
+const copy = (from: string, to: string, ...args: string[]) => runCli(['apikey', 'copy', '--database', from, '--to', to, ...args]);
+
+describeOnEach('copying a store', () => {
+  for (const [what, target] of [
+    ['a file', () => join(tempFolder(), 'copy.sqlite')],
+    ['PostgreSQL', postgresStore],
+  ] as const) {
+    it(`into ${what} takes all along: the secrets work there, and the audit log is whole`, async () => {
+      const [from, to] = [tempStore(), target()];
+      const { secrets } = await fullStore(from);
+      const before = await contentOf(from);
+      const { stdout, code, stderr } = await copy(from, to);
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.match(stdout, /^Copied 3 keys and \d+ entries of the audit log from \S+ to \S+, and compared them\.\n$/);
+      assert.deepEqual(await contentOf(to), before);
+      assert.deepEqual(await contentOf(from), before, 'the original is as it was');
+      const { keys, store } = await openTestKeys({ database: to });
+      for (const secret of secrets) assert.ok('principal' in (await keys.authenticate(secret)));
+      await keys.delete([(await keys.findByName('Parent', OPERATOR))!.id], OPERATOR);
+      assert.equal(await store.repository.count({}), 0, 'those that it created leave with it');
+      await store.close();
+    });
+  }
+
+  it('says in JSON what was copied', async () => {
+    const [from, to] = [tempStore(), join(tempFolder(), 'copy.sqlite')];
+    await fullStore(from);
+    const { stdout } = await copy(from, to, '--json');
+    const { keys, auditEntries, to: place } = JSON.parse(stdout) as Record<string, unknown>;
+    assert.deepEqual([keys, Number(auditEntries) > 0, place], [3, true, to]);
+  });
+
+  it('is refused into one that is not empty, into itself, and from none', async () => {
+    const from = tempStore();
+    await fullStore(from);
+    const other = testCli(tempStore());
+    await other.create('There');
+    for (const [source, target, exit, expected] of [
+      [from, other.database, 1, 'STORE_NOT_EMPTY'],
+      [from, from, 2, 'USAGE'],
+      [join(tempFolder(), 'none.sqlite'), tempStore(), 1, 'STORE_UNAVAILABLE'],
+    ] as const) {
+      const { stdout, code } = await copy(source, target, '--json');
+      assert.deepEqual([(JSON.parse(stdout) as { code: string }).code, code], [expected, exit]);
+    }
+    const missing = await runCli(['apikey', 'copy', '--database', from, '--json']);
+    assert.equal((JSON.parse(missing.stdout) as { code: string }).code, 'USAGE');
+  });
+});
