@@ -22,10 +22,17 @@ export async function migrateSqlite(db: Kysely<Tables>, location: string): Promi
   });
 }
 
+interface Marks {
+  applicationId: number;
+  version: number;
+  tables: number;
+}
+
 async function versionOf(db: Kysely<Tables>, location: string): Promise<number> {
-  const { application_id: applicationId } = await one<{ application_id: number }>(db, 'pragma application_id');
-  const { user_version: version } = await one<{ user_version: number }>(db, 'pragma user_version');
-  const { tables } = await one<{ tables: number }>(db, 'select count(*) as tables from sqlite_schema');
+  // In one statement, which sees one state of the file: another program may be making the store just now.
+  const { rows } = await sql<Marks>`select application_id as "applicationId", user_version as version,
+    (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);
+  const { applicationId, version, tables } = rows[0]!;
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0)) {
     throw new KeysError('STORE_FOREIGN', `${location} is an SQLite file of another program, not a key store. Check the path.`);
   }
@@ -36,8 +43,4 @@ async function versionOf(db: Kysely<Tables>, location: string): Promise<number> 
     );
   }
   return version;
-}
-
-async function one<Row>(db: Kysely<Tables>, query: string): Promise<Row> {
-  return (await sql.raw<Row>(query).execute(db)).rows[0]!;
 }

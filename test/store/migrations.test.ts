@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { migrateSqlite } from '../../src/store/sqlite-migrate.ts';
+import type { Tables } from '../../src/store/tables.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
@@ -32,4 +36,23 @@ describe('a store of an older version', () => {
     assert.equal((await keys.update(child.id, { expiresIn: '1h' }, OPERATOR)).after.expiresAt, Date.UTC(2030, 0, 1, 1));
     await store.close();
   });
+});
+
+describe('a store that another program makes meanwhile', () => {
+  for (const questions of [1, 2]) {
+    it(`is taken for ours after question ${questions}`, async () => {
+      const database = tempStore();
+      let asked = 0;
+      const db = new Kysely<Tables>({
+        dialect: new SqliteDialect({ database: new Database(database) }),
+        log: async () => {
+          asked += 1;
+          if (asked === questions) await openTestKeys({ database }).then(({ store }) => store.close());
+        },
+      });
+      await migrateSqlite(db, database);
+      assert.ok(asked >= questions);
+      await db.destroy();
+    });
+  }
 });
