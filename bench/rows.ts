@@ -29,9 +29,18 @@ export const GRAPHQL_ROWS: readonly Row[] = [
   { title: 'bare node:http, open', server: 'bare', mode: 'open', workloads: GRAPHQL, isOpen: true },
 ];
 
+/** The row that ours is compared with. */
+export const BETTER_AUTH: Row = {
+  title: 'verifyApiKey of better-auth, as it comes, in Hono',
+  server: 'better-auth',
+  mode: 'default',
+  workloads: CONSTANT,
+};
+
 export const CONSTANT_ROWS: readonly Row[] = [
-  { title: '**bearerAuth of svc-api**', server: 'bearer-auth', workloads: CONSTANT },
-  { title: 'verifyApiKey of better-auth, as it comes', server: 'better-auth', mode: 'default', workloads: CONSTANT },
+  { title: '**authenticate of svc-api**, in node:http', server: 'authenticate', workloads: CONSTANT },
+  { title: '**bearerAuth of svc-api**, in Hono', server: 'bearer-auth', workloads: CONSTANT },
+  BETTER_AUTH,
   { title: 'the same in WAL mode, without rate limit', server: 'better-auth', mode: 'sqlite', workloads: CONSTANT },
   { title: 'the same with the keys in a Map, not on disk', server: 'better-auth', mode: 'memory', workloads: CONSTANT },
 ];

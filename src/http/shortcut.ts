@@ -1,12 +1,12 @@
-import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { CompiledOperations, RunOperation } from '../graphql/compiled-operations.ts';
 import type { GraphQLContext } from '../graphql/context.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { KeysService } from '../keys/service.ts';
-import { parseGraphQLRequest } from './graphql-request.ts';
+import type { GraphQLParameters } from './graphql-request.ts';
 import type { ResponseType } from './media-type.ts';
+import { ParametersReader } from './parameters-reader.ts';
 import { readPlainRequest } from './plain-request.ts';
 import { NO_STORE } from './replies.ts';
 
@@ -18,14 +18,16 @@ export type Shortcut = (incoming: IncomingMessage & { rawBody?: Buffer }, outgoi
  * plainly so goes the whole way, through the app, and so does what fails: every error is made there.
  */
 export function graphqlShortcut({ authenticator }: KeysService, operations: CompiledOperations): Shortcut {
+  const reader = new ParametersReader();
   return (incoming, outgoing, otherwise) => {
     const request = readPlainRequest(incoming);
     // Before anything of the body is read.
-    const verified = request && authenticator.findVerified(request.token);
+    const verified = request && authenticator.findVerified(request.digest);
     if (!request || !verified) return otherwise();
     readBody(incoming, (body) => {
       incoming.rawBody = body;
-      const result = run(body, operations, verified.principal, incoming);
+      const parameters = reader.read(body);
+      const result = parameters && run(parameters, operations, new ShortcutContext(verified.principal, incoming));
       const answer = (done: ExecutionResult | undefined) => {
         const text = done && !done.errors && textOf(done);
         if (!text) return otherwise();
@@ -39,30 +41,32 @@ export function graphqlShortcut({ authenticator }: KeysService, operations: Comp
 }
 
 function run(
-  body: Buffer,
+  { query, operationName, variables }: GraphQLParameters,
   operations: CompiledOperations,
-  principal: Principal,
-  incoming: IncomingMessage,
+  context: GraphQLContext,
 ): ReturnType<RunOperation> | undefined {
-  if (!isUtf8(body)) return undefined;
   try {
-    const { query, operationName, variables } = parseGraphQLRequest(body.toString());
-    return operations.find(query, operationName)?.(contextOf(principal, incoming), variables);
+    return operations.find(query, operationName)?.(context, variables);
   } catch {
     return undefined;
   }
 }
 
 /** The context of the resolvers. The request is made where one asks for it. */
-function contextOf(principal: Principal, { url, rawHeaders }: IncomingMessage): GraphQLContext {
-  let request: Request | undefined;
-  return {
-    principal,
-    isTrial: true,
-    get request() {
-      return (request ??= requestOf(url!, rawHeaders));
-    },
-  };
+class ShortcutContext implements GraphQLContext {
+  readonly principal: Principal;
+  readonly isTrial = true;
+  readonly #incoming: IncomingMessage;
+  #request: Request | undefined;
+
+  constructor(principal: Principal, incoming: IncomingMessage) {
+    this.principal = principal;
+    this.#incoming = incoming;
+  }
+
+  get request(): Request {
+    return (this.#request ??= requestOf(this.#incoming.url!, this.#incoming.rawHeaders));
+  }
 }
 
 function requestOf(url: string, rawHeaders: readonly string[]): Request {

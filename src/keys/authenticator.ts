@@ -23,9 +23,10 @@ export class Authenticator {
     this.#options = options;
   }
 
-  /** Who stands behind a secret, where that is known without asking the store. It counts as no use. */
-  findVerified(secret: string): VerifiedKey | undefined {
-    return this.#find(digestSecret(secret));
+  /** Who stands behind the secret of this digest, where that is known without asking the store. It counts as no use. */
+  findVerified(digest: string): VerifiedKey | undefined {
+    const { repository, clock } = this.#options;
+    return this.#verified.get(digest, repository.revision(), clock());
   }
 
   /** Counts a use of a key. */
@@ -37,7 +38,7 @@ export class Authenticator {
   async authenticate(secret: string): Promise<Authentication> {
     const { repository, catalog, clock, activity } = this.#options;
     const digest = digestSecret(secret);
-    const known = this.#find(digest);
+    const known = this.findVerified(digest);
     if (known) {
       this.countUse(known);
       return { principal: known.principal };
@@ -59,10 +60,5 @@ export class Authenticator {
       key: key ? { id: key.id, name: key.name } : null,
     });
     return { refused: reason, ...(publicId !== undefined && { publicId }) };
-  }
-
-  #find(digest: string): VerifiedKey | undefined {
-    const { repository, clock } = this.#options;
-    return this.#verified.get(digest, repository.revision(), clock());
   }
 }

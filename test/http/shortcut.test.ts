@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/create-app.ts';
@@ -75,11 +75,11 @@ interface Answer {
 }
 
 /** Posts a body, and returns all of the reply but its date and its request ids. */
-function post(url: string, body: string | Buffer, headers: Record<string, string | string[]>): Promise<Answer> {
+function post(url: string, body: string | Buffer, headers: Record<string, string | string[]>, agent?: Agent): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(
       `${url}/graphql`,
-      { method: 'POST', headers: { 'content-length': String(Buffer.byteLength(body)), ...headers } },
+      { method: 'POST', headers: { 'content-length': String(Buffer.byteLength(body)), ...headers }, ...(agent && { agent }) },
       (reply) => {
         const chunks: Buffer[] = [];
         reply.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -211,6 +211,30 @@ describe('the short way to an answer', () => {
     assert.match(bodies[4]!, /GRAPHQL_VALIDATION_FAILED|INPUT|"errors"/);
     assert.equal(taken - takenBefore, 2);
     assert.equal((await uses()) - usesBefore, 5);
+  });
+
+  it('takes each request on a connection for itself, however alike the one before it was', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const [one, other] = await Promise.all(
+      ['One', 'Other'].map((name) => createPrincipal(test.keys, { name, permissions: ['ME:READ_OWN', 'THING:READ_ANY'] })),
+    );
+    const ask = async (key: string, body: string) => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      return (await post(short.url, body, headers, agent)).body;
+    };
+    const me = '{"query":"{ me { name } }"}';
+    const echo = (text: string) => JSON.stringify({ query: 'query ($text: String) { echo(text: $text) }', variables: { text } });
+    const before = taken;
+    for (let time = 0; time < 3; time += 1) {
+      assert.equal(await ask(one!.secret, me), '{"data":{"me":{"name":"One"}}}');
+      assert.equal(await ask(other!.secret, me), '{"data":{"me":{"name":"Other"}}}');
+      // As long as the one before it: all of the head is the same.
+      assert.equal(await ask(other!.secret, '{"query":"{ echo        }"}'), '{"data":{"echo":"[[\\"text\\",\\"none\\"]]"}}');
+      assert.match(await ask(`${other!.secret.slice(0, -1)}!`, me), /UNAUTHENTICATED/);
+      for (const text of ['a', 'b']) assert.match(await ask(one!.secret, echo(text)), new RegExp(`text.*${text}`));
+    }
+    assert.ok(taken - before > 6, `the short way was taken ${taken - before} times`);
+    agent.destroy();
   });
 
   it('ends with the key: one that is deleted, disabled, rotated or over is refused by the very next request', async () => {
