@@ -81,8 +81,9 @@ export interface KeyRepository extends KeyFinder {
   findUsedGrants(id: string): Promise<Map<Grant, number>>;
   readonly auditLog: AuditReader;
   /**
-   * A number that is another one after any change of a key, by whatever process: in a file from the next turn of the
-   * event loop on, in a database server as soon as that has told. Nothing where it can't be told without waiting.
+   * A number that is another one after any change of a key, by whatever process, and the same where only uses were counted:
+   * in a file from the next turn of the event loop on, in a database server as soon as that has told. Nothing where it
+   * can't be told without waiting.
    */
   revision(): number | undefined;
   /** Runs `work` in one transaction, which no other writer can come between; undone when it throws. */

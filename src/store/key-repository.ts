@@ -52,7 +52,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return Number(keys);
       }),
 
-    write: (work) => connection.write((transaction) => work(writerOf(transaction))),
+    write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, changed))),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
@@ -104,7 +104,7 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
   };
 }
 
-function writerOf(db: Kysely<Tables>): KeyWriter {
+function writerOf(db: Kysely<Tables>, changed: () => void): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
 
@@ -115,15 +115,18 @@ function writerOf(db: Kysely<Tables>): KeyWriter {
     },
 
     async insert(keys) {
+      changed();
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
     },
 
     async update(key) {
+      changed();
       const { id, ...columns } = rowOf(key);
       await db.updateTable('api_keys').set(columns).where('id', '=', id).execute();
     },
 
     async delete(ids) {
+      changed();
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
     },
 

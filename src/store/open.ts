@@ -6,6 +6,9 @@ import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
 import { isPostgresUrl } from './postgres-address.ts';
 
+/** How long a command waits while other processes write, in milliseconds: dozens may do so at once. */
+const LOCK_WAIT = 8000;
+
 export interface Store {
   repository: KeyRepository;
   /** The absolute path, or the URL without its password. */
@@ -19,20 +22,15 @@ export interface OpenStoreOptions {
   /** A path, or the URL of a PostgreSQL database; see `storeLocation` for what holds without it. */
   database?: string | undefined;
   env?: NodeJS.ProcessEnv;
-  /** How long to wait while another process writes, in milliseconds. */
-  lockWait?: number;
+  /** How long to wait while another process writes, in milliseconds. Default: 8000. */
+  lockWait?: number | undefined;
   /** Makes no store where there is none: that is an error then. */
   mustExist?: boolean;
 }
 
 /** Opens the key store, and makes it where there is none yet, unless it must exist. @throws KeysError STORE_… */
-export async function openStore({
-  database,
-  env = process.env,
-  lockWait = 5000,
-  mustExist = false,
-}: OpenStoreOptions = {}): Promise<Store> {
-  const connection = await openConnection({ database, env, lockWait, mustExist });
+export async function openStore(options: OpenStoreOptions = {}): Promise<Store> {
+  const connection = await openConnection(options);
   return {
     repository: createKeyRepository(connection),
     location: connection.location,
@@ -44,10 +42,10 @@ export async function openStore({
 /** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
 export async function openConnection({
   database,
-  env,
-  lockWait,
-  mustExist,
-}: OpenStoreOptions & Required<Omit<OpenStoreOptions, 'database'>>): Promise<Connection> {
+  env = process.env,
+  lockWait = LOCK_WAIT,
+  mustExist = false,
+}: OpenStoreOptions): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../keys/errors.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, WriteWork } from './connection.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { readPostgresUrl } from './postgres-address.ts';
 import { isLost, isUndone, postgresError } from './postgres-errors.ts';
@@ -70,7 +70,7 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  async write<Result>(work: (transaction: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+  async write<Result>(work: WriteWork<Result>): Promise<Result> {
     try {
       return await this.#turns.take(this.#lockWait, () => this.#retryWrite(work));
     } catch (error) {
@@ -87,17 +87,17 @@ export class PostgresConnection implements Connection {
     await this.#db.destroy();
   }
 
-  async #retryWrite<Result>(work: (transaction: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+  async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
     const deadline = performance.now() + this.#lockWait;
-    let committing = false;
+    let [changed, committing] = [false, false];
     const transact = () =>
       this.#db
         .transaction()
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
-          committing = false;
+          [changed, committing] = [false, false];
           await lockWriters(transaction);
-          const result = await work(transaction);
+          const result = await work(transaction, () => (changed = true));
           committing = true;
           return result;
         });
@@ -109,7 +109,7 @@ export class PostgresConnection implements Connection {
         if (!isUndone(error) || performance.now() > deadline) throw error;
         await delay(5 + Math.random() * 20);
       } finally {
-        if (committing) this.#listener.changed();
+        if (committing && changed) this.#listener.changed();
       }
     }
   }

@@ -10,7 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import type { Connection } from './connection.ts';
+import type { Connection, WriteWork } from './connection.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
 import { retryWhileLocked } from './retry.ts';
 import { sqliteError } from './sqlite-errors.ts';
@@ -65,6 +65,8 @@ interface OpenFile {
   sideFiles: SideFiles;
   /** The number that SQLite changes when another connection has written. */
   dataVersion: () => number;
+  /** The text that is another one after each change of a key. */
+  keyState: () => string;
 }
 
 /** An open SQLite store that follows its path: when another file is moved there, that one is opened instead. */
@@ -81,6 +83,7 @@ export class SqliteConnection implements Connection {
   #checkedThisTurn = false;
   #revision = 0;
   #dataVersion: number | undefined;
+  #keyState: string | undefined;
 
   private constructor(location: string, created: boolean, lockWait: number) {
     this.location = location;
@@ -108,16 +111,16 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  write<Result>(work: (transaction: Kysely<Tables>) => Promise<Result>): Promise<Result> {
-    return this.run((db) => db.transaction().execute(work));
+  write<Result>(work: WriteWork<Result>): Promise<Result> {
+    // The file itself tells what was changed in it.
+    return this.run((db) => db.transaction().execute((transaction) => work(transaction, () => {})));
   }
 
   /** The database to ask. */
   async #database(): Promise<Kysely<Tables>> {
     this.#look();
     if (!this.#file) {
-      const committed = () => void (this.#revision += 1);
-      this.#opening ??= openFile(this.location, this.lockWait, committed).finally(() => (this.#opening = undefined));
+      this.#opening ??= openFile(this.location, this.lockWait, () => this.#lookAgain()).finally(() => (this.#opening = undefined));
       this.#file = await this.#opening;
     }
     return this.#file.db;
@@ -132,18 +135,28 @@ export class SqliteConnection implements Connection {
     return this.#file && this.#revision;
   }
 
-  /** Looks, once a turn of the event loop, whether the path still leads to the same file and what others wrote into it. */
+  /** Looks, once a turn of the event loop, whether the path still leads to the same file and whether keys in it were changed. */
   #look(): void {
     if (this.#checkedThisTurn) return;
     this.#leaveMovedFile();
     const version = this.#file?.dataVersion();
-    if (version !== this.#dataVersion) this.#revision += 1;
+    if (version !== this.#dataVersion) {
+      const state = this.#file?.keyState();
+      if (state !== this.#keyState) this.#revision += 1;
+      this.#keyState = state;
+    }
     this.#dataVersion = version;
     if (!this.#file) return;
     this.#checkedThisTurn = true;
     setImmediate(() => {
       this.#checkedThisTurn = false;
     }).unref();
+  }
+
+  /** SQLite does not count what this connection itself has written. */
+  #lookAgain(): void {
+    this.#dataVersion = undefined;
+    this.#checkedThisTurn = false;
   }
 
   async close(): Promise<void> {
@@ -186,7 +199,8 @@ async function openFile(path: string, lockWait: number, committed: () => void): 
     throw error;
   }
   const version = driver.prepare<[], number>('pragma data_version').pluck();
-  return { db, driver, identity, sideFiles: identifySideFiles(path), dataVersion: () => version.get()! };
+  const state = driver.prepare<[], string>('select state from key_state').pluck();
+  return { db, driver, identity, sideFiles: identifySideFiles(path), dataVersion: () => version.get()!, keyState: () => state.get()! };
 }
 
 function dialectOf(database: Database.Database, committed: () => void): Dialect {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import Database from 'better-sqlite3';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { VerifiedKeys } from '../../src/keys/verified-keys.ts';
@@ -81,6 +82,35 @@ describe('a key that was let in', () => {
     await turn();
     assert.equal(await enter(), 'unknown');
   });
+
+  it('is not asked for again after its uses were counted, by this process or by another', async () => {
+    await enter();
+    await test.keys.finishActivity();
+    await enter();
+    const other = await openTestKeys({ database });
+    await other.keys.authenticate(secret);
+    await other.keys.finishActivity();
+    await turn();
+    assert.equal([...(await test.keys.usageOf([id])).values()][0]?.uses, 2);
+    await enter();
+    assert.equal(counted.asked(), 1);
+    await other.store.close();
+  });
+
+  for (const [change, expected] of [
+    ['update api_keys set disabled_at = 1', 'disabled'],
+    ['delete from api_keys', 'unknown'],
+    ['update api_keys set digest = public_id', 'unknown'],
+  ] as const) {
+    it(`is asked for again after a change by hand: ${change}`, async () => {
+      await enter();
+      const other = new Database(database);
+      other.exec(change);
+      await turn();
+      assert.equal(await enter(), expected);
+      other.close();
+    });
+  }
 
   it('is not remembered as it was before a change that came while the store was asked', async () => {
     counted.before(async () => void (await test.keys.delete([id], OPERATOR)));

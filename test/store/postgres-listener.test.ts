@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { digestSecret } from '../../src/keys/secret.ts';
 import { KeysService } from '../../src/keys/service.ts';
 import { describeOn, describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
@@ -39,7 +40,7 @@ describeOnEach('a key that is deleted while it is looked up', () => {
     const keys = new KeysService({ ...here.options, repository: slow });
     await revisionOf(here);
     assert.ok('principal' in (await keys.authenticate(secret)));
-    assert.equal(keys.authenticator.findVerified(secret), undefined);
+    assert.equal(keys.authenticator.findVerified(digestSecret(secret)), undefined);
     assert.ok('refused' in (await keys.authenticate(secret)));
     await here.store.close();
     await other.store.close();
@@ -65,7 +66,7 @@ describeOn('postgres', 'a store that listens', () => {
   async function remember(secret: string): Promise<void> {
     await revisionOf(here);
     assert.ok('principal' in (await here.keys.authenticate(secret)));
-    assert.ok(here.keys.authenticator.findVerified(secret));
+    assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
   }
 
   it('remembers a key without asking again, and forgets it at a change that another one makes', async () => {
@@ -76,14 +77,25 @@ describeOn('postgres', 'a store that listens', () => {
     const changed = performance.now();
     await revisionOf(here, before);
     assert.ok(performance.now() - changed < 100);
-    assert.equal(here.keys.authenticator.findVerified(secret), undefined);
+    assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
   });
 
   it('forgets a key at its own change before that is reported', async () => {
     const { secret, key } = await create(other);
     await remember(secret);
     await here.keys.delete([key.id], OPERATOR);
-    assert.equal(here.keys.authenticator.findVerified(secret), undefined);
+    assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
+  });
+
+  it('remembers a key while only its uses are counted, by itself and by another one', async () => {
+    const { secret } = await create(other);
+    await remember(secret);
+    await here.keys.finishActivity();
+    assert.ok('principal' in (await other.keys.authenticate(secret)));
+    await other.keys.finishActivity();
+    await changeDirectly(database, 'update key_usage set uses = uses + 1');
+    assert.equal([...(await here.keys.usageOf([(await here.keys.findByName('CI', OPERATOR))!.id])).values()][0]?.uses, 3);
+    assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
   });
 
   it('forgets a key at a change by hand', async () => {
@@ -124,7 +136,7 @@ describeOn('postgres', 'a store that listens', () => {
       `delete from api_keys where id = '${key.id}'`,
     );
     while (here.store.repository.revision() !== undefined) await delay(1);
-    assert.equal(here.keys.authenticator.findVerified(secret), undefined);
+    assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
     assert.ok('refused' in (await here.keys.authenticate(secret)));
     await remember((await create(other, 'Next')).secret);
   });

@@ -2,9 +2,6 @@ import { Flags } from '@oclif/core';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 
-/** How long to wait while another process writes, in milliseconds. */
-const LOCK_WAIT = 5000;
-
 export default class Copy extends BaseCommand {
   static override summary = 'Copy the whole key store into another one, such as one on PostgreSQL.';
   static override description = `Keys with the digests of their secrets, their use, and the audit log. The other store must be empty or not be there yet. Nobody can write into either meanwhile, and the copy is compared with the original before it counts. The secrets work with both stores then: point the servers to the new one, and keep the old one from being used.`;
@@ -23,10 +20,9 @@ export default class Copy extends BaseCommand {
     const { flags } = await this.parse(Copy);
     if (flags.to === undefined) throw new CliError('USAGE', 'The store to copy into is missing. Pass --to <path or URL>.');
     const [{ openConnection }, { copyStore }] = await Promise.all([import('../../store/open.ts'), import('../../store/copy.ts')]);
-    const options = { env: process.env, lockWait: LOCK_WAIT };
-    const from = await openConnection({ ...options, database: flags.database, mustExist: true });
+    const from = await openConnection({ database: flags.database, mustExist: true });
     try {
-      const to = await openConnection({ ...options, database: flags.to, mustExist: false });
+      const to = await openConnection({ database: flags.to });
       try {
         if (to.location === from.location) throw new CliError('USAGE', `--to is the store itself: ${to.location}. Choose another one.`);
         const copy = await copyStore(from, to);

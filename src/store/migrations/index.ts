@@ -7,9 +7,18 @@ import { addRotation } from './003-rotation.ts';
 import { addManaged } from './004-managed.ts';
 import { createUsage } from './005-usage.ts';
 import { createAuditLog } from './006-audit-log.ts';
+import { createKeyState } from './007-key-state.ts';
 
 /** Brings a store from one schema to the next, so that the version before can go on with it. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
 
 /** All migrations, oldest first. One that has been released is never changed. */
-export const MIGRATIONS: readonly Migration[] = [createApiKeys, addExpiry, addRotation, addManaged, createUsage, createAuditLog];
+export const MIGRATIONS: readonly Migration[] = [
+  createApiKeys,
+  addExpiry,
+  addRotation,
+  addManaged,
+  createUsage,
+  createAuditLog,
+  createKeyState,
+];
