@@ -25,6 +25,8 @@ export interface ApplyRequest {
   json: boolean;
   config: Config;
   print: (json: object, text: string) => void;
+  /** The same for what somebody must get. */
+  printSecrets: (json: object, text: string) => void;
 }
 
 /** Brings the keys to what a file declares, or shows what that would change. @returns the plan */
@@ -61,7 +63,11 @@ async function preview(
   return plan;
 }
 
-async function apply(keys: OpenKeys, declaration: DeclarationFile, { prune, secretsDir, json, print }: ApplyRequest): Promise<Plan> {
+async function apply(
+  keys: OpenKeys,
+  declaration: DeclarationFile,
+  { prune, secretsDir, json, print, printSecrets }: ApplyRequest,
+): Promise<Plan> {
   const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir);
   const deliver = (secrets: readonly NewSecret[]) => {
     if (files) files.write(secrets);
@@ -75,7 +81,7 @@ async function apply(keys: OpenKeys, declaration: DeclarationFile, { prune, secr
     throw error;
   }
   try {
-    show(applied, files, print);
+    show(applied, files, applied.created.length > 0 && !files ? printSecrets : print);
   } catch (error) {
     throw await outputLost(error as Error, applied, files);
   }

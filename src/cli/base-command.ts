@@ -38,8 +38,18 @@ export abstract class BaseCommand extends Command {
 
   /** Writes a command's result: the object with `--json`, otherwise the text, if there is any. */
   protected print(json: object, text: string | undefined): void {
-    const output = this.jsonEnabled() ? JSON.stringify(json, null, 2) : text;
-    if (output !== undefined) this.terminal.out(`${output}\n`);
+    const output = this.output(json, text);
+    if (output !== undefined) this.terminal.out(output);
+  }
+
+  /** The same for what somebody must get, such as a secret. @throws CliError OUTPUT_FAILED when nobody can */
+  protected deliver(json: object, text: string): void {
+    this.terminal.deliver(this.output(json, text)!);
+  }
+
+  private output(json: object, text: string | undefined): string | undefined {
+    if (this.jsonEnabled()) return `${JSON.stringify(json, null, 2)}\n`;
+    return text === undefined ? undefined : `${text}\n`;
   }
 
   override async catch(error: Error & { code?: string }): Promise<void> {
@@ -59,7 +69,7 @@ export abstract class BaseCommand extends Command {
   protected fail(json: object, text: string): void {
     if (!this.jsonEnabled()) return this.terminal.note(text);
     try {
-      this.print(json, '');
+      this.deliver(json, '');
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       this.terminal.note(text);

@@ -43,7 +43,7 @@ export abstract class KeyCommand extends BaseCommand {
       config: this.config,
       terminal: this.terminal,
       interactive: this.interactive,
-      show: ({ secret, key }) => this.print({ key: secret, name: key.name, id: key.id }, secret),
+      show: ({ secret, key }) => this.deliver({ key: secret, name: key.name, id: key.id }, secret),
       ...(dryRun && { preview: (json: object, text: string) => this.print(json, text) }),
     });
   }

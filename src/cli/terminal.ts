@@ -9,8 +9,10 @@ export interface Terminal {
   readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, on which tables are shown. */
   readonly isTerminal: boolean;
-  /** Writes to stdout and waits until it is out. @throws CliError OUTPUT_FAILED when nobody gets it */
+  /** Writes to stdout and waits until it is out. @throws CliError OUTPUT_FAILED when that fails */
   out(text: string): void;
+  /** The same for what somebody must get, such as a secret: a stdout that was closed before the start is a failure, too. */
+  deliver(text: string): void;
   /** Writes a line to stderr; that nobody reads it is no failure. */
   note(text: string): void;
 }
@@ -31,13 +33,15 @@ export const processTerminal: Terminal = {
   },
   out(text) {
     try {
-      if (isClosed(STDOUT)) throw new Error('closed');
       writeAll(STDOUT, text);
       flush(STDOUT);
     } catch (error) {
-      const { code = 'closed' } = error as NodeJS.ErrnoException;
-      throw new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${code}).`, { cause: error });
+      throw outputFailed((error as NodeJS.ErrnoException).code ?? 'unknown', error);
     }
+  },
+  deliver(text) {
+    if (isClosed(STDOUT)) throw outputFailed('closed');
+    this.out(text);
   },
   note(text) {
     try {
@@ -47,6 +51,10 @@ export const processTerminal: Terminal = {
     }
   },
 };
+
+function outputFailed(reason: string, cause?: unknown): CliError {
+  return new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${reason}).`, { cause });
+}
 
 function writeAll(descriptor: number, text: string): void {
   let rest: Uint8Array = Buffer.from(text);
@@ -66,8 +74,8 @@ function flush(descriptor: number): void {
 }
 
 /**
- * Whether a stream was closed before the start: Node opens the null device in its place, for reading and writing. A
- * `> /dev/null` in a shell is for writing only, and somebody's wish.
+ * Whether a stream was closed before the start: Node opens the null device in its place, for reading and writing, as some
+ * programs do for what they start. A `> /dev/null` in a shell is for writing only, and somebody's wish.
  */
 function isClosed(descriptor: number): boolean {
   try {

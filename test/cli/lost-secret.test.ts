@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openKeys } from '../../src/open-keys.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
-import { BIN, cleanEnv, type Finished, finished } from '../support/process.ts';
+import { BIN, cleanEnv, type Finished, finished, runCli } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /** Ways in which stdout cannot be written; `$@` is the command. */
@@ -66,6 +66,21 @@ describe('a secret that cannot be written out', () => {
     const cli = testCli();
     assert.equal((await create(cli, '"$@" > /dev/null')).code, 0);
     assert.deepEqual(await names(cli), ['Lost']);
+  });
+
+  it('is no matter where there is none: other results may go nowhere', async () => {
+    const cli = testCli();
+    await cli.create('CI');
+    for (const args of [
+      ['list', '--json'],
+      ['update', '--name', 'CI', '--description', 'x'],
+      ['delete', '--name', 'CI'],
+    ]) {
+      const options: SpawnOptions = { stdio: ['ignore', 'ignore', 'pipe'] };
+      const { stderr, code } = await runCli(['apikey', ...args, '--database', cli.database], options);
+      assert.deepEqual([stderr, code], ['', 0], args[0]);
+    }
+    assert.deepEqual(await names(cli), []);
   });
 
   it('creates the key when it is stderr that cannot be written', async () => {

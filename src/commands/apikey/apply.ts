@@ -43,6 +43,7 @@ export default class Apply extends KeyCommand {
       json: this.jsonEnabled(),
       config: this.config,
       print: (json, text) => this.print(json, text),
+      printSecrets: (json, text) => this.deliver(json, text),
     });
     if (dryRun && hasChanges(plan)) process.exitCode = 2;
   }

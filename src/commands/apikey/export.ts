@@ -24,7 +24,7 @@ export default class Export extends KeyCommand {
     await this.withKeys(flags.database, async (keys) => {
       for await (const page of keys.exportKeys({ withDigests })) {
         underRotation += page.underRotation;
-        this.terminal.out(page.keys.map((key) => `${JSON.stringify(key)}\n`).join(''));
+        this.terminal.deliver(page.keys.map((key) => `${JSON.stringify(key)}\n`).join(''));
       }
     });
     if (withDigests && underRotation > 0)

@@ -47,7 +47,7 @@ export default class Rotate extends KeyCommand {
       if (finish) return this.finish(keys, (await keys.finishRotation(id, OPERATOR)).after, 'The secret before is refused now.');
       if (rollback) return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
       const show: Parameters<typeof rotateKey>[3] = ({ secret, after }) =>
-        this.print({ key: secret, name: after.name, id: after.id }, secret);
+        this.deliver({ key: secret, name: after.name, id: after.id }, secret);
       this.note(await rotateKey(keys, id, { grace, activate }, show));
     });
   }
