@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
 import type { Tables } from './tables.ts';
 
 /** What was copied, and where from and to. */
@@ -34,6 +34,8 @@ type Row = Record<string, string | number | null>;
 export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> {
   return from.write((source) =>
     to.write(async (target) => {
+      await allowWaiting(target, to.dialect);
+      await allowWaiting(source, from.dialect);
       await refuseKeys(target, to.location);
       const counts = new Map<string, number>();
       for (const [table, key] of TABLES) counts.set(table, await copyTable(source, target, table, key));
@@ -46,6 +48,11 @@ export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> 
       return { keys: counts.get('api_keys')!, auditEntries: counts.get('audit_log')!, from: from.location, to: to.location };
     }),
   );
+}
+
+/** Each store waits while the other one is asked: a server must not end the transaction for that. */
+async function allowWaiting(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
+  if (dialect === 'postgres') await sql`set local idle_in_transaction_session_timeout = 0`.execute(db);
 }
 
 async function refuseKeys(target: Kysely<Tables>, location: string): Promise<void> {

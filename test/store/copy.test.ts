@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type KyselyPlugin, sql } from 'kysely';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import type { Connection } from '../../src/store/connection.ts';
+import { copyStore } from '../../src/store/copy.ts';
+import { openConnection } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
 import { postgresStore } from '../support/postgres.ts';
 import { runCli } from '../support/process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
-import { join } from 'node:path';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
@@ -40,6 +45,25 @@ async function contentOf(database: string): Promise<object> {
   return content;
 }
 
+/** A store that takes its time to answer, whose server, if it has one, ends a transaction in which it is asked nothing for 50 ms. */
+function impatient(connection: Connection, time: number): Connection {
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => delay(time, result),
+  };
+  return {
+    ...connection,
+    dialect: connection.dialect,
+    location: connection.location,
+    close: () => connection.close(),
+    write: (work) =>
+      connection.write(async (transaction, changed) => {
+        if (connection.dialect === 'postgres') await sql`set idle_in_transaction_session_timeout = 50`.execute(transaction);
+        return work(transaction.withPlugin(plugin), changed);
+      }),
+  };
+}
+
 const copy = (from: string, to: string, ...args: string[]) => runCli(['apikey', 'copy', '--database', from, '--to', to, ...args]);
 
 describeOnEach('copying a store', () => {
@@ -63,6 +87,18 @@ describeOnEach('copying a store', () => {
       await store.close();
     });
   }
+
+  it('takes as long as it takes: neither store is left because it had to wait for the other', async () => {
+    const [from, to] = [tempStore(), postgresStore()];
+    await fullStore(from);
+    const [source, target] = [
+      impatient(await openConnection({ database: from }), 60),
+      impatient(await openConnection({ database: to }), 0),
+    ];
+    assert.equal((await copyStore(source, target)).keys, 3);
+    await source.close();
+    await target.close();
+  });
 
   it('says in JSON what was copied', async () => {
     const [from, to] = [tempStore(), join(tempFolder(), 'copy.sqlite')];
