@@ -25,6 +25,10 @@ export interface ProbeReport {
   search: number;
   create: number;
   delete: number;
+  /** For each of 1,000 keys that are declared: all new, then as they are; and deleted in one call. */
+  apply: number;
+  applyAgain: number;
+  deleteMany: number;
   /** Resident memory when all these keys have been let in once, in bytes. */
   memory: number;
 }
@@ -47,6 +51,7 @@ const report: ProbeReport = {
   lastPage: await timeOf(500, () => keys.list({ first: PAGE, after: lastPage }, OPERATOR)),
   search: await timeOf(1, () => keys.list({ search: 'is nowhere' }, OPERATOR)),
   ...(await timesOfWrites(200)),
+  ...(await timesOfMany(1000)),
 };
 await keys.close();
 process.stdout.write(JSON.stringify(report));
@@ -90,4 +95,28 @@ async function timesOfWrites(times: number): Promise<Pick<ProbeReport, 'create' 
   });
   const remove = await timeOf(times, () => keys.delete([ids.pop()!], OPERATOR));
   return { create, delete: remove };
+}
+
+/** The same for many keys in one transaction. */
+async function timesOfMany(size: number): Promise<Pick<ProbeReport, 'apply' | 'applyAgain' | 'deleteMany'>> {
+  const declared = Array.from({ length: size }, (_, index) => ({
+    name: `Declared ${process.pid} ${index}`,
+    description: null,
+    roles: ['VIEWER' as const],
+    permissions: [],
+    expiresAt: null,
+  }));
+  let ids: string[] = [];
+  const apply = await timeOnce(async () => {
+    ids = (await keys.apply(declared, { prune: false }, OPERATOR)).created.map(({ key }) => key.id);
+  });
+  const applyAgain = await timeOnce(() => keys.apply(declared, { prune: false }, OPERATOR));
+  const deleteMany = await timeOnce(() => keys.delete(ids, OPERATOR));
+  return { apply: apply / size, applyAgain: applyAgain / size, deleteMany: deleteMany / size };
+}
+
+async function timeOnce(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) * 1000;
 }

@@ -20,6 +20,7 @@ export const NAIVE: Row = { title: '@hono/graphql-server, naive check', server: 
 
 export const GRAPHQL_ROWS: readonly Row[] = [
   SVC_API,
+  { ...SVC_API, title: '**svc-api** on PostgreSQL', mode: 'postgres' },
   NAIVE,
   { title: 'graphql-yoga, naive check', server: 'yoga', workloads: GRAPHQL },
   { title: 'Apollo Server, naive check', server: 'apollo', workloads: GRAPHQL },

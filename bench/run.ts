@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { figure, table } from './figures.ts';
+import { copyInto, withPostgres } from './postgres.ts';
 import { isPinned } from './processes.ts';
 import { BETTER_AUTH, CONSTANT_ROWS, GRAPHQL_ROWS, NAIVE, type Row } from './rows.ts';
 import { measureScale } from './scale.ts';
 import { measureStartUp, OTHERS, OWN, startUpTable } from './start-up.ts';
-import { makeStores, withFolder } from './stores.ts';
+import { makeStores, postgresPath, storePath, withFolder } from './stores.ts';
 import { measureThroughput, type Throughput } from './throughput.ts';
 import type { Workload } from './workloads.ts';
 
@@ -32,8 +34,12 @@ print(
 if (parts.includes('graphql') || parts.includes('constant')) {
   await withFolder(async (folder) => {
     const keys = await makeStores(folder, KEYS);
-    if (parts.includes('graphql'))
-      print(throughputTable(await measureThroughput(GRAPHQL_ROWS, keys, folder, rounds), ['me', 'items'], NAIVE));
+    if (parts.includes('graphql')) {
+      await withPostgres(async (url) => {
+        writeFileSync(postgresPath(folder), (await copyInto(url, 'graphql', storePath(folder))).url);
+        print(throughputTable(await measureThroughput(GRAPHQL_ROWS, keys, folder, rounds), ['me', 'items'], NAIVE));
+      });
+    }
     if (parts.includes('constant')) {
       print(throughputTable(await measureThroughput(CONSTANT_ROWS, keys, folder, rounds), ['constant'], BETTER_AUTH));
     }

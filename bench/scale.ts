@@ -3,6 +3,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { figure, median, table } from './figures.ts';
+import { copyInto, withPostgres } from './postgres.ts';
 import type { ProbeOrder, ProbeReport } from './probe.ts';
 import { cursorBeforeLast, makeStore, withFolder } from './stores.ts';
 
@@ -16,38 +17,80 @@ const ROWS: readonly [title: string, field: keyof ProbeReport][] = [
   ['list, search that finds nothing, µs', 'search'],
   ['create, µs', 'create'],
   ['delete, µs', 'delete'],
+  ['apply 1,000 new keys, µs for each', 'apply'],
+  ['apply them again, µs for each', 'applyAgain'],
+  ['delete 1,000 keys at once, µs for each', 'deleteMany'],
 ];
 
-/** Measures the same calls on stores of three sizes, in turn, and makes a table of the medians. */
+/** A store that is measured. */
+interface Probed {
+  title: string;
+  size: number;
+  /** The file with what the probe is told. */
+  order: string;
+  file?: string;
+  reports: ProbeReport[];
+}
+
+/** Measures the same calls on stores of three sizes, and on PostgreSQL beside the largest, in turn: a table of the medians. */
 export function measureScale(rounds: number): Promise<string> {
-  return withFolder(async (folder) => {
-    const orders: string[] = [];
-    for (const size of SIZES) {
-      const database = join(folder, `${size}.sqlite`);
-      const keys = await makeStore(database, size, 500);
-      const order: ProbeOrder = { database, keys, lastPage: cursorBeforeLast(database, 50) };
-      orders.push(join(folder, `${size}.json`));
-      writeFileSync(orders.at(-1)!, JSON.stringify(order));
-      process.stderr.write(`a store of ${figure(size)} keys is made\n`);
-    }
-    const reports: ProbeReport[][] = orders.map(() => []);
-    for (let round = 0; round < rounds; round += 1) {
-      for (const [index, order] of orders.entries()) reports[index]!.push(probe(order));
-      process.stderr.write(`round ${round + 1} of ${rounds} is done\n`);
-    }
-    const medians = (field: keyof ProbeReport) => reports.map((all) => median(all.map((report) => report[field])));
-    return table(
-      ['', ...SIZES.map((size) => `${figure(size)} keys`), 'largest to smallest'],
+  return withFolder((folder) =>
+    withPostgres(async (url) => {
+      const files = await Promise.all(SIZES.map((size) => makeFile(folder, size)));
+      const largest = files.at(-1)!;
+      const { copy, seconds } = await copyLargest(folder, url, largest);
+      process.stderr.write('the stores are made\n');
+      for (let round = 0; round < rounds; round += 1) {
+        for (const probed of [...files, copy]) probed.reports.push(probe(probed.order));
+        process.stderr.write(`round ${round + 1} of ${rounds} is done\n`);
+      }
+      const copied = `\`apikey copy\` of the ${largest.title} into PostgreSQL took ${figure(seconds)} seconds.`;
+      return `${tableOf(files, copy)}\n\n${copied}`;
+    }),
+  );
+}
+
+async function makeFile(folder: string, size: number): Promise<Probed & { file: string; keys: ProbeOrder['keys'] }> {
+  const file = join(folder, `${size}.sqlite`);
+  const keys = await makeStore(file, size, 500);
+  const order = writeOrder(folder, String(size), { database: file, keys, lastPage: cursorBeforeLast(file, 50) });
+  return { title: `${figure(size)} keys`, size, order, file, keys, reports: [] };
+}
+
+async function copyLargest(folder: string, server: string, { file, keys, size }: Awaited<ReturnType<typeof makeFile>>) {
+  const { url, seconds } = await copyInto(server, 'scale', file);
+  const order = writeOrder(folder, 'postgres', { database: url, keys, lastPage: cursorBeforeLast(file, 50) });
+  const copy: Probed = { title: `${figure(size)} keys on PostgreSQL`, size, order, reports: [] };
+  return { copy, seconds };
+}
+
+function writeOrder(folder: string, name: string, order: ProbeOrder): string {
+  const path = join(folder, `${name}.json`);
+  writeFileSync(path, JSON.stringify(order));
+  return path;
+}
+
+function tableOf(files: readonly Probed[], copy: Probed): string {
+  const medianOf = ({ reports }: Probed, field: keyof ProbeReport) => median(reports.map((report) => report[field]));
+  const ratioOf = (field: keyof ProbeReport) => figure(medianOf(files.at(-1)!, field) / medianOf(files[0]!, field), 2);
+  const sizeOf = ({ file }: Probed) => (file === undefined ? '' : figure(statSync(file).size / 2 ** 20, 1));
+  const short = (value: number) => figure(value, value < 100 ? 1 : 0);
+  return table(
+    ['', ...files.map(({ title }) => title), 'largest to smallest', copy.title],
+    [
+      ...ROWS.map(([title, field]) => {
+        const [own, other] = [files.map((probed) => short(medianOf(probed, field))), short(medianOf(copy, field))];
+        return [title, ...own, ratioOf(field), other];
+      }),
       [
-        ...ROWS.map(([title, field]) => {
-          const values = medians(field);
-          return [title, ...values.map((value) => figure(value, value < 100 ? 1 : 0)), figure(values.at(-1)! / values[0]!, 2)];
-        }),
-        ['memory of the process, MB', ...medians('memory').map((bytes) => figure(bytes / 2 ** 20)), ''],
-        ['file, MB', ...SIZES.map((size) => figure(statSync(join(folder, `${size}.sqlite`)).size / 2 ** 20, 1)), ''],
+        'memory of the process, MB',
+        ...files.map((probed) => figure(medianOf(probed, 'memory') / 2 ** 20)),
+        '',
+        figure(medianOf(copy, 'memory') / 2 ** 20),
       ],
-    );
-  });
+      ['file, MB', ...files.map(sizeOf), '', ''],
+    ],
+  );
 }
 
 function probe(order: string): ProbeReport {

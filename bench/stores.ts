@@ -108,5 +108,7 @@ export function readKeys(folder: string): BenchKey[] {
 }
 
 export const storePath = (folder: string): string => join(folder, 'keys.sqlite');
+/** Where the URL of the copy of the store is written. */
+export const postgresPath = (folder: string): string => join(folder, 'postgres-url');
 export const naivePath = (folder: string): string => join(folder, 'naive.sqlite');
 const keysPath = (folder: string): string => join(folder, 'keys.json');

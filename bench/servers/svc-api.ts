@@ -1,4 +1,5 @@
-import { RESOURCES, storePath } from '../stores.ts';
+import { readFileSync } from 'node:fs';
+import { postgresPath, RESOURCES, storePath } from '../stores.ts';
 import { createApp, listen, openKeys } from '../svc-api.ts';
 import { ITEMS } from '../workloads.ts';
 import { folder, ready } from './common.ts';
@@ -14,6 +15,7 @@ const extension = {
   resources: RESOURCES,
 };
 
-const keys = await openKeys({ database: storePath(folder), resources: RESOURCES, mustExist: true });
+const database = process.argv[3] === 'postgres' ? readFileSync(postgresPath(folder), 'utf8') : storePath(folder);
+const keys = await openKeys({ database, resources: RESOURCES, mustExist: true });
 const server = await listen({ app: await createApp({ keys, extensions: [extension] }), host: '127.0.0.1', port: 0 });
 ready(Number(new URL(server.url).port));

@@ -1,0 +1,37 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+
+const SERVER = fileURLToPath(new URL('../test/support/postgres-child.ts', import.meta.url));
+const CLI = fileURLToPath(new URL('../bin/run.js', import.meta.url));
+
+/** Starts a PostgreSQL server with the settings that it comes with, and stops it when `work` has ended. */
+export async function withPostgres<Result>(work: (url: string) => Promise<Result>): Promise<Result> {
+  const server = spawn(process.execPath, [SERVER, 'durable'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  try {
+    const [line] = (await Promise.race([once(server.stdout, 'data'), once(server, 'exit')])) as [unknown];
+    if (!String(line).startsWith('postgres://')) throw new Error('PostgreSQL did not start.');
+    return await work(String(line).trim());
+  } finally {
+    server.stdin.end();
+    if (server.exitCode === null) await once(server, 'exit');
+  }
+}
+
+/** Copies a store into a schema of its own, as a user would. @returns its URL, and how long it took, in seconds */
+export async function copyInto(url: string, schema: string, database: string): Promise<{ url: string; seconds: number }> {
+  const to = new URL(url);
+  to.searchParams.set('schema', schema);
+  const start = performance.now();
+  execFileSync(process.execPath, [CLI, 'apikey', 'copy', '--database', database, '--to', to.href], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const seconds = (performance.now() - start) / 1000;
+  // What PostgreSQL does by itself within minutes.
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(`vacuum (analyze) ${schema}.api_keys`);
+  await client.end();
+  return { url: to.href, seconds };
+}
