@@ -163,9 +163,7 @@ function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promis
 }
 
 function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter, dialect: DialectName) {
-  // Not LIKE, which takes the text for a pattern, and reads it up to a NUL only.
-  const position = sql.raw(dialect === 'postgres' ? 'strpos' : 'instr');
-  const has = (column: 'roles' | 'search_text', text: string) => sql<SqlBool>`${position}(${sql.ref(column)}, ${text}) > 0`;
+  const has = (column: 'roles' | 'search_text', text: string) => contains(dialect, column, text);
   const conditions = [];
   // No text has a NUL in it, and PostgreSQL takes none.
   if (search?.includes('\0')) conditions.push(sql<SqlBool>`1 = 0`);
@@ -174,6 +172,14 @@ function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy,
   if (status !== undefined) conditions.push(havingStatus(row, status));
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
   return row.and(conditions);
+}
+
+/** Whether a column has a text in it, as it stands. */
+function contains(dialect: DialectName, column: string, text: string): Expression<SqlBool> {
+  // SQLite's LIKE reads a text up to a NUL only, and takes letters of both cases for the same. PostgreSQL plans with a pattern:
+  // of a position it knows nothing, and reads through all keys in their order.
+  if (dialect === 'sqlite') return sql<SqlBool>`instr(${sql.ref(column)}, ${text}) > 0`;
+  return sql<SqlBool>`${sql.ref(column)} like ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
 }
 
 /** What `statusOf` says, in SQL. */
