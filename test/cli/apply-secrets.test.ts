@@ -97,7 +97,7 @@ describe('the secrets of applied keys', () => {
   });
 
   it('leave no file where the store cannot be written', async () => {
-    await test.cli.create('Kept');
+    await test.cli.given('Kept');
     const { default: Database } = await import('better-sqlite3');
     const file = new Database(test.cli.database);
     file.exec(`CREATE TRIGGER broken BEFORE INSERT ON api_keys WHEN NEW.name = 'One key' BEGIN SELECT RAISE(ABORT, 'broken'); END`);

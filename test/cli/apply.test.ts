@@ -120,7 +120,7 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
   });
 
   it('refuses new keys whose secrets have nowhere to go, before it changes anything', async () => {
-    await test.cli.create('Gamma');
+    await test.cli.given('Gamma');
     const { stdout, stderr, code } = await test.apply();
     assert.deepEqual([stdout, code], ['', 2]);
     assert.match(stderr, /^Error: 2 keys are new, and their secrets have nowhere to go\. Pass --secrets-dir <folder> or --json;/);
@@ -131,7 +131,7 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
 
   it('leaves a key off that was switched off by hand, and one alone that it did not make', async () => {
     await test.json();
-    await test.cli.create('By hand');
+    await test.cli.given('By hand');
     await test.cli.run(['apikey', 'disable', '--name', 'Alpha']);
     assert.match((await test.apply(['--prune'])).stdout, /^Applied: 0 created, 0 updated, 0 deleted, 3 unchanged\.\n$/);
     assert.match((await test.cli.run(['apikey', 'show', '--name', 'Alpha'])).stdout, /^status +DISABLED$/m);
@@ -139,7 +139,7 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
   });
 
   it('does not prune a key that created others', async () => {
-    const { id } = await test.cli.create('By hand');
+    const { id } = await test.cli.given('By hand');
     await test.json();
     // As if Alpha had created it over GraphQL.
     const { default: Database } = await import('better-sqlite3');

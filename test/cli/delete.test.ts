@@ -10,7 +10,7 @@ const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 describeOnEach('apikey --delete', () => {
   it('deletes a key by its name, in any of its spellings, and says how many', async () => {
     const cli = testCli();
-    await cli.create('Caf\u00e9 1');
+    await cli.given('Caf\u00e9 1');
     const result = await cli.run(['apikey', '--delete', '--name', ' Cafe\u0301 1 ']);
     assert.deepEqual(result, { stdout: 'Successfully deleted 1 API key\n', stderr: '', code: 0, signal: null });
     assert.equal((await cli.run(['apikey', '--delete', '--name', 'Caf\u00e9 1'])).code, 1, 'it is gone');
@@ -18,14 +18,14 @@ describeOnEach('apikey --delete', () => {
 
   it('prints the count, the ids and the names with --json', async () => {
     const cli = testCli();
-    const { id } = await cli.create('Robot');
+    const { id } = await cli.given('Robot');
     const result = await cli.run(['apikey', '--delete', '--name', 'Robot', '--json']);
     assert.deepEqual(result, { stdout: json({ deleted: 1, keys: [{ id, name: 'Robot' }] }), stderr: '', code: 0, signal: null });
   });
 
   it('deletes and counts the keys that the key had created', async () => {
     const cli = testCli();
-    const parents = [await cli.create('Parent', '--roles', 'ADMIN'), await cli.create('Other', '--roles', 'ADMIN')];
+    const parents = [await cli.given('Parent', { roles: ['ADMIN'] }), await cli.given('Other', { roles: ['ADMIN'] })];
     const keys = await openKeys({ database: cli.database });
     const children = [];
     for (const { key } of parents) {
@@ -47,7 +47,7 @@ describeOnEach('apikey --delete', () => {
 
   it('fails when no key has the name: variant A', async () => {
     const cli = testCli();
-    await cli.create('robot');
+    await cli.given('robot');
     const [plain, asJson] = await Promise.all([
       cli.run(['apikey', '--delete', '--name', 'Robot']),
       cli.run(['apikey', '--delete', '--name', 'Robot', '--json']),
@@ -65,7 +65,7 @@ describeOnEach('apikey --delete', () => {
 
   it('asks for --name where there are keys and nobody to choose', async () => {
     const cli = testCli();
-    await cli.create('Robot');
+    await cli.given('Robot');
     const [plain, asJson] = await Promise.all([cli.run(['apikey', '--delete']), cli.run(['apikey', '--delete', '--json'])]);
     const error = 'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.';
     assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });

@@ -94,7 +94,7 @@ describe('apikey exec', () => {
         [],
       );
     }
-    await testCli(database).create('Meanwhile');
+    await testCli(database).given('Meanwhile');
     running.process.stdin!.end('\n');
     assert.equal((await running.ended).code, 0);
     assert.deepEqual(
@@ -146,7 +146,7 @@ describe('apikey exec', () => {
 
   it('replaces no key', async () => {
     const cli = testCli(database);
-    const { id } = await cli.create('Report');
+    const { id } = await cli.given('Report');
     assert.deepEqual(await exec(database, ['echo', 'run'], ['--name', 'Report']), {
       stdout: '',
       stderr: 'Error: An API key named "Report" already exists. Choose another name.\n',

@@ -8,7 +8,7 @@ const CREATE = ['apikey', '--create', '--roles', 'GUEST', '--name'];
 describe('LOG_LEVEL', () => {
   it('takes each level, in any case, and shows no secret at any of them', async () => {
     const cli = testCli();
-    await cli.create('Taken');
+    await cli.given('Taken');
     const levels = [...LOG_LEVELS, 'DEBUG'];
     for (let index = 0; index < levels.length; index += 2) {
       await Promise.all(
@@ -25,7 +25,7 @@ describe('LOG_LEVEL', () => {
 
   it('writes JSON lines to stderr at debug, none by default, and leaves stdout alone', async () => {
     const cli = testCli();
-    await cli.create('Taken');
+    await cli.given('Taken');
     const [debug, byDefault, silent] = await Promise.all(
       ['debug', '', 'silent'].map((level) => cli.run([...CREATE, 'Taken', '--json'], { env: { LOG_LEVEL: level } })),
     );

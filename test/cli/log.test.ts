@@ -18,8 +18,8 @@ describe('apikey log', () => {
   let cli: TestCli;
   beforeEach(async () => {
     cli = testCli();
-    await cli.create('A');
-    await cli.create('B');
+    await cli.given('A');
+    await cli.given('B');
     await cli.run(['apikey', 'disable', 'A']);
     await cli.run(['apikey', 'delete', 'B']);
   });
@@ -74,7 +74,7 @@ describe('apikey log', () => {
     const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
     const next = async () => JSON.parse((await lines.next()).value as string) as Entry;
     assert.equal((await next()).number, 4);
-    await cli.create('C');
+    await cli.given('C');
     const { number, action, key } = await next();
     assert.deepEqual([number, action, key!.name], [5, 'CREATE', 'C']);
     await cli.run(['apikey', 'enable', 'A']);
@@ -90,7 +90,7 @@ describe('apikey log', () => {
     child.stderr!.setEncoding('utf8').on('data', (text: string) => (errors += text));
     await once(child.stdout!, 'data');
     child.stdout!.destroy();
-    await cli.create('C');
+    await cli.given('C');
     assert.deepEqual([await ended, errors], [[0, null], '']);
   });
 
@@ -108,7 +108,7 @@ describe('apikey log', () => {
   });
 
   it('has requests that a server refused, and what it counted when it stops', async () => {
-    const { key, id } = await cli.create('Used', '--permissions', 'ONLINE:READ_ANY');
+    const { key, id } = await cli.given('Used', { permissions: ['ONLINE:READ_ANY'] });
     const server = await startServe(cli.database);
     const ask = (secret: string, document: string) =>
       fetch(`${server.url}/graphql`, {
@@ -136,7 +136,7 @@ describe('apikey log', () => {
   });
 
   it('loses at most the last seconds of counts when the server is killed, and nothing else', async () => {
-    const { key } = await cli.create('Used');
+    const { key } = await cli.given('Used');
     const server = await startServe(cli.database);
     await fetch(`${server.url}/graphql`, {
       method: 'POST',
@@ -155,7 +155,7 @@ describe('apikey log', () => {
 describe('apikey can and suggest', () => {
   it('say yes with the grant, or no with 4', async () => {
     const cli = testCli();
-    await cli.create('CI deploy', '--roles', 'GUEST');
+    await cli.given('CI deploy', { roles: ['VIEWER', 'GUEST'] });
     const can = async (...args: string[]) => {
       const { stdout, stderr, code } = await cli.run(['apikey', 'can', ...args]);
       return [stdout || stderr, code];
@@ -176,7 +176,7 @@ describe('apikey can and suggest', () => {
 
   it('suggest nothing where nothing was used, and a line that can be pasted otherwise', async () => {
     const cli = testCli();
-    const { key } = await cli.create('CI deploy', '--roles', 'VIEWER');
+    const { key } = await cli.given('CI deploy');
     assert.deepEqual(await cli.run(['apikey', 'suggest', 'CI deploy']), {
       stdout: '',
       stderr: 'API key "CI deploy" was used 0 times, and none of its grants was needed. There is nothing to suggest.\n',

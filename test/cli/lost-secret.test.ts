@@ -36,7 +36,7 @@ describe('a secret that cannot be written out', () => {
   for (const [what, script] of Object.entries(STDOUTS)) {
     it(`takes the new key back when stdout ${what}`, async () => {
       const cli = testCli();
-      await cli.create('Kept');
+      await cli.given('Kept');
       for (const json of [[], ['--json']]) {
         const { stdout, stderr, code } = await create(cli, script, ...json);
         assert.equal(code, 1);
@@ -51,7 +51,7 @@ describe('a secret that cannot be written out', () => {
 
     it(`keeps the old key working when --overwrite fails because stdout ${what}`, async () => {
       const cli = testCli();
-      const old = await cli.create('Lost');
+      const old = await cli.given('Lost');
       const { code } = await create(cli, script, '--overwrite');
       assert.equal(code, 1);
       const keys = await openKeys({ database: cli.database });
@@ -70,7 +70,7 @@ describe('a secret that cannot be written out', () => {
 
   it('is no matter where there is none: other results may go nowhere', async () => {
     const cli = testCli();
-    await cli.create('CI');
+    await cli.given('CI');
     for (const args of [
       ['list', '--json'],
       ['update', '--name', 'CI', '--description', 'x'],

@@ -34,7 +34,7 @@ describe('a prompt that is broken off', () => {
     ] as const) {
       it(`ends ${mode} at each question by ${key}: one short line, exit 130, nothing changed`, async () => {
         const cli = testCli();
-        const { id } = await cli.create('Taken');
+        const { id } = await cli.given('Taken');
         // Two at a time: the suite has as many cores.
         const ends = steps.map(([question], index) => ({ question, before: steps.slice(0, index) }));
         for (let index = 0; index < ends.length; index += 2) await Promise.all(ends.slice(index, index + 2).map(breakOff));

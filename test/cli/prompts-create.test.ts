@@ -96,7 +96,7 @@ describe('apikey --create on a terminal', () => {
 
   it('offers to replace an existing key: No asks for another name, Yes replaces', async () => {
     const cli = testCli();
-    const old = await cli.create('Taken');
+    const old = await cli.given('Taken');
     const other = start(cli, ['--roles', 'GUEST']);
     await other.answer('? Name', `Taken${enter}`);
     await other.answer('? An API key named "Taken" already exists. Replace it? (y/N)', enter);

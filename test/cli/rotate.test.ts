@@ -12,7 +12,7 @@ describe('apikey rotate', () => {
   let old: { key: string; id: string };
   beforeEach(async () => {
     cli = testCli();
-    old = await cli.create('CI deploy');
+    old = await cli.given('CI deploy');
   });
   const rotate = (...args: string[]) => cli.run(['apikey', 'rotate', ...args]);
   /** How the secrets fare, by the rules. */

@@ -51,7 +51,7 @@ describe('serve', () => {
 
   it('lets a request in flight finish after SIGINT, and accepts no other', async () => {
     const cli = testCli();
-    const { key } = await cli.create('Reader', '--roles', 'ADMIN');
+    const { key } = await cli.given('Reader', { roles: ['ADMIN'] });
     const { url, child, end } = await serve(cli);
     const request = await half(url, key);
     child.kill('SIGINT');
@@ -66,7 +66,7 @@ describe('serve', () => {
 
   it('ends at once at a second signal, while a request is still in flight', async () => {
     const cli = testCli();
-    const { key } = await cli.create('Reader');
+    const { key } = await cli.given('Reader');
     for (const [second, exit] of [
       ['SIGINT', 130],
       ['SIGTERM', 143],
@@ -86,7 +86,7 @@ describe('serve', () => {
   it('opens to a key that the CLI makes meanwhile, and is shut to it by the very next request once the CLI deletes it', async () => {
     const cli = testCli();
     const { url } = await serve(cli);
-    const { key, name } = await cli.create('Reader');
+    const { key, name } = await cli.given('Reader');
     for (let request = 0; request < 3; request += 1) {
       const { status, body } = await query(url, key, '{ me { name } }');
       assert.deepEqual([status, body], [200, { data: { me: { name } } }]);
@@ -96,7 +96,7 @@ describe('serve', () => {
     assert.equal(refusal.status, 401);
     assert.match(refusal.headers.get('www-authenticate') ?? '', /error="invalid_token"/);
 
-    const first = await cli.create('Deploy');
+    const first = await cli.given('Deploy');
     assert.equal((await query(url, first.key, '{ online }')).status, 200);
     const second = await cli.create('Deploy', '--overwrite');
     assert.deepEqual([(await query(url, first.key, '{ online }')).status, (await query(url, second.key, '{ online }')).status], [401, 200]);
@@ -152,7 +152,7 @@ describe('serve', () => {
 
   it('keeps running when nobody reads the address, and logs no secret at trace', async () => {
     const cli = testCli();
-    const { key } = await cli.create('Reader');
+    const { key } = await cli.given('Reader');
     const { url, child, end } = await serve(cli, ['--port', '0'], { LOG_LEVEL: 'trace' });
     child.stdout!.destroy();
     await fetch(`${url}/graphql?key=${key}`, { method: 'POST', headers: { authorization: `Bearer ${key}, Bearer ${key}` } });

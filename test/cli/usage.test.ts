@@ -64,7 +64,7 @@ describe('apikey used wrongly', () => {
 
   it('says what failed, not how, when a secret is given as an argument', async () => {
     const cli = testCli();
-    const { key } = await cli.create('A key');
+    const { key } = await cli.given('A key');
     const results = await Promise.all([
       cli.run(['apikey', '--delete', key]),
       cli.run(['apikey', '--delete', '--name', 'x', `--${key}`, '--json'], { env: { LOG_LEVEL: 'trace' } }),

@@ -27,14 +27,14 @@ async function verifyJson(database: string, input: string, ...args: string[]) {
 describe('apikey verify', () => {
   it('says which key a secret belongs to, whatever blanks stand around it', async () => {
     const cli = testCli();
-    const { key: secret } = await cli.create('CI deploy', '--expires-in', '30d');
+    const { key: secret } = await cli.given('CI deploy', { expiresIn: '30d' });
     for (const input of [secret, `${secret}\n`, ` \t${secret}\r\n`]) {
       const { stdout, stderr, code } = await verify(cli.database, input, '-');
       assert.match(stdout, /^valid: API key "CI deploy" \(svc_\w{12}_…\), ACTIVE, ends \d{4}-\S+Z\n$/);
       assert.ok(stdout.includes(secret.slice(0, 17)));
       assert.deepEqual([stderr, code], ['', 0]);
     }
-    const endless = await cli.create('Endless');
+    const endless = await cli.given('Endless');
     assert.match(
       (await verify(cli.database, endless.key, '-')).stdout,
       /^valid: API key "Endless" \(svc_\w{12}_…\), ACTIVE, does not end\n$/,
@@ -43,7 +43,7 @@ describe('apikey verify', () => {
 
   it('answers in JSON with the key as show has it, and counts no use', async () => {
     const cli = testCli();
-    const { key: secret, id } = await cli.create('CI deploy');
+    const { key: secret, id } = await cli.given('CI deploy');
     const { verdict, key, code } = await verifyJson(cli.database, secret);
     assert.deepEqual([verdict, code], [{ valid: true, reason: null, permitted: null }, 0]);
     const { effectivePermissions: _, ...shown } = JSON.parse((await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout) as Record<
@@ -86,7 +86,7 @@ describe('apikey verify', () => {
 
   it('tells the secret before the newest one, while both work', async () => {
     const cli = testCli();
-    const { key: secret } = await cli.create('CI deploy');
+    const { key: secret } = await cli.given('CI deploy');
     await cli.run(['apikey', 'rotate', 'CI deploy', '--grace', '1h']);
     const { stdout, code } = await verify(cli.database, secret, '-');
     assert.match(stdout, /, ACTIVE, does not end; this is the secret before its newest, and ends \d{4}-\S+Z\n$/);
@@ -96,7 +96,7 @@ describe('apikey verify', () => {
 
   it('ends with 4 for a valid secret that lacks the permission', async () => {
     const cli = testCli();
-    const { key: secret } = await cli.create('CI deploy');
+    const { key: secret } = await cli.given('CI deploy');
     const has = await verify(cli.database, secret, '-', '--permission', 'docker:read_any');
     assert.match(has.stdout, /^valid: .*, has DOCKER:READ_ANY\n$/);
     assert.equal(has.code, 0);
@@ -162,7 +162,7 @@ describe('apikey verify on a terminal', () => {
     (session = cliOnTerminal(['apikey', 'verify', ...args], { SVC_API_DATABASE: cli.database }, stdoutTo));
 
   it('asks for the secret on stderr, and never shows it', async () => {
-    const { key: secret } = await cli.create('CI deploy');
+    const { key: secret } = await cli.given('CI deploy');
     const output = join(tempFolder(), 'stdout');
     const terminal = start(['-'], output);
     await terminal.answer('? Secret', secret + KEYS.enter);
@@ -188,7 +188,7 @@ describe('apikey verify on a terminal', () => {
   });
 
   it('leaves the store as it was', async () => {
-    const { key: secret, id } = await cli.create('CI deploy');
+    const { key: secret, id } = await cli.given('CI deploy');
     const terminal = start(['-']);
     await terminal.answer('? Secret', secret + KEYS.enter);
     await terminal.end();

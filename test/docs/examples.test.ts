@@ -51,7 +51,7 @@ describe('the examples', () => {
   it('for GitLab CI work: grants are checked, a deployment, a rotation', async () => {
     const pipeline = parse(example('gitlab-ci/.gitlab-ci.yml')) as Record<string, { script?: string[]; after_script?: string[] }>;
     const { folder, run, database } = workspace();
-    await testCli(database).create('CI deploy');
+    await testCli(database).given('CI deploy');
     const jobs = Object.values(pipeline).filter(({ script }) => script !== undefined);
     assert.equal(jobs.length, 3);
     for (const { script, after_script: after = [] } of jobs) {
@@ -83,7 +83,7 @@ describe('the examples', () => {
 
   it('for Terraform works as an external data source: JSON in, flat strings out', async () => {
     const { run, database } = workspace();
-    await testCli(database).create('CI deploy');
+    await testCli(database).given('CI deploy');
     const { stdout, code, stderr } = await run(`sh '${join(ROOT, 'examples/terraform/key.sh')}'`, '{"name":"CI deploy"}');
     assert.equal(code, 0, stderr);
     const facts = JSON.parse(stdout) as Record<string, unknown>;

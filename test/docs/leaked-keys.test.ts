@@ -37,7 +37,7 @@ describe('docs/leaked-keys.md', () => {
   });
 
   it('has a hook that lets no live key be committed', async () => {
-    const { key } = await cli.create('CI deploy');
+    const { key } = await cli.given('CI deploy');
     assert.equal((await run(hook)).code, 0);
     writeFileSync(join(folder, 'notes'), `The key is ${key}.\n`);
     const refused = await run('git add notes && git commit --quiet --message second');
@@ -49,7 +49,7 @@ describe('docs/leaked-keys.md', () => {
   });
 
   it('has a line for CI that fails for any key, without a store', async () => {
-    const { key } = await cli.create('CI deploy');
+    const { key } = await cli.given('CI deploy');
     const withoutStore = { SVC_API_DATABASE: tempStore() };
     assert.equal((await run(inCi, withoutStore)).code, 0);
     writeFileSync(join(folder, 'notes'), key);
@@ -58,7 +58,7 @@ describe('docs/leaked-keys.md', () => {
   });
 
   it('has a line for all that was ever committed', async () => {
-    const { key } = await cli.create('CI deploy');
+    const { key } = await cli.given('CI deploy');
     writeFileSync(join(folder, 'notes'), `\0${key}`);
     await run('git add . && git commit --quiet --message leak && git rm --quiet notes && git commit --quiet --message gone');
     assert.equal((await run('svc-api apikey scan --git .')).code, 0);
@@ -69,8 +69,8 @@ describe('docs/leaked-keys.md', () => {
 
   it('has a check before a deployment', async () => {
     writeFileSync(join(folder, 'deploy.sh'), '#!/bin/sh\necho deployed\n', { mode: 0o755 });
-    const viewer = await cli.create('Viewer');
-    const updater = await cli.create('Updater', '--permissions', 'DOCKER:UPDATE_ANY');
+    const viewer = await cli.given('Viewer');
+    const updater = await cli.given('Updater', { permissions: ['DOCKER:UPDATE_ANY'] });
     const results = await Promise.all([viewer.key, updater.key, 'x'].map((API_KEY) => run(verify, { API_KEY })));
     assert.deepEqual(
       results.map(({ code, stdout }) => [code, stdout.includes('deployed')]),

@@ -11,17 +11,21 @@ const blocks = Array.from(README.matchAll(/^```sh\n(.*?)^```$/gms), (match) => m
 /** Run elsewhere: these two by `.ci/run` and by the packed tests, the plugin's in a host by the packed tests. */
 const elsewhere = (block: string) => block.startsWith('npm ci') || block.includes('acme');
 
-/** Makes one shell script of the tour: `serve` runs beside the rest, and is waited for. */
+/** Makes one shell script of the tour: `serve` runs beside the rest, and is waited for. Once is enough for npx, which is slow. */
 function scriptOf(tour: readonly string[], port: number): string {
+  const npx = 'npx() { shift; node bin/run.js "$@"; }';
   const serve = `svc_serve() {
     node bin/run.js serve & server=$!
     trap 'kill $server' EXIT
     until node -e 'fetch(process.argv[1]).then(() => process.exit(0), () => process.exit(1))' http://127.0.0.1:${port}/healthz; do :; done
   }`;
-  const steps = tour.map((block) =>
-    (block.startsWith('npx svc-api serve') ? 'svc_serve' : block).replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`),
-  );
-  return ['set -eu', serve, ...steps.map((step) => `${step}\necho; echo "-- next"`)].join('\n');
+  const [first, ...others] = tour.map((block) => {
+    const step = block.startsWith('npx svc-api serve') ? 'svc_serve' : block.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`);
+    // What a key was used for is written within seconds: nobody types as fast as this script does.
+    const patient = step.replace(/^npx svc-api apikey suggest .*$/m, 'until $& | grep .; do :; done');
+    return `${patient}\necho; echo "-- next"`;
+  });
+  return ['set -eu', first, npx, serve, ...others].join('\n');
 }
 
 describe('the README', () => {

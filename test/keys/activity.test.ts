@@ -69,18 +69,16 @@ describeOnEach('the use of keys', () => {
   it('is kept for the next time when the store cannot take it', async () => {
     const { secret, key } = await create('CI');
     await enter(secret);
+    const quick = await openTestKeys({ database, lockWait: 1, schedule: () => {} });
     await test.store.repository.write(async () => {
-      const quick = await openTestKeys({ database, lockWait: 1, schedule: () => {} });
       await quick.keys.authenticate(secret);
       await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
       await quick.keys.authenticate(secret);
-      setImmediate(async () => {
-        await quick.keys.finishActivity();
-        await quick.store.close();
-      });
     });
+    await quick.keys.finishActivity();
     await test.keys.finishActivity();
-    while ((await usageOf(key.id))?.uses !== 3) await new Promise(setImmediate);
+    assert.equal((await usageOf(key.id))?.uses, 3);
+    await quick.store.close();
   });
 
   it('of a key that is gone is passed over, without losing that of others', async () => {

@@ -38,7 +38,7 @@ const PACKAGES: Record<string, string[]> = {
   'cli-table3': ['cli'],
   dataloader: ['graphql'],
   'graphql-jit': ['graphql'],
-  'lru-cache': ['graphql'],
+  'lru-cache': ['graphql', 'http'],
   yaml: ['cli'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store'],

@@ -112,7 +112,7 @@ describeOnEach('copying a store', () => {
     const from = tempStore();
     await fullStore(from);
     const other = testCli(tempStore());
-    await other.create('There');
+    await other.given('There');
     for (const [source, target, exit, expected] of [
       [from, other.database, 1, 'STORE_NOT_EMPTY'],
       [from, from, 2, 'USAGE'],

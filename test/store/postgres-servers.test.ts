@@ -20,7 +20,7 @@ describeOn('postgres', 'three servers of one store', () => {
 
   before(async () => {
     cli = testCli(postgresStore());
-    await cli.create('First');
+    await cli.given('First');
     const url = new URL(cli.database);
     proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
@@ -50,7 +50,7 @@ describeOn('postgres', 'three servers of one store', () => {
 
   it('refuse a key that the command line deletes, within 100 ms', async () => {
     for (let round = 0; round < 3; round += 1) {
-      const { key: secret } = await cli.create(`CI ${round}`);
+      const { key: secret } = await cli.given(`CI ${round}`);
       await warm(secret);
       const refused = servers.map((server) => askUntil(401, server, secret, ANSWER));
       const { code } = await cli.run(['apikey', '--delete', '--name', `CI ${round}`]);
@@ -64,8 +64,8 @@ describeOn('postgres', 'three servers of one store', () => {
   });
 
   it('answer 503 where they are cut off from the database, rather than trust what they remember, and recover by themselves', async () => {
-    const { key: kept } = await cli.create('Kept');
-    const { key: deleted } = await cli.create('Deleted');
+    const { key: kept } = await cli.given('Kept');
+    const { key: deleted } = await cli.given('Deleted');
     await warm(kept);
     await warm(deleted);
     const cutOff = servers[2]!;
@@ -84,7 +84,7 @@ describeOn('postgres', 'three servers of one store', () => {
   });
 
   it('go on at once where their connections are ended', async () => {
-    const { key: secret } = await cli.create('Steady');
+    const { key: secret } = await cli.given('Steady');
     await warm(secret);
     for (let round = 0; round < 5; round += 1) {
       proxy.drop();

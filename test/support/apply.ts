@@ -2,6 +2,8 @@ import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from './cli.ts';
 import type { Finished } from './process.ts';
 import { tempFolder } from './temp.ts';
@@ -41,12 +43,10 @@ export function testApply(): TestApply {
       return { code, ...(JSON.parse(stdout) as object) };
     },
     async names() {
-      const { stdout } = await cli.run(['apikey', 'list', '--limit', '500']);
-      return stdout
-        .split('\n')
-        .map((line) => line.split('\t')[0]!)
-        .filter(Boolean)
-        .toSorted();
+      const keys = await openKeys({ database: cli.database });
+      const page = await keys.list({ first: 500 }, OPERATOR);
+      await keys.close();
+      return page.keys.map(({ name }) => name).toSorted();
     },
   };
 }

@@ -1,5 +1,8 @@
 import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
+import type { NewKey } from '../../src/keys/api-key.ts';
+import { OPERATOR } from '../../src/keys/principal.ts';
+import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, runCli } from './process.ts';
 import { tempStore } from './temp.ts';
 
@@ -7,13 +10,21 @@ import { tempStore } from './temp.ts';
 export const SECRET = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+export interface CreatedKey {
+  key: string;
+  name: string;
+  id: string;
+}
+
 export interface TestCli {
   /** The path of its store, which the first key makes. */
   database: string;
   /** Runs the built CLI without a terminal. */
   run(args: readonly string[], options?: SpawnOptions): Promise<Finished>;
   /** Creates a key that has to come about. */
-  create(name: string, ...args: string[]): Promise<{ key: string; name: string; id: string }>;
+  create(name: string, ...args: string[]): Promise<CreatedKey>;
+  /** The same without a process, for tests of what comes after; the role is VIEWER unless another grant is given. */
+  given(name: string, fields?: Partial<NewKey>): Promise<CreatedKey>;
 }
 
 /** The built CLI with a store of its own. */
@@ -26,7 +37,13 @@ export function testCli(database = tempStore()): TestCli {
       const grants = args.includes('--permissions') ? [] : ['--roles', 'VIEWER'];
       const { code, stdout, stderr } = await run(['apikey', '--create', '--name', name, ...grants, ...args, '--json']);
       assert.equal(code, 0, stderr || stdout);
-      return JSON.parse(stdout) as { key: string; name: string; id: string };
+      return JSON.parse(stdout) as CreatedKey;
+    },
+    async given(name, fields = {}) {
+      const keys = await openKeys({ database });
+      const { secret, key } = await keys.create({ name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields }, OPERATOR);
+      await keys.close();
+      return { key: secret, name: key.name, id: key.id };
     },
   };
 }
