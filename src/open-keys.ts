@@ -1,9 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { existsSync } from 'node:fs';
 import { createCatalog } from './keys/catalog.ts';
 import { KeysService } from './keys/service.ts';
-import { storeLocation } from './store/location.ts';
 import type { OpenStoreOptions } from './store/open.ts';
 
 export interface OpenKeysOptions extends OpenStoreOptions {
@@ -19,11 +17,6 @@ export interface OpenKeys extends KeysService {
   readonly created: boolean;
   /** Writes what is not written yet of the use of keys, and closes the store. */
   close(): Promise<void>;
-}
-
-/** Whether there is a file where `openKeys` would look for it. @throws KeysError USAGE where the path can't be one */
-export function storeExists({ database, env = process.env }: Pick<OpenKeysOptions, 'database' | 'env'> = {}): boolean {
-  return existsSync(storeLocation(database, env));
 }
 
 /**

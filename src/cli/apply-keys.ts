@@ -34,9 +34,9 @@ export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   const { file, database, secretsDir, config, dryRun } = request;
   const resources = await hostResources(config);
   const declaration = await readDeclarationFile(file, createCatalog(resources), secretsDir === undefined ? undefined : fileNameFaults);
-  const { openKeys, storeExists } = await import('../open-keys.ts');
+  const [{ openKeys }, { storeExists }] = await Promise.all([import('../open-keys.ts'), import('../store/open.ts')]);
   // A store that is not there yet is not made to look into it.
-  const keys = dryRun && !storeExists({ database }) ? undefined : await openKeys({ database, resources });
+  const keys = dryRun && !(await storeExists({ database })) ? undefined : await openKeys({ database, resources });
   try {
     return keys && !dryRun ? await apply(keys, declaration, request) : await preview(keys, declaration, createCatalog(resources), request);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
@@ -37,6 +38,13 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
     created: connection.created,
     close: () => connection.close(),
   };
+}
+
+/** Whether there is a store; none is made. @throws KeysError STORE_… where that can't be told */
+export async function storeExists({ database, env = process.env }: Pick<OpenStoreOptions, 'database' | 'env'>): Promise<boolean> {
+  const place = storeLocation(database, env);
+  if (!isPostgresUrl(place)) return existsSync(place);
+  return (await import('./postgres.ts')).PostgresConnection.exists(place, LOCK_WAIT);
 }
 
 /** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */

@@ -62,6 +62,19 @@ export class PostgresConnection implements Connection {
     }
   }
 
+  /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
+  static async exists(url: string, lockWait: number): Promise<boolean> {
+    const { location, config } = readPostgresUrl(url);
+    const db = await openPool(withTimeouts(config, lockWait));
+    try {
+      return (await retryLost(() => versionOf(db, location))) !== undefined;
+    } catch (error) {
+      throw postgresError(error, location);
+    } finally {
+      await db.destroy();
+    }
+  }
+
   async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     try {
       return await retryLost(() => work(this.#db));

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { changeDirectly, contentOf } from '../support/direct.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +22,7 @@ const CHANGED = `keys:
   - {name: Delta, roles: [GUEST]}
 `;
 
-describe('apply', () => {
+describeOnEach('apply', () => {
   let test: TestApply;
   beforeEach(() => {
     test = testApply();
@@ -43,11 +45,11 @@ Plan: 3 to create, 0 to update, 0 to delete, 0 unchanged.
       stderr: '',
       code: 2,
     });
-    assert.equal(existsSync(test.cli.database), false);
+    assert.equal(await contentOf(test.cli.database), undefined);
 
     await test.json();
     test.declare(CHANGED);
-    const before = readFileSync(test.cli.database);
+    const before = await contentOf(test.cli.database);
     assert.deepEqual(await test.apply(['--dry-run', '--prune', '--secrets-dir', test.secrets]), {
       stdout: `+ create "Delta"
     roles: GUEST
@@ -62,7 +64,7 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
       stderr: '',
       code: 2,
     });
-    assert.deepEqual(readFileSync(test.cli.database), before);
+    assert.equal(await contentOf(test.cli.database), before);
     assert.equal(existsSync(test.secrets), false);
   });
 
@@ -74,14 +76,14 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     assert.deepEqual([stderr, code], ['', 0]);
     assert.deepEqual(await test.names(), ['Alpha', 'Delta', 'Gamma']);
 
-    const before = readFileSync(test.cli.database);
+    const before = await contentOf(test.cli.database);
     const unchanged = { stderr: '', code: 0 };
     assert.deepEqual(await test.apply(['--prune']), { stdout: 'Applied: 0 created, 0 updated, 0 deleted, 3 unchanged.\n', ...unchanged });
     assert.deepEqual(await test.apply(['--dry-run']), {
       stdout: 'Plan: 0 to create, 0 to update, 0 to delete, 3 unchanged.\n',
       ...unchanged,
     });
-    assert.deepEqual(readFileSync(test.cli.database), before);
+    assert.equal(await contentOf(test.cli.database), before);
   });
 
   it('answers with --json in one document, with the secrets of new keys', async () => {
@@ -142,10 +144,8 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     const { id } = await test.cli.given('By hand');
     await test.json();
     // As if Alpha had created it over GraphQL.
-    const { default: Database } = await import('better-sqlite3');
-    const file = new Database(test.cli.database);
-    file.prepare(`UPDATE api_keys SET created_by = (SELECT id FROM api_keys WHERE name = 'Alpha') WHERE id = ?`).run(id);
-    file.close();
+    const alpha = `(select id from api_keys where name = 'Alpha')`;
+    await changeDirectly(test.cli.database, `update api_keys set created_by = ${alpha} where id = '${id}'`);
     test.declare('keys: []');
     for (const args of [['--prune'], ['--prune', '--dry-run']]) {
       const { code, error } = await test.json(...args);

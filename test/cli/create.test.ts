@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { statSync } from 'node:fs';
 import { openStore } from '../../src/store/open.ts';
 import { SECRET, testCli, UUID } from '../support/cli.ts';
 
-describe('apikey --create', () => {
+describeOnEach('apikey --create', () => {
   it('writes the secret alone to stdout, and what was created to stderr', async () => {
     const cli = testCli();
     const grants = ['--roles', 'GUEST,VIEWER', '--permissions', 'DOCKER:READ_ANY'];
@@ -87,8 +88,10 @@ describe('apikey --create', () => {
     assert.equal(key?.publicId, SECRET.exec(stdout.trim())?.[1]);
     assert.deepEqual(key?.roles, ['GUEST']);
   });
+});
 
-  it('makes the store readable by its owner alone, whatever the umask', async () => {
+describe('the store that apikey --create makes', () => {
+  it('is readable by its owner alone, whatever the umask', async () => {
     const cli = testCli();
     const umask = process.umask(0);
     try {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
@@ -18,7 +19,7 @@ const exported = async (database: string, ...args: string[]) => {
 };
 const importInto = (database: string, lines: string) => runCliWithInput(lines, ['apikey', 'import', '--json', '--database', database]);
 
-describe('apikey export', () => {
+describeOnEach('apikey export', () => {
   /** A store with a key, its child, an imported one that is off, and one with two secrets. */
   async function storeOfFour(): Promise<{ database: string; secrets: Record<string, string> }> {
     const database = tempStore();

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { changeDirectly, unlockAuditLog } from '../support/direct.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { userInfo } from 'node:os';
-import Database from 'better-sqlite3';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { startCli } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
@@ -14,7 +15,7 @@ interface Entry {
   key: { id: string; name: string } | null;
 }
 
-describe('apikey log', () => {
+describeOnEach('apikey log', () => {
   let cli: TestCli;
   beforeEach(async () => {
     cli = testCli();
@@ -98,9 +99,8 @@ describe('apikey log', () => {
     assert.match((await log('--verify')).stdout, /^The audit log is whole: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/);
     const whole = JSON.parse((await log('--verify', '--json')).stdout) as object;
     assert.deepEqual({ ...whole, hash: '' }, { whole: true, entries: 4, hash: '' });
-    const db = new Database(cli.database);
-    db.exec("drop trigger audit_log_no_update; update audit_log set actor_name = 'somebody' where number = 3");
-    db.close();
+    await unlockAuditLog(cli.database);
+    await changeDirectly(cli.database, "update audit_log set actor_name = 'somebody' where number = 3");
     const broken = await log('--verify');
     assert.deepEqual([broken.stdout, broken.code], ['The audit log is broken: entry 3 is not as it was written.\n', 1]);
     const json = await log('--verify', '--json');
@@ -152,7 +152,7 @@ describe('apikey log', () => {
   });
 });
 
-describe('apikey can and suggest', () => {
+describeOnEach('apikey can and suggest', () => {
   it('say yes with the grant, or no with 4', async () => {
     const cli = testCli();
     await cli.given('CI deploy', { roles: ['VIEWER', 'GUEST'] });

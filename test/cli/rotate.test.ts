@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openKeys } from '../../src/open-keys.ts';
@@ -7,7 +8,7 @@ import { SECRET, type TestCli, testCli } from '../support/cli.ts';
 import { BIN, cleanEnv, finished } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
 
-describe('apikey rotate', () => {
+describeOnEach('apikey rotate', () => {
   let cli: TestCli;
   let old: { key: string; id: string };
   beforeEach(async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/principal.ts';
+import { testCli } from '../support/cli.ts';
+import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys } from '../support/keys.ts';
-import { runCli } from '../support/process.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -22,13 +23,13 @@ async function storeOfThree(): Promise<string> {
   return database;
 }
 
-describe('the verbs of apikey', () => {
+describeOnEach('the verbs of apikey', () => {
   let database: string;
   beforeEach(async () => {
     database = await storeOfThree();
   });
   const run = async (...args: string[]) => {
-    const { stdout, stderr, code } = await runCli(['apikey', ...args, '--database', database]);
+    const { stdout, stderr, code } = await testCli(database).run(['apikey', ...args]);
     return { stdout, stderr, code };
   };
   const json = async (...args: string[]) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { describeOnEach } from '../support/dialects.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../src/keys/principal.ts';
@@ -24,7 +25,7 @@ async function verifyJson(database: string, input: string, ...args: string[]) {
   return { verdict, key, code };
 }
 
-describe('apikey verify', () => {
+describeOnEach('apikey verify', () => {
   it('says which key a secret belongs to, whatever blanks stand around it', async () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy', { expiresIn: '30d' });

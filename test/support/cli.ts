@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import type { NewKey } from '../../src/keys/api-key.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
+import { isPostgresUrl } from '../../src/store/postgres-address.ts';
+import { runCliHere } from './cli-here.ts';
 import { type Finished, runCli } from './process.ts';
 import { tempStore } from './temp.ts';
 
@@ -19,7 +21,7 @@ export interface CreatedKey {
 export interface TestCli {
   /** The path of its store, which the first key makes. */
   database: string;
-  /** Runs the built CLI without a terminal. */
+  /** Runs the built CLI without a terminal: in a process of its own, or for a store on PostgreSQL in this one. */
   run(args: readonly string[], options?: SpawnOptions): Promise<Finished>;
   /** Creates a key that has to come about. */
   create(name: string, ...args: string[]): Promise<CreatedKey>;
@@ -29,7 +31,11 @@ export interface TestCli {
 
 /** The built CLI with a store of its own. */
 export function testCli(database = tempStore()): TestCli {
-  const run: TestCli['run'] = (args, { env, ...options } = {}) => runCli(args, { ...options, env: { SVC_API_DATABASE: database, ...env } });
+  const run: TestCli['run'] = (args, { env, ...options } = {}) => {
+    const environment = { SVC_API_DATABASE: database, ...env };
+    const isPlain = isPostgresUrl(database) && Object.keys(options).length === 0;
+    return isPlain ? runCliHere(args, environment) : runCli(args, { ...options, env: environment });
+  };
   return {
     database,
     run,

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import { askPostgres } from './postgres.ts';
@@ -11,6 +12,18 @@ export async function readDirectly(store: string, query: string): Promise<Record
   } finally {
     db.close();
   }
+}
+
+/** All that a store of any dialect holds, to see whether anything is written into it; nothing where there is no store. */
+export async function contentOf(store: string): Promise<string | undefined> {
+  if (!isPostgresUrl(store)) return existsSync(store) ? readFileSync(store, 'base64') : undefined;
+  const tables = await askPostgres(
+    store,
+    'select table_name from information_schema.tables where table_schema = current_schema() order by 1',
+  );
+  const contents = [];
+  for (const { table_name: table } of tables) contents.push([table, await askPostgres(store, `select * from ${String(table)} order by 1`)]);
+  return contents.length > 0 ? JSON.stringify(contents) : undefined;
 }
 
 /** Changes a store of any dialect by SQL, behind svc-api's back. */
