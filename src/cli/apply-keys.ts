@@ -34,7 +34,7 @@ export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   const { file, database, secretsDir, config, dryRun } = request;
   const resources = await hostResources(config);
   const declaration = await readDeclarationFile(file, createCatalog(resources), secretsDir === undefined ? undefined : fileNameFaults);
-  const [{ openKeys }, { storeExists }] = await Promise.all([import('../open-keys.ts'), import('../store/open.ts')]);
+  const { openKeys, storeExists } = await import('../open-keys.ts');
   // A store that is not there yet is not made to look into it.
   const keys = dryRun && !(await storeExists({ database })) ? undefined : await openKeys({ database, resources });
   try {

@@ -1,8 +1,14 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts';
 import { removeTempFolders } from './temp.ts';
 
 /** What mocha does before all tests and after all, once. */
-export const mochaGlobalSetup = startPostgres;
+export async function mochaGlobalSetup(): Promise<void> {
+  // For mocha's workers and the programs that they start: each would strip the types of the same files again.
+  process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
+  await startPostgres();
+}
 export const mochaGlobalTeardown = stopPostgres;
 
 /** What mocha does after the tests of each file. */
