@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Hono } from 'hono';
@@ -37,6 +37,7 @@ export async function listen({ app, host, port }: ListenOptions): Promise<Runnin
     shortcut(incoming, outgoing, () => void answer(incoming, outgoing)),
   );
   server.on('clientError', answerBrokenRequest);
+  server.on('checkExpectation', refuseExpectation);
   const open = new Set<Socket>();
   server.on('connection', (socket) => {
     open.add(socket);
@@ -84,6 +85,18 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: import('node:
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+}
+
+/** Answers an Expect that is not 100-continue (RFC 9110, section 10.1.1). What it announces is not read. */
+function refuseExpectation(_incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const body = JSON.stringify(errorBody('Only "Expect: 100-continue" is known.', 'EXPECTATION_FAILED'));
+  outgoing.writeHead(417, {
+    'Content-Type': 'application/json',
+    ...NO_STORE,
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  });
+  outgoing.end(body);
 }
 
 function urlOf({ address, family, port }: AddressInfo): string {

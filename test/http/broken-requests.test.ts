@@ -36,6 +36,11 @@ describe('a request that is not right as HTTP', () => {
       head('POST /graphql HTTP/1.1', 'Host: x', `Authorization: Bearer ${'a'.repeat(20_000)}`),
       [431, 'HEADERS_TOO_LARGE', 'The headers are larger than is allowed.'],
     ],
+    [
+      'with an expectation that is unknown',
+      head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: 5', 'Expect: a miracle'),
+      [417, 'EXPECTATION_FAILED', 'Only "Expect: 100-continue" is known.'],
+    ],
     ['without a Host', head('GET /graphql HTTP/1.1'), nowhere],
     ['with a bad Host', head('GET /graphql HTTP/1.1', 'Host: a b'), nowhere],
     ['with a bad address', head('GET http://[ HTTP/1.1', 'Host: x'), nowhere],
