@@ -1,4 +1,6 @@
-import { Command, Flags, type Interfaces } from '@oclif/core';
+import { Command } from '@oclif/core/command';
+import * as Flags from '@oclif/core/flags';
+import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
 import { CliError, presentError } from './errors.ts';
 import { processTerminal, type Terminal } from './terminal.ts';

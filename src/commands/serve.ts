@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { hostExtensions } from '../cli/host.ts';

@@ -1,4 +1,4 @@
-import type { Command } from '@oclif/core';
+import type { Command } from '@oclif/core/command';
 import { VALUES } from './values.ts';
 
 const HEAD = `# Completion of svc-api for fish: save it as ~/.config/fish/completions/svc-api.fish

@@ -1,4 +1,4 @@
-import { Args } from '@oclif/core';
+import * as Args from '@oclif/core/args';
 import { KeyCommand } from '../../cli/key-command.ts';
 import { describeGrant, grantsBehind, readPermission } from '../../keys/explain.ts';
 import { listOf } from '../../keys/text.ts';

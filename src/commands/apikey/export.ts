@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/key-command.ts';
 
 export default class Export extends KeyCommand {

@@ -1,4 +1,5 @@
-import { Args, Flags } from '@oclif/core';
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { failureOf, reportText, summaryOf } from '../../cli/import-report.ts';
 import { openInput } from '../../cli/input.ts';

@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/key-command.ts';
 import { listFlags, readNumber } from '../../cli/key-flags.ts';
 import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/key-command.ts';

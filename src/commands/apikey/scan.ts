@@ -1,4 +1,5 @@
-import { Args, Flags } from '@oclif/core';
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/key-command.ts';
 import { FoundKeys } from '../../cli/scan/found-keys.ts';
 import { type Finding, scan } from '../../cli/scan/scan.ts';

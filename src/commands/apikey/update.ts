@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand, nameOf } from '../../cli/key-command.ts';
 import { grantFlags, nameArgs, nameFlag } from '../../cli/key-flags.ts';

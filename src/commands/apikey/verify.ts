@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { catalogFor } from '../../cli/host.ts';
 import { KeyCommand } from '../../cli/key-command.ts';
