@@ -1,4 +1,5 @@
-import { globSync, rmSync } from 'node:fs';
+import { globSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -8,6 +9,21 @@ import { build } from 'esbuild';
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], { cwd: root });
+
+/** Files that are loaded later, by `import()`: each begins a file of its own, as the entries do. */
+const later = globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
+  Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) => join(dirname(from), to!)),
+);
+
+/**
+ * What a file is made to load beside what it asks for. The bundler makes a file for each set of entries that share
+ * something: as all of them share the rules, and all commands what they have in common, these are one file each.
+ */
+function sharedBy(path: string): string[] {
+  const rules = entryPoints.includes(path) || later.includes(path) ? ['src/open-keys.ts'] : [];
+  const command = path.startsWith('src/commands/') ? ['src/cli/key-command.ts', 'src/cli/key-flags.ts'] : [];
+  return [...rules, ...command].filter((shared) => shared !== path);
+}
 
 for (const file of globSync('dist/**/*.{js,js.map}', { cwd: root })) rmSync(`${root}/${file}`);
 await build({
@@ -23,6 +39,16 @@ await build({
   target: 'node22',
   sourcemap: 'linked',
   plugins: [
+    {
+      name: 'what is shared is one file',
+      setup(bundle) {
+        bundle.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+          const imports = sharedBy(path.slice(root.length)).map((shared) => `import ${JSON.stringify(root + shared)};`);
+          const contents = [readFileSync(path, 'utf8'), ...imports].join('\n');
+          return { contents, loader: 'ts' };
+        });
+      },
+    },
     {
       name: 'packages stay outside, but for kysely',
       setup(bundle) {
