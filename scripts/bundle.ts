@@ -11,8 +11,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], { cwd: root });
 
 /** Files that are loaded later, by `import()`: each begins a file of its own, as the entries do. */
-const later = globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
-  Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) => join(dirname(from), to!)),
+const later = new Set(
+  globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
+    Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) => join(dirname(from), to!)),
+  ),
 );
 
 /**
@@ -20,7 +22,7 @@ const later = globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
  * something: as all of them share the rules, and all commands what they have in common, these are one file each.
  */
 function sharedBy(path: string): string[] {
-  const rules = entryPoints.includes(path) || later.includes(path) ? ['src/open-keys.ts'] : [];
+  const rules = entryPoints.includes(path) || later.has(path) ? ['src/open-keys.ts'] : [];
   const command = path.startsWith('src/commands/') ? ['src/cli/key-command.ts', 'src/cli/key-flags.ts'] : [];
   return [...rules, ...command].filter((shared) => shared !== path);
 }
