@@ -1,5 +1,5 @@
 import { globSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -45,7 +45,8 @@ await build({
       name: 'what is shared is one file',
       setup(bundle) {
         bundle.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
-          const imports = sharedBy(path.slice(root.length)).map((shared) => `import ${JSON.stringify(root + shared)};`);
+          const own = path.slice(root.length);
+          const imports = sharedBy(own).map((shared) => `import './${relative(dirname(own), shared)}';`);
           const contents = [readFileSync(path, 'utf8'), ...imports].join('\n');
           return { contents, loader: 'ts' };
         });
