@@ -17,20 +17,22 @@ const HOST = /^[a-z0-9.-]+(?::\d{1,5})?$/i;
 const CONTENT_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i;
 const MATTERS: ReadonlySet<string> = new Set(['host', 'authorization', 'content-type', 'content-length', 'content-encoding', 'accept']);
 
-/** The last plain head of each connection: most clients send the same one again. */
-const last = new WeakMap<Socket, { rawHeaders: readonly string[]; request: PlainRequest }>();
+/** Reads the heads of requests, and keeps the last one of each connection: most clients send the same one again. */
+export class HeadReader {
+  readonly #last = new WeakMap<Socket, { rawHeaders: readonly string[]; request: PlainRequest }>();
 
-/**
- * Reads the head of a POSTed GraphQL request that has nothing unusual: each header that matters once at most, a bearer
- * token, JSON in UTF-8 of a known, moderate length. Nothing for all others, whatever is wrong with them.
- */
-export function readPlainRequest({ method, url, rawHeaders, socket }: IncomingMessage): PlainRequest | undefined {
-  if (method !== 'POST' || url !== '/graphql') return undefined;
-  const known = last.get(socket);
-  if (known && isSame(known.rawHeaders, rawHeaders)) return known.request;
-  const request = readHead(rawHeaders);
-  if (request) last.set(socket, { rawHeaders, request });
-  return request;
+  /**
+   * Reads the head of a POSTed GraphQL request that has nothing unusual: each header that matters once at most, a bearer
+   * token, JSON in UTF-8 of a known, moderate length. Nothing for all others, whatever is wrong with them.
+   */
+  read({ method, url, rawHeaders, socket }: IncomingMessage): PlainRequest | undefined {
+    if (method !== 'POST' || url !== '/graphql') return undefined;
+    const known = this.#last.get(socket);
+    if (known && isSame(known.rawHeaders, rawHeaders)) return known.request;
+    const request = readHead(rawHeaders);
+    if (request) this.#last.set(socket, { rawHeaders, request });
+    return request;
+  }
 }
 
 function isSame(one: readonly string[], other: readonly string[]): boolean {

@@ -7,7 +7,7 @@ import type { KeysService } from '../keys/service.ts';
 import type { GraphQLParameters } from './graphql-request.ts';
 import type { ResponseType } from './media-type.ts';
 import { ParametersReader } from './parameters-reader.ts';
-import { readPlainRequest } from './plain-request.ts';
+import { HeadReader } from './plain-request.ts';
 import { NO_STORE } from './replies.ts';
 
 /** Answers a request, or leaves it to `otherwise`, which finds its body in `rawBody` where that was read. */
@@ -18,16 +18,16 @@ export type Shortcut = (incoming: IncomingMessage & { rawBody?: Buffer }, outgoi
  * plainly so goes the whole way, through the app, and so does what fails: every error is made there.
  */
 export function graphqlShortcut({ authenticator }: KeysService, operations: CompiledOperations): Shortcut {
-  const reader = new ParametersReader();
+  const [heads, bodies] = [new HeadReader(), new ParametersReader()];
   return (incoming, outgoing, otherwise) => {
-    const request = readPlainRequest(incoming);
+    const request = heads.read(incoming);
     // Before anything of the body is read.
     const verified = request && authenticator.findVerified(request.digest);
     if (!request || !verified) return otherwise();
     readBody(incoming, (body) => {
       incoming.rawBody = body;
-      const parameters = reader.read(body);
-      const result = parameters && run(parameters, operations, new ShortcutContext(verified.principal, incoming));
+      const parameters = bodies.read(body);
+      const result = parameters && run(parameters, operations, contextOf(verified.principal, incoming));
       const answer = (done: ExecutionResult | undefined) => {
         const text = done && !done.errors && textOf(done);
         if (!text) return otherwise();
@@ -52,21 +52,16 @@ function run(
   }
 }
 
-/** The context of the resolvers. The request is made where one asks for it. */
-class ShortcutContext implements GraphQLContext {
-  readonly principal: Principal;
-  readonly isTrial = true;
-  readonly #incoming: IncomingMessage;
-  #request: Request | undefined;
-
-  constructor(principal: Principal, incoming: IncomingMessage) {
-    this.principal = principal;
-    this.#incoming = incoming;
-  }
-
-  get request(): Request {
-    return (this.#request ??= requestOf(this.#incoming.url!, this.#incoming.rawHeaders));
-  }
+/** The context of the resolvers. The request is made where one asks for it, and is there also for who copies the context. */
+function contextOf(principal: Principal, { url, rawHeaders }: IncomingMessage): GraphQLContext {
+  let request: Request | undefined;
+  return {
+    principal,
+    isTrial: true,
+    get request() {
+      return (request ??= requestOf(url!, rawHeaders));
+    },
+  };
 }
 
 function requestOf(url: string, rawHeaders: readonly string[]): Request {

@@ -31,6 +31,7 @@ const extension: SchemaExtension = {
       odd: Odd @requires(resource: THING, action: READ_ANY)
       secretThing: Int! @requires(resource: THING, action: DELETE_ANY)
       asks: String @requires(resource: THING, action: READ_ANY)
+      passesOn: String @requires(resource: THING, action: READ_ANY)
     }`,
   resources: ['THING'],
   resolvers: {
@@ -43,6 +44,10 @@ const extension: SchemaExtension = {
       secretThing: () => 1,
       asks: (_: unknown, __: unknown, { request }: { request: Request }) =>
         `${request.method} ${new URL(request.url).pathname} ${request.headers.get('x-extra')}`,
+      passesOn: (_: unknown, __: unknown, context: { request: Request }) => {
+        const { request, ...rest } = { ...context, loaders: 1 };
+        return `${request?.method} ${Object.keys(rest).includes('principal')}`;
+      },
     },
     Color: { RED: 1, GREEN: 2 },
     Odd: {
@@ -180,6 +185,7 @@ describe('the short way to an answer', () => {
     ['letters beyond ASCII', '{"query":"{ echo(text: \\"käse 日本 😀\\") }"}', {}],
     ['a long body', JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(100_000) } }), {}],
     ['an own header', '{"query":"{ asks }"}', { 'x-extra': 'seen' }],
+    ['a context that a resolver passes on', '{"query":"{ passesOn }"}', {}],
     ['a mutation', '{"query":"mutation { deleteApiKeys(ids: []) { deleted } }"}', {}],
     ['the schema', '{"query":"{ __schema { queryType { name } } me { name } }"}', {}],
     ['a bad host', '{"query":"{ online }"}', { host: 'a b' }],
