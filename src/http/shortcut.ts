@@ -52,16 +52,21 @@ function run(
   }
 }
 
-/** The context of the resolvers. The request is made where one asks for it, and is there also for who copies the context. */
-function contextOf(principal: Principal, { url, rawHeaders }: IncomingMessage): GraphQLContext {
-  let request: Request | undefined;
-  return {
-    principal,
-    isTrial: true,
-    get request() {
-      return (request ??= requestOf(url!, rawHeaders));
-    },
-  };
+/** The request that a context stands for. */
+const INCOMING = Symbol('incoming');
+
+/** Makes the request where one asks for it. One function for all contexts: a property of each, so that copies have it, too. */
+const REQUEST: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { [INCOMING]: IncomingMessage & { asked?: Request } }): Request {
+    const incoming = this[INCOMING];
+    return (incoming.asked ??= requestOf(incoming.url!, incoming.rawHeaders));
+  },
+};
+
+/** The context of the resolvers. */
+function contextOf(principal: Principal, incoming: IncomingMessage): GraphQLContext {
+  return Object.defineProperty({ principal, isTrial: true, [INCOMING]: incoming }, 'request', REQUEST) as unknown as GraphQLContext;
 }
 
 function requestOf(url: string, rawHeaders: readonly string[]): Request {
