@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { countKeys, cursorOf, listKeys, PAGE_LIMIT } from '../../src/keys/list.ts';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
@@ -58,7 +59,7 @@ describeOnEach('the list of keys', () => {
     const { key } = await create('First');
     const more = Array.from({ length: PAGE_LIMIT }, (_, index) => ({
       ...key,
-      id: `${key.id.slice(0, -4)}${index + 1000}`,
+      id: randomUUID(),
       name: `Key ${index}`,
       publicId: `${index}`,
       digest: `${index}`,
