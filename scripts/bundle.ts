@@ -1,11 +1,12 @@
-import { globSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 /**
  * Puts what the commands and the library load into few files, with kysely, which alone has hundreds: a start is made of
- * files. All other packages stay outside: a host shares them, or they are native. The declarations stay as tsc made them.
+ * files. SQLite's driver comes along as it is, with its binaries: package managers would compile it, had they to install
+ * it. All other packages stay outside: a host shares them. The declarations stay as tsc made them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], { cwd: root });
@@ -53,6 +54,12 @@ await build({
       },
     },
     {
+      name: 'the driver is the one beside the bundle',
+      setup(bundle) {
+        bundle.onResolve({ filter: /^better-sqlite3$/ }, ({ path }) => ({ path: `#${path}`, external: true }));
+      },
+    },
+    {
       name: 'packages stay outside, but for kysely',
       setup(bundle) {
         bundle.onResolve({ filter: /^[^./]/ }, ({ path }) => (/^kysely(\/|$)/.test(path) ? undefined : { path, external: true }));
@@ -60,3 +67,7 @@ await build({
     },
   ],
 });
+
+for (const part of ['lib', 'prebuilds', 'package.json', 'LICENSE']) {
+  cpSync(`${root}node_modules/better-sqlite3/${part}`, `${root}dist/better-sqlite3/${part}`, { recursive: true });
+}
