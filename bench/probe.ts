@@ -90,7 +90,10 @@ async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
 async function timesOfWrites(times: number): Promise<Pick<ProbeReport, 'create' | 'delete'>> {
   const ids: string[] = [];
   const create = await timeOf(times, async (index) => {
-    const { key } = await keys.create({ name: `Made ${process.pid} ${ids.length} ${index}`, roles: ['VIEWER'] }, OPERATOR);
+    const { key } = await keys.create(
+      { name: `Made ${process.pid} ${ids.length} ${index}`, roles: ['VIEWER'] },
+      OPERATOR,
+    );
     ids.push(key.id);
   });
   const remove = await timeOf(times, () => keys.delete([ids.pop()!], OPERATOR));

@@ -88,7 +88,9 @@ export function cursorBeforeLast(database: string, count: number): string {
 function makeNaiveStore(path: string, keys: readonly BenchKey[], size: number): void {
   const db = new Database(path);
   db.pragma('journal_mode = wal');
-  db.exec('create table keys (id text primary key, name text not null, roles text not null, digest text not null unique)');
+  db.exec(
+    'create table keys (id text primary key, name text not null, roles text not null, digest text not null unique)',
+  );
   const insert = db.prepare('insert into keys values (?, ?, ?, ?)');
   db.transaction(() => {
     for (const { id, name, roles, secret } of keys) insert.run(id, name, JSON.stringify(roles), digestOf(secret));

@@ -8,12 +8,16 @@ import { build } from 'esbuild';
  * files. All other packages stay outside: a host shares them, or they are native. The declarations stay as tsc made them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], { cwd: root });
+const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], {
+  cwd: root,
+});
 
 /** Files that are loaded later, by `import()`: each begins a file of its own, as the entries do. */
 const later = new Set(
   globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
-    Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) => join(dirname(from), to!)),
+    Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) =>
+      join(dirname(from), to!),
+    ),
   ),
 );
 
@@ -55,7 +59,9 @@ await build({
     {
       name: 'packages stay outside, but for kysely',
       setup(bundle) {
-        bundle.onResolve({ filter: /^[^./]/ }, ({ path }) => (/^kysely(\/|$)/.test(path) ? undefined : { path, external: true }));
+        bundle.onResolve({ filter: /^[^./]/ }, ({ path }) =>
+          /^kysely(\/|$)/.test(path) ? undefined : { path, external: true },
+        );
       },
     },
   ],

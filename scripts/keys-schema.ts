@@ -54,10 +54,14 @@ export function keysSchema(): string {
           },
           expiresAt: {
             type: ['string', 'null'],
-            description: 'When the key ends: a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, at most ten years away.',
+            description:
+              'When the key ends: a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, at most ten years away.',
             pattern: DATE.source.replace(/^\^/, '^\\s*').replace(/\$$/, '\\s*$'),
           },
-          enabled: { type: 'boolean', description: 'Whether the key is on. Left out, it stays as it is; a new key is on.' },
+          enabled: {
+            type: 'boolean',
+            description: 'Whether the key is on. Left out, it stays as it is; a new key is on.',
+          },
         }),
       },
     },
@@ -66,7 +70,10 @@ export function keysSchema(): string {
 }
 
 /** Fields in the order of the rules, so that none is forgotten: the rules and this list must have the same ones. */
-function inOrder<Field extends string>(fields: readonly Field[], properties: Record<Field, object>): Record<string, object> {
+function inOrder<Field extends string>(
+  fields: readonly Field[],
+  properties: Record<Field, object>,
+): Record<string, object> {
   return Object.fromEntries(fields.map((field) => [field, properties[field]]));
 }
 

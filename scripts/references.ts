@@ -20,7 +20,9 @@ export function references(): Record<string, string> {
 
 /** The help of every command, as it is printed. */
 function commandReference(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as { commands: object };
+  const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as {
+    commands: object;
+  };
   const sections = Object.keys(manifest.commands)
     .toSorted()
     .map((id) => `## svc-api ${id.replaceAll(':', ' ')}\n\n\`\`\`text\n${helpOf(id.split(':'))}\n\`\`\`\n`);
@@ -28,6 +30,9 @@ function commandReference(): string {
 }
 
 function helpOf(command: readonly string[]): string {
-  const { stdout } = spawnSync(process.execPath, [BIN, ...command, '--help'], { encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } });
+  const { stdout } = spawnSync(process.execPath, [BIN, ...command, '--help'], {
+    encoding: 'utf8',
+    env: { ...process.env, NO_COLOR: '1' },
+  });
   return stdout.trimEnd();
 }

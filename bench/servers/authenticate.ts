@@ -10,7 +10,9 @@ const answer = JSON.stringify(CONSTANT);
 
 const server = createServer(async (incoming, outgoing) => {
   const { authorization = '' } = incoming.headers;
-  const result = authorization.startsWith('Bearer ') ? await keys.authenticate(authorization.slice('Bearer '.length)) : undefined;
+  const result = authorization.startsWith('Bearer ')
+    ? await keys.authenticate(authorization.slice('Bearer '.length))
+    : undefined;
   if (!result || 'refused' in result) {
     outgoing.writeHead(401).end();
     return;

@@ -33,12 +33,18 @@ export interface ApplyRequest {
 export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   const { file, database, secretsDir, config, dryRun } = request;
   const resources = await hostResources(config);
-  const declaration = await readDeclarationFile(file, createCatalog(resources), secretsDir === undefined ? undefined : fileNameFaults);
+  const declaration = await readDeclarationFile(
+    file,
+    createCatalog(resources),
+    secretsDir === undefined ? undefined : fileNameFaults,
+  );
   const { openKeys, storeExists } = await import('../open-keys.ts');
   // A store that is not there yet is not made to look into it.
   const keys = dryRun && !(await storeExists({ database })) ? undefined : await openKeys({ database, resources });
   try {
-    return keys && !dryRun ? await apply(keys, declaration, request) : await preview(keys, declaration, createCatalog(resources), request);
+    return keys && !dryRun
+      ? await apply(keys, declaration, request)
+      : await preview(keys, declaration, createCatalog(resources), request);
   } catch (error) {
     throw declaration.located(error);
   } finally {
@@ -102,7 +108,11 @@ function show({ plan, created }: AppliedKeys, files: SecretFiles | undefined, pr
 }
 
 /** Keys whose secrets nobody got must not exist: then all is taken back. */
-async function outputLost(error: Error, { plan, created, undo }: AppliedKeys, files: SecretFiles | undefined): Promise<CliError> {
+async function outputLost(
+  error: Error,
+  { plan, created, undo }: AppliedKeys,
+  files: SecretFiles | undefined,
+): Promise<CliError> {
   const lost = created.length > 0 && !files;
   if (lost) await undo();
   const done = hasChanges(plan) ? 'The changes were made.' : 'There was nothing to change.';
@@ -112,5 +122,8 @@ async function outputLost(error: Error, { plan, created, undo }: AppliedKeys, fi
 
 function nowhereToGo(secrets: number): KeysError {
   const what = secrets === 1 ? 'One key is new, and its secret has' : `${secrets} keys are new, and their secrets have`;
-  return new KeysError('USAGE', `${what} nowhere to go. Pass --secrets-dir <folder> or --json; --dry-run shows the changes.`);
+  return new KeysError(
+    'USAGE',
+    `${what} nowhere to go. Pass --secrets-dir <folder> or --json; --dry-run shows the changes.`,
+  );
 }

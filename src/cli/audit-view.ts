@@ -11,7 +11,14 @@ export const AUDIT_HEAD = ['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'KEY', 'CHANGES'
 /** An entry as the cells of a line. */
 export function auditRow({ number, at, actor, action, key, before, after }: AuditEntry): string[] {
   const who = `${actor.kind.toLowerCase()} ${actor.name === null ? '-' : printable(actor.name, 100)}`;
-  return [String(number), new Date(at).toISOString(), who, action, key ? printable(key.name, 100) : '-', changesOf(before, after)];
+  return [
+    String(number),
+    new Date(at).toISOString(),
+    who,
+    action,
+    key ? printable(key.name, 100) : '-',
+    changesOf(before, after),
+  ];
 }
 
 /** `roles: VIEWER -> GUEST`, or all fields of a key that is new or gone. */

@@ -31,13 +31,25 @@ export interface CreateOptions {
 }
 
 /** Creates a key from flags, and from answers where values are missing and somebody can be asked. */
-export async function createKey({ request, database, config, terminal, interactive, show, preview }: CreateOptions): Promise<void> {
+export async function createKey({
+  request,
+  database,
+  config,
+  terminal,
+  interactive,
+  show,
+  preview,
+}: CreateOptions): Promise<void> {
   const { openKeys } = await import('../open-keys.ts');
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
   const catalog = await catalogFor(request.permissions ?? [], config);
   const now = Date.now();
-  refuseFaults(prompting ? faultsOfChange(request, catalog, now) : [...missingName(request), ...faultsOfNewKey(request, catalog, now)]);
+  refuseFaults(
+    prompting
+      ? faultsOfChange(request, catalog, now)
+      : [...missingName(request), ...faultsOfNewKey(request, catalog, now)],
+  );
 
   const resources = prompting ? await hostResources(config) : catalog.resources;
   const keys = await openKeys({ database, resources });
@@ -63,7 +75,10 @@ function showPreview(request: KeyRequest, { catalog }: OpenKeys, preview: NonNul
   const end = readExpiry(request, Date.now());
   const expiresAt = typeof end === 'number' ? new Date(end).toISOString() : null;
   const effectivePermissions = PermissionSet.of(catalog, grants).grants();
-  preview({ name: normalizeName(request.name ?? ''), ...grants, expiresAt, effectivePermissions }, effectivePermissions.join('\n'));
+  preview(
+    { name: normalizeName(request.name ?? ''), ...grants, expiresAt, effectivePermissions },
+    effectivePermissions.join('\n'),
+  );
 }
 
 /** A key whose secret nobody got must not exist: it could only be found by who should not have it. */
@@ -72,15 +87,24 @@ async function deliver(created: CreatedKey, show: CreateOptions['show']): Promis
     show(created);
   } catch (error) {
     await created.undo();
-    throw new CliError('OUTPUT_FAILED', `${(error as Error).message} The key was removed again, because nobody has its secret.`, {
-      cause: error,
-    });
+    throw new CliError(
+      'OUTPUT_FAILED',
+      `${(error as Error).message} The key was removed again, because nobody has its secret.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
 function missingName({ name }: KeyRequest): Fault[] {
   if (name !== undefined) return [];
-  return [{ code: 'USAGE', message: 'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.' }];
+  return [
+    {
+      code: 'USAGE',
+      message: 'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.',
+    },
+  ];
 }
 
 function describe({ key, replaced }: CreatedKey): string {

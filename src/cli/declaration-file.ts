@@ -1,5 +1,11 @@
 import type { Catalog } from '../keys/catalog.ts';
-import { DeclarationError, type DeclarationFault, type DeclaredKey, readDeclaration, refuseDeclaration } from '../keys/declaration.ts';
+import {
+  DeclarationError,
+  type DeclarationFault,
+  type DeclaredKey,
+  readDeclaration,
+  refuseDeclaration,
+} from '../keys/declaration.ts';
 import { KeysError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
 import { readText } from './read-text.ts';
@@ -31,7 +37,9 @@ export async function readDeclarationFile(
   if ('faults' in read) throw invalid(name, read.faults);
   const located = (error: unknown) => {
     if (!(error instanceof DeclarationError)) return error;
-    const placed = error.faults.slice(0, PLACED_FAULTS).map((fault) => ({ ...read.placeOf(fault), message: fault.message }));
+    const placed = error.faults
+      .slice(0, PLACED_FAULTS)
+      .map((fault) => ({ ...read.placeOf(fault), message: fault.message }));
     return invalid(name, placed, error.faults.length);
   };
   try {
@@ -45,7 +53,9 @@ export async function readDeclarationFile(
 
 function invalid(name: string, faults: readonly PlacedFault[], count = faults.length): KeysError {
   const sorted = faults.toSorted((one, other) => one.line - other.line || one.column - other.column);
-  const shown = sorted.slice(0, SHOWN_FAULTS).map(({ line, column, message }) => `${name}:${line}:${column}: ${printable(message, 1000)}`);
+  const shown = sorted
+    .slice(0, SHOWN_FAULTS)
+    .map(({ line, column, message }) => `${name}:${line}:${column}: ${printable(message, 1000)}`);
   if (count > SHOWN_FAULTS) shown.push(`${count - SHOWN_FAULTS} more faults follow.`);
   return new KeysError('DECLARATION_INVALID', shown.join('\n'));
 }

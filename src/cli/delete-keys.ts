@@ -53,5 +53,8 @@ async function deleteChosen(keys: OpenKeys, interactive: boolean): Promise<Delet
 }
 
 function nobodyToAsk(): CliError {
-  return new CliError('USAGE', 'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.');
+  return new CliError(
+    'USAGE',
+    'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.',
+  );
 }

@@ -57,13 +57,18 @@ export function exitOf(code: string): number {
 
 function remedyOf(error: unknown, code: string): string | undefined {
   if (code !== 'NAME_TAKEN') return REMEDIES[code];
-  return (error as NameTakenError).replaceable ? 'Pass --overwrite to replace it, or choose another name.' : 'Choose another name.';
+  return (error as NameTakenError).replaceable
+    ? 'Pass --overwrite to replace it, or choose another name.'
+    : 'Choose another name.';
 }
 
 function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
   if (error instanceof Error && 'oclif' in error) return { code: 'USAGE', message: parserMessage(error) };
-  return { code: 'UNEXPECTED', message: 'Something failed inside svc-api. Run it again with LOG_LEVEL=debug to see what.' };
+  return {
+    code: 'UNEXPECTED',
+    message: 'Something failed inside svc-api. Run it again with LOG_LEVEL=debug to see what.',
+  };
 }
 
 /**

@@ -16,7 +16,10 @@ export interface Input {
  */
 export async function openInput(path: string | undefined, terminal: Terminal): Promise<Input> {
   if (path === undefined && terminal.isInputTerminal)
-    throw new CliError('USAGE', 'Nothing to read is given. Pass a file, or "-" to type the lines here, or send them through a pipe.');
+    throw new CliError(
+      'USAGE',
+      'Nothing to read is given. Pass a file, or "-" to type the lines here, or send them through a pipe.',
+    );
   if (path === undefined || path === '-') return { bytes: readable('stdin', process.stdin), close: async () => {} };
   const file = await openFile(path);
   return { bytes: readable(path, file.createReadStream({ autoClose: false })), close: () => file.close() };
@@ -40,5 +43,7 @@ async function* readable(name: string, stream: AsyncIterable<Uint8Array>): Async
 
 function cannotRead(name: string, cause: unknown): KeysError {
   const { code = 'unknown' } = cause as NodeJS.ErrnoException;
-  return new KeysError('INPUT_INVALID', `"${printable(name, 200)}" can't be read (${code}). Check the path.`, { cause });
+  return new KeysError('INPUT_INVALID', `"${printable(name, 200)}" can't be read (${code}). Check the path.`, {
+    cause,
+  });
 }

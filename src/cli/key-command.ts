@@ -49,7 +49,13 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** Deletes the named key, or those that are chosen, and says how many are gone. */
-  protected async deleteKeys({ name, database }: { name: string | undefined; database: string | undefined }): Promise<void> {
+  protected async deleteKeys({
+    name,
+    database,
+  }: {
+    name: string | undefined;
+    database: string | undefined;
+  }): Promise<void> {
     const result = await deleteKeys({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
     if ('deleted' in result) {
       const deleted = result.deleted.length;
@@ -80,7 +86,10 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** Opens the store, with the host's resources, for as long as `work` takes. */
-  protected async withKeys<Result>(database: string | undefined, work: (keys: OpenKeys) => Promise<Result>): Promise<Result> {
+  protected async withKeys<Result>(
+    database: string | undefined,
+    work: (keys: OpenKeys) => Promise<Result>,
+  ): Promise<Result> {
     return withKeys({ database, resources: await hostResources(this.config) }, work);
   }
 
@@ -91,7 +100,8 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
   protected async findKey(keys: OpenKeys, name: string | undefined): Promise<ApiKey> {
-    if (name === undefined) throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
+    if (name === undefined)
+      throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     const key = await keys.findByName(name, OPERATOR);
     if (!key)
       throw new KeysError(

@@ -12,17 +12,26 @@ export const nameFlag = Flags.string({
 });
 
 /** The name as an argument, where a command is about one key. Without `ignoreStdin` oclif would take stdin for one that is missing. */
-export const nameArgs = { name: Args.string({ description: 'Name of the key, in place of --name.', ignoreStdin: true }) };
+export const nameArgs = {
+  name: Args.string({ description: 'Name of the key, in place of --name.', ignoreStdin: true }),
+};
 
 /** The flags that say what a key may do and for how long. */
 export const grantFlags = {
-  roles: Flags.string({ ...list, description: 'Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST.', helpValue: '<role,…>' }),
+  roles: Flags.string({
+    ...list,
+    description: 'Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST.',
+    helpValue: '<role,…>',
+  }),
   permissions: Flags.string({
     ...list,
     description: 'Permissions to grant, comma-separated, each as RESOURCE:ACTION, such as DOCKER:READ_ANY.',
     helpValue: '<resource:action,…>',
   }),
-  'expires-in': Flags.string({ description: 'End the key after this time: a number with s, m, h, d or w.', helpValue: '90m|12h|30d' }),
+  'expires-in': Flags.string({
+    description: 'End the key after this time: a number with s, m, h, d or w.',
+    helpValue: '90m|12h|30d',
+  }),
   'expires-at': Flags.string({ description: 'End the key at this date and time, by RFC 3339.', helpValue: '<date>' }),
 };
 
@@ -32,7 +41,8 @@ export const keyFlags = {
   ...grantFlags,
   description: Flags.string({ description: 'What the key is for, at most 1,000 characters.', helpValue: '<text>' }),
   overwrite: Flags.boolean({
-    description: 'Replace the key of that name, if there is one: new secret, new id. Keys that it had created are deleted.',
+    description:
+      'Replace the key of that name, if there is one: new secret, new id. Keys that it had created are deleted.',
   }),
 };
 
@@ -54,12 +64,21 @@ export function requestOf(flags: {
   'expires-at'?: string | undefined;
 }) {
   const { name, roles, permissions, description, overwrite } = flags;
-  return { name, roles, permissions, description, overwrite, expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
+  return {
+    name,
+    roles,
+    permissions,
+    description,
+    overwrite,
+    expiresIn: flags['expires-in'],
+    expiresAt: flags['expires-at'],
+  };
 }
 
 /** Reads a number that a flag gives. @throws KeysError INPUT_INVALID */
 export function readNumber(text: string | undefined, flag: string): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text.trim())) throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is no number.`);
+  if (!/^\d{1,15}$/.test(text.trim()))
+    throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is no number.`);
   return Number(text);
 }

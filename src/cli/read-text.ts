@@ -23,7 +23,8 @@ export async function readText(path: string, name: string): Promise<string> {
     const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
     throw new KeysError('INPUT_INVALID', `The file ${name} could not be read (${code}).`, { cause: error });
   }
-  if (size > LARGEST) throw new KeysError('INPUT_INVALID', `The file ${name} is larger than ${LARGEST / 1024 / 1024} MiB.`);
+  if (size > LARGEST)
+    throw new KeysError('INPUT_INVALID', `The file ${name} is larger than ${LARGEST / 1024 / 1024} MiB.`);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch (error) {

@@ -20,7 +20,11 @@ export async function rotateKey(
 ): Promise<ApiKey> {
   const { activate, faults } = readRotation(request);
   refuseFaults(faults);
-  const rotated = await keys.rotate(id, activate === 'NOW' ? { ...request, activate: 'on-first-use' } : request, OPERATOR);
+  const rotated = await keys.rotate(
+    id,
+    activate === 'NOW' ? { ...request, activate: 'on-first-use' } : request,
+    OPERATOR,
+  );
   try {
     show(rotated, activate);
   } catch (error) {

@@ -58,8 +58,10 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, s
 /** The codes are those of a shell: 127 for a command that is not there, 126 for one that can't be run. */
 function startError(command: string, error: NodeJS.ErrnoException): CliError {
   const shown = `"${printable(command)}"`;
-  if (error.code === 'ENOENT') return new CliError('COMMAND_NOT_FOUND', `The command ${shown} was not found.`, { cause: error });
-  const reason = error.code === 'EACCES' ? 'it is not executable, or may not be executed' : (error.code ?? error.message);
+  if (error.code === 'ENOENT')
+    return new CliError('COMMAND_NOT_FOUND', `The command ${shown} was not found.`, { cause: error });
+  const reason =
+    error.code === 'EACCES' ? 'it is not executable, or may not be executed' : (error.code ?? error.message);
   return new CliError('COMMAND_NOT_RUN', `The command ${shown} could not be run: ${reason}.`, { cause: error });
 }
 
@@ -71,7 +73,9 @@ async function remove(key: TemporaryKey, note: RunOptions['note']): Promise<bool
   } catch (error) {
     const { code, message } = presentError(error);
     const end = key.expiresAt === null ? '' : ` It ends by itself at ${new Date(key.expiresAt).toISOString()}.`;
-    note(`Error: The temporary key "${key.name}" could not be deleted (${code}): ${message.replaceAll('\n', ' ')}${end}`);
+    note(
+      `Error: The temporary key "${key.name}" could not be deleted (${code}): ${message.replaceAll('\n', ' ')}${end}`,
+    );
     return false;
   }
 }

@@ -4,7 +4,11 @@ import { stripVTControlCharacters } from 'node:util';
  * Rows as columns: with aligned columns and a head on a terminal, otherwise one line a row with tabs between, so that
  * `cut` and `awk` can read it. Never with colours or boxes.
  */
-export async function tableOf(head: readonly string[], rows: readonly (readonly string[])[], isTerminal: boolean): Promise<string> {
+export async function tableOf(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  isTerminal: boolean,
+): Promise<string> {
   const plain = rows.map((row) => row.map((cell) => stripVTControlCharacters(cell).replaceAll('\t', ' ')));
   if (!isTerminal) return plain.map((row) => row.join('\t')).join('\n');
   const { default: Table } = await import('cli-table3');

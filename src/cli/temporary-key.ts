@@ -39,7 +39,12 @@ export interface TemporaryKeyOptions {
  * Creates a temporary key. The store is open for this moment only, and for that of its removal.
  * @throws ValidationError with all faults; NameTakenError; KeysError STORE_…
  */
-export async function createTemporaryKey({ request, database, config, faults }: TemporaryKeyOptions): Promise<TemporaryKey> {
+export async function createTemporaryKey({
+  request,
+  database,
+  config,
+  faults,
+}: TemporaryKeyOptions): Promise<TemporaryKey> {
   const { roles, permissions, ttl, command, name } = request;
   const input: NewKey = {
     name: name ?? temporaryName(new Date()),
@@ -51,12 +56,12 @@ export async function createTemporaryKey({ request, database, config, faults }: 
   const catalog = await catalogFor(permissions ?? [], config);
   refuseFaults([...faults, ...faultsOfNewKey(input, catalog, Date.now())]);
 
-  const { secret, key } = await withKeys({ database, resources: catalog.resources }, (keys) => keys.create(input, OPERATOR)).catch(
-    (error) => {
-      // Nothing is replaced here: a key that is in use must not end with a command that happened to take its name.
-      throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
-    },
-  );
+  const { secret, key } = await withKeys({ database, resources: catalog.resources }, (keys) =>
+    keys.create(input, OPERATOR),
+  ).catch((error) => {
+    // Nothing is replaced here: a key that is in use must not end with a command that happened to take its name.
+    throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+  });
   return {
     secret,
     name: key.name,

@@ -28,7 +28,9 @@ export async function runWorkers({ count, log, onListening }: WorkersOptions): P
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const first = cluster.fork();
   // What keeps one from listening keeps all from it, and is said once: the others wait.
-  const [started] = (await Promise.race([once(first, 'message'), once(first, 'exit')])) as [{ url: string } | number | null];
+  const [started] = (await Promise.race([once(first, 'message'), once(first, 'exit')])) as [
+    { url: string } | number | null,
+  ];
   if (typeof started !== 'object' || started === null) return started ?? 1;
   onListening(started.url);
 

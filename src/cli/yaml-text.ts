@@ -18,7 +18,9 @@ export interface PlacedFault extends Place {
 }
 
 /** What a YAML text says, or what keeps it from saying anything. */
-export type ReadYaml = { value: unknown; placeOf(fault: Pick<DeclarationFault, 'path' | 'ofField'>): Place } | { faults: PlacedFault[] };
+export type ReadYaml =
+  | { value: unknown; placeOf(fault: Pick<DeclarationFault, 'path' | 'ofField'>): Place }
+  | { faults: PlacedFault[] };
 
 /** Reads a text of one YAML 1.2 document by the core schema, in which dates, yes and no are texts. */
 export async function readYaml(text: string): Promise<ReadYaml> {
@@ -31,7 +33,13 @@ export async function readYaml(text: string): Promise<ReadYaml> {
   let document: Document.Parsed;
   try {
     // What stands twice is looked for below: the library compares each key with all others.
-    document = parseDocument(text, { lineCounter: lines, version: '1.2', schema: 'core', prettyErrors: false, uniqueKeys: false });
+    document = parseDocument(text, {
+      lineCounter: lines,
+      version: '1.2',
+      schema: 'core',
+      prettyErrors: false,
+      uniqueKeys: false,
+    });
     const problems = [...document.errors, ...document.warnings];
     // The library takes some of its own stack overflows for errors in the text.
     if (problems.some(({ message }) => /stack overflow|call stack/i.test(message))) return atStart(TOO_DEEP);
@@ -43,7 +51,9 @@ export async function readYaml(text: string): Promise<ReadYaml> {
     if (faults.length > 0) return { faults };
     return { value: document.toJS({ maxAliasCount: MOST_ALIASES }), placeOf: (fault) => placeAt(offsetOf(fault)) };
   } catch (error) {
-    return atStart(error instanceof RangeError ? TOO_DEEP : `The aliases stand for too much. At most ${MOST_ALIASES} are allowed.`);
+    return atStart(
+      error instanceof RangeError ? TOO_DEEP : `The aliases stand for too much. At most ${MOST_ALIASES} are allowed.`,
+    );
   }
 
   /** Fields that are given twice, and aliases of nothing. */

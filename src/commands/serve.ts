@@ -26,8 +26,14 @@ export default class Serve extends BaseCommand {
     { description: 'Use four processors', command: '<%= config.bin %> serve --workers 4' },
   ];
   static override flags = {
-    host: Flags.string({ description: 'Address to listen on. Default: SVC_API_HOST, or 127.0.0.1.', helpValue: '<address>' }),
-    port: Flags.string({ description: 'Port to listen on; 0 picks a free one. Default: SVC_API_PORT, or 4000.', helpValue: '<port>' }),
+    host: Flags.string({
+      description: 'Address to listen on. Default: SVC_API_HOST, or 127.0.0.1.',
+      helpValue: '<address>',
+    }),
+    port: Flags.string({
+      description: 'Port to listen on; 0 picks a free one. Default: SVC_API_PORT, or 4000.',
+      helpValue: '<port>',
+    }),
     workers: Flags.string({
       description: 'How many processes share the port, up to 256; one that ends is replaced. Default: 1.',
       helpValue: '<number>',
@@ -36,13 +42,18 @@ export default class Serve extends BaseCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
-    const port = readPort(flags.port, '--port') ?? readPort(process.env['SVC_API_PORT'] || undefined, 'SVC_API_PORT') ?? 4000;
+    const port =
+      readPort(flags.port, '--port') ?? readPort(process.env['SVC_API_PORT'] || undefined, 'SVC_API_PORT') ?? 4000;
     const host = readHost(flags.host) ?? (process.env['SVC_API_HOST'] || '127.0.0.1');
     const count = readWorkers(flags.workers);
     this.logger = await openLog(logLevelOf(process.env) ?? 'info');
     const workers = await import('../cli/workers.ts');
     if (count > 1 && !workers.isWorker()) {
-      process.exitCode = await workers.runWorkers({ count, log: this.logger, onListening: (url) => this.announce(url) });
+      process.exitCode = await workers.runWorkers({
+        count,
+        log: this.logger,
+        onListening: (url) => this.announce(url),
+      });
       return;
     }
     try {
@@ -90,13 +101,15 @@ export default class Serve extends BaseCommand {
 function readPort(value: string | undefined, from: string): number | undefined {
   if (value === undefined) return undefined;
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(port <= 65_535)) throw new CliError('USAGE', `${from} is "${value}", which is no port. Give a number from 0 to 65535.`);
+  if (!(port <= 65_535))
+    throw new CliError('USAGE', `${from} is "${value}", which is no port. Give a number from 0 to 65535.`);
   return port;
 }
 
 function readWorkers(value: string | undefined): number {
   const count = value === undefined ? 1 : /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(count >= 1 && count <= 256)) throw new CliError('USAGE', `--workers is "${printable(value ?? '')}". Give a number from 1 to 256.`);
+  if (!(count >= 1 && count <= 256))
+    throw new CliError('USAGE', `--workers is "${printable(value ?? '')}". Give a number from 1 to 256.`);
   return count;
 }
 

@@ -19,12 +19,11 @@ interface DeclaredInput {
 
 /** The resolvers of the part of the schema that is about declared keys. */
 export function applyResolversOf(keys: KeysService): Resolvers {
-  const applyApiKeys: Resolve<{ input: { keys: DeclaredInput[]; prune?: boolean | null; dryRun?: boolean | null } }> = async (
-    _,
-    { input },
-    { principal },
-  ) => {
-    if (input.keys.length > DECLARED_LIMIT) throw badInput(`There are ${input.keys.length} keys; at most ${DECLARED_LIMIT} are allowed.`);
+  const applyApiKeys: Resolve<{
+    input: { keys: DeclaredInput[]; prune?: boolean | null; dryRun?: boolean | null };
+  }> = async (_, { input }, { principal }) => {
+    if (input.keys.length > DECLARED_LIMIT)
+      throw badInput(`There are ${input.keys.length} keys; at most ${DECLARED_LIMIT} are allowed.`);
     const declared = readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
     const options = { prune: input.prune ?? false };
     if (input.dryRun) {
@@ -47,7 +46,9 @@ function declarationOf({ name, description, roles, permissions, expiresAt, enabl
     name,
     description,
     roles: roles ?? [],
-    permissions: (permissions ?? []).flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`)),
+    permissions: (permissions ?? []).flatMap(({ resource, actions }) =>
+      actions.map((action) => `${resource}:${action}`),
+    ),
     expiresAt,
     ...(enabled != null && { enabled }),
   };

@@ -1,4 +1,11 @@
-import { type DocumentNode, type ExecutionResult, getOperationAST, type GraphQLSchema, OperationTypeNode, visit } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  getOperationAST,
+  type GraphQLSchema,
+  OperationTypeNode,
+  visit,
+} from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
 import type { GraphQLContext } from './context.ts';
@@ -49,9 +56,14 @@ export class CompiledOperations {
 
   #compile(document: DocumentNode, operationName: string | null): RunOperation | undefined {
     try {
-      const compiled: CompiledQuery | ExecutionResult = compileQuery(this.#schema, document, operationName ?? undefined, {
-        disablingCapturingStackErrors: true,
-      });
+      const compiled: CompiledQuery | ExecutionResult = compileQuery(
+        this.#schema,
+        document,
+        operationName ?? undefined,
+        {
+          disablingCapturingStackErrors: true,
+        },
+      );
       return isCompiledQuery(compiled) ? (context, variables) => compiled.query(null, context, variables) : undefined;
     } catch {
       return undefined; // What it does not know is left to the handler.

@@ -1,4 +1,12 @@
-import { defaultFieldResolver, type DocumentNode, getDirectiveValues, type GraphQLField, type GraphQLSchema, Kind, parse } from 'graphql';
+import {
+  defaultFieldResolver,
+  type DocumentNode,
+  getDirectiveValues,
+  type GraphQLField,
+  type GraphQLSchema,
+  Kind,
+  parse,
+} from 'graphql';
 import type { Action, Grant } from '../keys/catalog.ts';
 import { requirePermission } from '../keys/principal.ts';
 import type { GraphQLContext } from './context.ts';
@@ -12,7 +20,9 @@ export interface RootField {
 /** The fields of the query and mutation types. */
 export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
   const types = [schema.getQueryType(), schema.getMutationType()].filter((type) => type != null);
-  return types.flatMap((type) => Object.values(type.getFields()).map((field) => ({ path: `${type.name}.${field.name}`, field })));
+  return types.flatMap((type) =>
+    Object.values(type.getFields()).map((field) => ({ path: `${type.name}.${field.name}`, field })),
+  );
 }
 
 /**
@@ -37,11 +47,14 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly 
   const documents = parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part) : part));
   const declared = documents
     .flatMap(({ definitions }) => definitions)
-    .filter((definition) => definition.kind === Kind.OBJECT_TYPE_DEFINITION || definition.kind === Kind.OBJECT_TYPE_EXTENSION)
+    .filter(
+      (definition) => definition.kind === Kind.OBJECT_TYPE_DEFINITION || definition.kind === Kind.OBJECT_TYPE_EXTENSION,
+    )
     .filter(({ name }) => rootTypes.has(name.value))
     .flatMap(({ name, fields = [] }) => fields.map((field) => `${name.value}.${field.name.value}`));
   const repeated = new Set(declared.filter((path, index) => declared.indexOf(path) !== index));
-  if (repeated.size > 0) throw new Error(`The schema is refused: ${[...repeated].join(', ')} must be declared only once.`);
+  if (repeated.size > 0)
+    throw new Error(`The schema is refused: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
 /** Never seen by a client. */

@@ -8,7 +8,11 @@ import type { GraphQLContext } from './context.ts';
 export type Resolve<Args = object> = (parent: unknown, args: Args, context: GraphQLContext) => unknown;
 
 /** A page of a list by the Relay cursor specification. */
-export function connectionOf<Node>(nodes: readonly Node[], cursorOf: (node: Node) => string, hasNextPage: boolean): object {
+export function connectionOf<Node>(
+  nodes: readonly Node[],
+  cursorOf: (node: Node) => string,
+  hasNextPage: boolean,
+): object {
   const edges = nodes.map((node) => ({ node, cursor: cursorOf(node) }));
   const pageInfo = {
     hasNextPage,
@@ -30,7 +34,11 @@ export function badInput(message: string): GraphQLError {
 
 /** What changed in a key, field by field, each value as JSON. */
 export function changesOf(before: AuditValues | null, after: AuditValues | null): object[] {
-  return Object.keys(after ?? before ?? {}).map((field) => ({ field, before: jsonOf(before?.[field]), after: jsonOf(after?.[field]) }));
+  return Object.keys(after ?? before ?? {}).map((field) => ({
+    field,
+    before: jsonOf(before?.[field]),
+    after: jsonOf(after?.[field]),
+  }));
 }
 
 function jsonOf(value: unknown): string | null {

@@ -20,7 +20,8 @@ const DateTime = new GraphQLScalarType({
   name: 'DateTime',
   description: 'A date and time by RFC 3339, in UTC.',
   parseValue: (text) => {
-    if (typeof text !== 'string') throw badInput('A date and time is a text by RFC 3339, such as "2030-12-31T23:59:59Z".');
+    if (typeof text !== 'string')
+      throw badInput('A date and time is a text by RFC 3339, such as "2030-12-31T23:59:59Z".');
     return text;
   },
   serialize: (time) => new Date(time as number).toISOString(),
@@ -48,14 +49,23 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     resources: catalog.resources,
     actions: catalog.actions,
   });
-  const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).toPermissions();
+  const previewPermissions: Resolve<GrantsInput> = (_, args) =>
+    PermissionSet.of(catalog, grantsOf(args)).toPermissions();
 
   const createApiKey: Resolve<{
-    input: GrantsInput & { name: string; description?: string | null; expiresAt?: string | null; overwrite?: boolean | null };
+    input: GrantsInput & {
+      name: string;
+      description?: string | null;
+      expiresAt?: string | null;
+      overwrite?: boolean | null;
+    };
   }> = async (_, { input }, { principal }) => {
     const { name, description, overwrite } = input;
     const expiresAt = input.expiresAt ?? undefined;
-    const created = await keys.create({ name, description, expiresAt, overwrite: overwrite ?? false, ...grantsOf(input) }, principal);
+    const created = await keys.create(
+      { name, description, expiresAt, overwrite: overwrite ?? false, ...grantsOf(input) },
+      principal,
+    );
     return { key: created.secret, apiKey: created.key };
   };
   const updateApiKey: Resolve<{
@@ -124,6 +134,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
 }
 
 function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Grant[] } {
-  const grants = (permissions ?? []).flatMap(({ resource, actions }) => actions.map((action: Action): Grant => `${resource}:${action}`));
+  const grants = (permissions ?? []).flatMap(({ resource, actions }) =>
+    actions.map((action: Action): Grant => `${resource}:${action}`),
+  );
   return { roles: roles ?? [], permissions: grants };
 }

@@ -43,9 +43,15 @@ export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<Bearer
       });
     }
     if (credentials === 'malformed') {
-      return refuse(c, 400, 'INVALID_REQUEST', 'The Authorization header is malformed: send one, as "Bearer <API key>".', {
-        'WWW-Authenticate': `${challenge}, error="invalid_request"`,
-      });
+      return refuse(
+        c,
+        400,
+        'INVALID_REQUEST',
+        'The Authorization header is malformed: send one, as "Bearer <API key>".',
+        {
+          'WWW-Authenticate': `${challenge}, error="invalid_request"`,
+        },
+      );
     }
     let result;
     try {

@@ -17,12 +17,17 @@ import { errorBody, NO_STORE, refuse } from './replies.ts';
  * document; around it this does what the specification draft and safety ask for beyond: media types, limits, status codes,
  * `data: null`, and errors without internals.
  */
-export function graphqlEndpoint(schema: ServedSchema, operations: CompiledOperations, log: Log = NO_LOG): Handler<BearerEnv> {
+export function graphqlEndpoint(
+  schema: ServedSchema,
+  operations: CompiledOperations,
+  log: Log = NO_LOG,
+): Handler<BearerEnv> {
   const runPublished = runnerOf(schema.published);
   const runExecuted = runnerOf(schema.executed);
 
   return async (c) => {
-    if (c.req.method !== 'POST') return refuse(c, 405, 'METHOD_NOT_ALLOWED', 'GraphQL is served by POST only.', { Allow: 'POST' });
+    if (c.req.method !== 'POST')
+      return refuse(c, 405, 'METHOD_NOT_ALLOWED', 'GraphQL is served by POST only.', { Allow: 'POST' });
     let type: ResponseType = JSON_RESPONSE;
     try {
       type = negotiate(c.req.raw.headers.get('accept'));
@@ -49,7 +54,12 @@ type Run = (parameters: GraphQLParameters, context: GraphQLContext) => Promise<E
 function runnerOf(schema: GraphQLSchema): Run {
   const handler = graphqlServer({ schema });
   return async (parameters, context) => {
-    const raw = { method: 'POST', url: '/', headers: new Headers({ 'content-type': 'application/json' }), json: async () => parameters };
+    const raw = {
+      method: 'POST',
+      url: '/',
+      headers: new Headers({ 'content-type': 'application/json' }),
+      json: async () => parameters,
+    };
     let result: ExecutionResult = {};
     const shim = {
       ...context,

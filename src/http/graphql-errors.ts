@@ -44,9 +44,12 @@ function isResultMisfit({ path, message, extensions }: GraphQLError): boolean {
 
 /** What to do about an error, in terms of the schema. */
 function remedyOf(error: KeysError): string {
-  if (error.code === 'ROTATION_UNDER_WAY') return ' End one of them first, by finishApiKeyRotation or rollBackApiKeyRotation.';
+  if (error.code === 'ROTATION_UNDER_WAY')
+    return ' End one of them first, by finishApiKeyRotation or rollBackApiKeyRotation.';
   if (error.code !== 'NAME_TAKEN') return '';
-  return (error as NameTakenError).replaceable ? ' Set overwrite to replace it, or choose another name.' : ' Choose another name.';
+  return (error as NameTakenError).replaceable
+    ? ' Set overwrite to replace it, or choose another name.'
+    : ' Choose another name.';
 }
 
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {

@@ -38,26 +38,32 @@ export function parseGraphQLRequest(text: string): GraphQLParameters {
   try {
     body = JSON.parse(text);
   } catch {
-    throw badRequest(text === '' ? 'The body is empty; it must be a JSON object with a query.' : 'The body is not valid JSON.');
+    throw badRequest(
+      text === '' ? 'The body is empty; it must be a JSON object with a query.' : 'The body is not valid JSON.',
+    );
   }
   if (!isObject(body)) throw badRequest('The body must be a JSON object with a query.');
   const { query, operationName = null, variables = null, extensions = null } = body;
   if (typeof query !== 'string') throw badRequest('"query" must be a string that holds a GraphQL document.');
-  if (operationName !== null && typeof operationName !== 'string') throw badRequest('"operationName" must be a string.');
+  if (operationName !== null && typeof operationName !== 'string')
+    throw badRequest('"operationName" must be a string.');
   if (variables !== null && !isObject(variables)) throw badRequest('"variables" must be an object.');
   if (extensions !== null && !isObject(extensions)) throw badRequest('"extensions" must be an object.');
   return { query, operationName, variables };
 }
 
 function checkContentType(headers: Headers): void {
-  const [type = '', ...parameters] = (headers.get('content-type') ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const [type = '', ...parameters] = (headers.get('content-type') ?? '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase());
   const charset = parameters
     .find((parameter) => parameter.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '');
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
   if (type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
-  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The charset must be utf-8.');
+  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')
+    throw unsupported('The charset must be utf-8.');
   if (encoding !== 'identity') throw unsupported('The body must not be compressed.');
 }
 
@@ -95,7 +101,11 @@ function cutOff(): never {
 }
 
 function tooLarge(): RequestRefused {
-  return new RequestRefused(413, 'BODY_TOO_LARGE', `The body is larger than ${BODY_LIMIT} bytes, which is the most that is allowed.`);
+  return new RequestRefused(
+    413,
+    'BODY_TOO_LARGE',
+    `The body is larger than ${BODY_LIMIT} bytes, which is the most that is allowed.`,
+  );
 }
 
 /** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
@@ -110,7 +120,8 @@ function checkNesting(text: string): void {
     } else if (character === '"') inString = true;
     else if (character === '{' || character === '[') depth += 1;
     else if (character === '}' || character === ']') depth -= 1;
-    if (depth > BODY_NESTING) throw badRequest(`The body nests deeper than ${BODY_NESTING} levels, which is the most that is allowed.`);
+    if (depth > BODY_NESTING)
+      throw badRequest(`The body nests deeper than ${BODY_NESTING} levels, which is the most that is allowed.`);
   }
 }
 

@@ -18,8 +18,11 @@ export function negotiate(accept: string | null): ResponseType {
   if (graphql.quality === 0 && json.quality === 0) {
     throw new RequestRefused(406, 'NOT_ACCEPTABLE', `Replies are ${GRAPHQL_RESPONSE} or ${JSON_RESPONSE}.`);
   }
-  const named = graphql.specificity > json.specificity || (graphql.specificity === 2 && graphql.quality === json.quality);
-  return graphql.quality > json.quality || (graphql.quality === json.quality && named) ? GRAPHQL_RESPONSE : JSON_RESPONSE;
+  const named =
+    graphql.specificity > json.specificity || (graphql.specificity === 2 && graphql.quality === json.quality);
+  return graphql.quality > json.quality || (graphql.quality === json.quality && named)
+    ? GRAPHQL_RESPONSE
+    : JSON_RESPONSE;
 }
 
 interface MediaRange {

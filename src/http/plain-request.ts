@@ -15,7 +15,14 @@ export interface PlainRequest {
 const LONGEST = 65_536;
 const HOST = /^[a-z0-9.-]+(?::\d{1,5})?$/i;
 const CONTENT_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i;
-const MATTERS: ReadonlySet<string> = new Set(['host', 'authorization', 'content-type', 'content-length', 'content-encoding', 'accept']);
+const MATTERS: ReadonlySet<string> = new Set([
+  'host',
+  'authorization',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'accept',
+]);
 
 /** Reads the heads of requests, and keeps the last one of each connection: most clients send the same one again. */
 export class HeadReader {

@@ -25,14 +25,20 @@ export interface RunningServer {
 }
 
 /** Times in milliseconds after which a slow client is let go. Node's own would keep it for minutes. */
-const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000, keepAliveTimeout: 5_000 };
+const TIMEOUTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 5_000,
+};
 export const STOP_GRACE = 10_000;
 
 /** Starts an HTTP server. @throws KeysError LISTEN_FAILED when the address can't be had */
 export async function listen({ app, host, port }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerUnreadable, overrideGlobalObjects: false });
   // A request without a Host is refused by the listener: Node's own answer to it has no body.
-  const shortcut: Shortcut = (app as Partial<ServiceApp>).shortcut ?? ((_incoming, _outgoing, otherwise) => otherwise());
+  const shortcut: Shortcut =
+    (app as Partial<ServiceApp>).shortcut ?? ((_incoming, _outgoing, otherwise) => otherwise());
   const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) =>
     shortcut(incoming, outgoing, () => void answer(incoming, outgoing)),
   );

@@ -11,7 +11,11 @@ import { HeadReader } from './plain-request.ts';
 import { NO_STORE } from './replies.ts';
 
 /** Answers a request, or leaves it to `otherwise`, which finds its body in `rawBody` where that was read. */
-export type Shortcut = (incoming: IncomingMessage & { rawBody?: Buffer }, outgoing: ServerResponse, otherwise: () => void) => void;
+export type Shortcut = (
+  incoming: IncomingMessage & { rawBody?: Buffer },
+  outgoing: ServerResponse,
+  otherwise: () => void,
+) => void;
 
 /**
  * The short way for what is asked over and over: a key that was verified, a query that was compiled. Whatever is not
@@ -66,7 +70,11 @@ const REQUEST: PropertyDescriptor = {
 
 /** The context of the resolvers. */
 function contextOf(principal: Principal, incoming: IncomingMessage): GraphQLContext {
-  return Object.defineProperty({ principal, isTrial: true, [INCOMING]: incoming }, 'request', REQUEST) as unknown as GraphQLContext;
+  return Object.defineProperty(
+    { principal, isTrial: true, [INCOMING]: incoming },
+    'request',
+    REQUEST,
+  ) as unknown as GraphQLContext;
 }
 
 function requestOf(url: string, rawHeaders: readonly string[]): Request {

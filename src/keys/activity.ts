@@ -74,7 +74,13 @@ export class Activity {
   observerOf({ id, name }: ApiKey): AccessObserver {
     return {
       used: (grant) => void this.#usageOf(id).grants.add(grant),
-      lacked: (missing) => this.refused({ reason: 'forbidden', actor: { kind: 'KEY', id, name }, key: null, missing: missing.slice(0, 5) }),
+      lacked: (missing) =>
+        this.refused({
+          reason: 'forbidden',
+          actor: { kind: 'KEY', id, name },
+          key: null,
+          missing: missing.slice(0, 5),
+        }),
     };
   }
 
@@ -124,7 +130,11 @@ export class Activity {
     }
   }
 
-  #keep(usage: ReadonlyMap<string, Seen>, activated: ReadonlyMap<string, string>, refusals: readonly AuditDraft[]): void {
+  #keep(
+    usage: ReadonlyMap<string, Seen>,
+    activated: ReadonlyMap<string, string>,
+    refusals: readonly AuditDraft[],
+  ): void {
     for (const [id, seen] of usage) {
       const kept = this.#usageOf(id);
       kept.uses += seen.uses;

@@ -39,7 +39,10 @@ export interface AppliedKeys {
 
 /** The same, without what secrets are recognised by. */
 export function appliedKeysOf({ plan, created }: AppliedChanges, undo: () => Promise<void>): AppliedKeys {
-  const updates = plan.updates.map(({ before, after }) => ({ before: withoutDigests(before), after: withoutDigests(after) }));
+  const updates = plan.updates.map(({ before, after }) => ({
+    before: withoutDigests(before),
+    after: withoutDigests(after),
+  }));
   return {
     plan: { ...plan, updates, deletes: plan.deletes.map(withoutDigests) },
     created: created.map(({ secret, key }) => ({ secret: secret.text, key: withoutDigests(key) })),
@@ -59,7 +62,8 @@ export async function applyDeclaration(
     const secret = newSecret();
     return { secret, key: newKeyOf(key, secret, newId(), transaction) };
   });
-  if (created.length > 0) deliver?.(created.map(({ secret, key }) => ({ secret: secret.text, key: withoutDigests(key) })));
+  if (created.length > 0)
+    deliver?.(created.map(({ secret, key }) => ({ secret: secret.text, key: withoutDigests(key) })));
 
   await transaction.insert(created.map(({ key }) => key));
   for (const { before, after } of plan.updates) {
@@ -78,7 +82,8 @@ export async function undoApply(transaction: Transaction, { plan, created }: App
   await transaction.delete(await find.findWithDescendants(created.map(({ key }) => key.id)));
   for (const { before, after } of plan.updates) {
     const current = await find.findById(after.id);
-    if (current && Object.keys(auditChange(after, current).after).length === 0) await transaction.change(current, before, 'UPDATE');
+    if (current && Object.keys(auditChange(after, current).after).length === 0)
+      await transaction.change(current, before, 'UPDATE');
   }
   const taken = new Set(
     (
@@ -94,7 +99,12 @@ export async function undoApply(transaction: Transaction, { plan, created }: App
   }
 }
 
-function newKeyOf({ enabled, ...declared }: DeclaredKey, secret: Secret, id: string, { caller, now }: Transaction): StoredKey {
+function newKeyOf(
+  { enabled, ...declared }: DeclaredKey,
+  secret: Secret,
+  id: string,
+  { caller, now }: Transaction,
+): StoredKey {
   return {
     ...declared,
     id,

@@ -1,4 +1,11 @@
-import { AUDIT_ACTIONS, type AuditAction, type AuditFilter, type AuditReader, CHAIN_START, chainHash } from './audit.ts';
+import {
+  AUDIT_ACTIONS,
+  type AuditAction,
+  type AuditFilter,
+  type AuditReader,
+  CHAIN_START,
+  chainHash,
+} from './audit.ts';
 import { KeysError } from './errors.ts';
 import { readDate, readDuration } from './expiry.ts';
 import { PAGE_DEFAULT, PAGE_LIMIT } from './list.ts';
@@ -54,7 +61,8 @@ export async function verifyAuditLog(log: AuditReader): Promise<AuditVerificatio
   if (hash !== head.hash) return { broken: number, reason: 'is not the one that was written last' };
   const [later] = await log.find({ order: 'oldest', after: head.number, limit: 1 });
   const newer = await log.head();
-  if (later && (newer?.number ?? 0) < later.number) return { broken: later.number, reason: 'was not written by svc-api' };
+  if (later && (newer?.number ?? 0) < later.number)
+    return { broken: later.number, reason: 'was not written by svc-api' };
   return { entries: number, hash };
 }
 
@@ -62,7 +70,10 @@ function readAction(text: string | null | undefined): AuditAction | undefined {
   if (!text) return undefined;
   const action = AUDIT_ACTIONS.find((name) => name === text.trim().toUpperCase().replaceAll('-', '_'));
   if (!action)
-    throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not an action of the log. The actions are ${listOf(AUDIT_ACTIONS)}.`);
+    throw new KeysError(
+      'INPUT_INVALID',
+      `"${printable(text)}" is not an action of the log. The actions are ${listOf(AUDIT_ACTIONS)}.`,
+    );
   return action;
 }
 

@@ -83,8 +83,23 @@ export interface AuditReader {
 export const CHAIN_START = '0'.repeat(64);
 
 /** The hash of an entry, which covers all that came before it by the hash of the previous one. */
-export function chainHash({ number, at, actor, action, key, before, after }: Omit<AuditEntry, 'hash'>, previous: string): string {
-  const fields = [previous, number, at, actor.kind, actor.id, actor.name, action, key?.id ?? null, key?.name ?? null, before, after];
+export function chainHash(
+  { number, at, actor, action, key, before, after }: Omit<AuditEntry, 'hash'>,
+  previous: string,
+): string {
+  const fields = [
+    previous,
+    number,
+    at,
+    actor.kind,
+    actor.id,
+    actor.name,
+    action,
+    key?.id ?? null,
+    key?.name ?? null,
+    before,
+    after,
+  ];
   return hash('sha256', JSON.stringify(fields), 'hex');
 }
 

@@ -16,7 +16,11 @@ export type Lookup =
 /** Who stands behind a secret, or why nobody does. Only logs may tell the reasons apart. */
 export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
 
-const REFUSALS: Record<Status, RefusalReason | undefined> = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' };
+const REFUSALS: Record<Status, RefusalReason | undefined> = {
+  ACTIVE: undefined,
+  DISABLED: 'disabled',
+  EXPIRED: 'expired',
+};
 
 /**
  * Finds the key that a secret belongs to. A secret of our own form is checked first, so that a typo costs no look-up;

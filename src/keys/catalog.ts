@@ -85,11 +85,16 @@ export function createCatalog(hostResources: readonly string[] = []): Catalog {
   const grants: Record<Role, readonly Grant[]> = {
     ADMIN: resources.flatMap((resource) => ACTIONS.map((action): Grant => `${resource}:${action}`)),
     CONNECT: [
-      ...['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource): Grant[] => [`${resource}:READ_ANY`, `${resource}:UPDATE_ANY`]),
+      ...['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource): Grant[] => [
+        `${resource}:READ_ANY`,
+        `${resource}:UPDATE_ANY`,
+      ]),
       ...GUEST,
     ],
     VIEWER: [
-      ...resources.filter((resource) => !CREDENTIAL_RESOURCES.has(resource)).map((resource): Grant => `${resource}:READ_ANY`),
+      ...resources
+        .filter((resource) => !CREDENTIAL_RESOURCES.has(resource))
+        .map((resource): Grant => `${resource}:READ_ANY`),
       ...GUEST,
     ],
     GUEST,

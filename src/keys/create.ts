@@ -63,11 +63,16 @@ export async function createKey(
 }
 
 /** Takes a creation back: the key is removed, and what it replaced works again. */
-export async function undoCreateKey(transaction: Transaction, key: StoredKey, replaced: readonly StoredKey[]): Promise<void> {
+export async function undoCreateKey(
+  transaction: Transaction,
+  key: StoredKey,
+  replaced: readonly StoredKey[],
+): Promise<void> {
   const created = await transaction.find.findById(key.id);
   // Where it was deleted or replaced meanwhile, somebody else has decided already.
   if (!created) return;
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;
-  if (replaced.length > 0 && (!creator || (await transaction.find.findById(creator)))) await transaction.insert(replaced);
+  if (replaced.length > 0 && (!creator || (await transaction.find.findById(creator))))
+    await transaction.insert(replaced);
 }

@@ -88,7 +88,8 @@ class Reader {
     const { name, description, roles, permissions, expiresAt, enabled } = value;
     if (name === undefined) this.#fault(path, 'The field "name" is missing.');
     else key.name = this.#name(name, [...path, 'name']);
-    if (description !== undefined && description !== null) key.description = this.#description(description, [...path, 'description']);
+    if (description !== undefined && description !== null)
+      key.description = this.#description(description, [...path, 'description']);
     key.roles = this.#list(roles, [...path, 'roles'], parseRoles);
     key.permissions = this.#list(permissions, [...path, 'permissions'], parsePermissions);
     for (const { message } of grantsFault(itemsOf(roles), itemsOf(permissions))) this.#fault(path, message);

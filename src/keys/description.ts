@@ -11,8 +11,10 @@ export function normalizeDescription(description: string | null | undefined): st
 /** Checks a description: at most 1,000 code points and no control characters. Returns what is wrong, or nothing. */
 export function descriptionFault(description: string): Fault | undefined {
   const length = codePoints(description.normalize('NFC').trim());
-  if (length > DESCRIPTION_LIMIT) return fault(`The description is ${length} characters long; at most ${DESCRIPTION_LIMIT} are allowed.`);
-  if (hasControlCharacters(description)) return fault('The description may not contain control characters, such as line breaks or tabs.');
+  if (length > DESCRIPTION_LIMIT)
+    return fault(`The description is ${length} characters long; at most ${DESCRIPTION_LIMIT} are allowed.`);
+  if (hasControlCharacters(description))
+    return fault('The description may not contain control characters, such as line breaks or tabs.');
   return undefined;
 }
 

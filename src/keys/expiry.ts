@@ -36,16 +36,20 @@ export function readDate(text: string): number | undefined {
 
 /** Reads when a key is to end: milliseconds since 1970, null for never, or what is wrong with it. */
 export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number): number | null | Fault {
-  if (expiresIn !== undefined && expiresAt !== undefined) return fault('A key ends after a duration or at a date, not both.');
+  if (expiresIn !== undefined && expiresAt !== undefined)
+    return fault('A key ends after a duration or at a date, not both.');
   if (expiresIn !== undefined) {
     const duration = readDuration(expiresIn);
     if (duration === undefined)
-      return fault(`"${printable(expiresIn)}" is not a duration. Write a number with s, m, h, d or w, such as 90m, 12h or 30d.`);
+      return fault(
+        `"${printable(expiresIn)}" is not a duration. Write a number with s, m, h, d or w, such as 90m, 12h or 30d.`,
+      );
     return within(now + duration, now, expiresIn);
   }
   if (expiresAt === undefined || expiresAt === null) return null;
   const instant = readDate(expiresAt);
-  if (instant === undefined) return fault(`"${printable(expiresAt)}" is not a date and time by RFC 3339, such as 2030-12-31T23:59:59Z.`);
+  if (instant === undefined)
+    return fault(`"${printable(expiresAt)}" is not a date and time by RFC 3339, such as 2030-12-31T23:59:59Z.`);
   if (instant <= now) return fault(`"${printable(expiresAt)}" is in the past. Choose a later date.`);
   return within(instant, now, expiresAt);
 }
@@ -63,7 +67,9 @@ export function expiryFaults(request: ExpiryRequest, now: number): Fault[] {
 }
 
 function within(instant: number, now: number, text: string): number | Fault {
-  return instant - now <= LONGEST ? instant : fault(`"${printable(text)}" is more than ten years away. Choose an earlier end, or none.`);
+  return instant - now <= LONGEST
+    ? instant
+    : fault(`"${printable(text)}" is more than ten years away. Choose an earlier end, or none.`);
 }
 
 function fault(message: string): Fault {

@@ -12,9 +12,14 @@ export function readPermission(text: string, catalog: Catalog): Grant {
 }
 
 /** Which roles and permissions of a key allow this. None where it is not allowed. */
-export function grantsBehind(key: Pick<ApiKey, 'roles' | 'permissions'>, permission: Grant, catalog: Catalog): (Role | Grant)[] {
+export function grantsBehind(
+  key: Pick<ApiKey, 'roles' | 'permissions'>,
+  permission: Grant,
+  catalog: Catalog,
+): (Role | Grant)[] {
   const [resource, action] = splitGrant(permission);
-  const allows = (roles: Role[], permissions: Grant[]) => PermissionSet.of(catalog, { roles, permissions }).has(resource, action);
+  const allows = (roles: Role[], permissions: Grant[]) =>
+    PermissionSet.of(catalog, { roles, permissions }).has(resource, action);
   return [...key.roles.filter((role) => allows([role], [])), ...key.permissions.filter((grant) => allows([], [grant]))];
 }
 

@@ -36,7 +36,11 @@ export interface ExportOptions {
  * All keys, page by page: none before the one that created it, and otherwise the oldest first. What is created or deleted
  * meanwhile may be among them or not.
  */
-export async function* exportKeys(repository: KeyRepository, { withDigests }: ExportOptions, now: number): AsyncGenerator<ExportedPage> {
+export async function* exportKeys(
+  repository: KeyRepository,
+  { withDigests }: ExportOptions,
+  now: number,
+): AsyncGenerator<ExportedPage> {
   // Each page is followed by what its keys created, before the next page of the keys beside them.
   const places: { creators: string[] | null; after?: ListPosition }[] = [{ creators: null }];
   for (let place = places.pop(); place; place = places.pop()) {

@@ -29,21 +29,29 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
     return { fault: { code: 'PERMISSION_INVALID', message: explain() } };
 
     function explain(): string {
-      if (item === '') return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
+      if (item === '')
+        return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
       const shown = `"${printable(item)}"`;
       if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
         const hint = `${resource ?? nearest(resourceText, catalog.resources, 1)[0] ?? 'DOCKER'}:${action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY'}`;
         return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${hint}.`;
       }
       const parts = [];
-      if (!resource) parts.push(`"${printable(resourceText)}" is not a resource. ${suggest('resource', resourceText, catalog.resources)}`);
-      if (!action) parts.push(`"${printable(actionText)}" is not an action. ${suggest('action', actionText, catalog.actions)}`);
+      if (!resource)
+        parts.push(
+          `"${printable(resourceText)}" is not a resource. ${suggest('resource', resourceText, catalog.resources)}`,
+        );
+      if (!action)
+        parts.push(`"${printable(actionText)}" is not an action. ${suggest('action', actionText, catalog.actions)}`);
       return `${shown} is not a permission: ${parts.join(' ')}`;
     }
   });
 }
 
-function parseItems<Value>(items: readonly string[], read: (item: string) => { value: Value } | { fault: Fault }): Parsed<Value> {
+function parseItems<Value>(
+  items: readonly string[],
+  read: (item: string) => { value: Value } | { fault: Fault },
+): Parsed<Value> {
   const values = new Set<Value>();
   const faults = new Map<string, Fault>();
   for (const item of items) {

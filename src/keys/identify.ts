@@ -16,7 +16,12 @@ export type Identification =
  * Finds the key that a secret belongs to, whatever the key's status. A key that the actor may not read is unknown to it.
  * @throws KeysError with a STORE_ code when the store does not answer
  */
-export async function identify(secret: string, repository: KeyRepository, actor: Actor, now: number): Promise<Identification> {
+export async function identify(
+  secret: string,
+  repository: KeyRepository,
+  actor: Actor,
+  now: number,
+): Promise<Identification> {
   const found = await lookUp(secret, repository, now);
   const { key } = found;
   const publicId = found.refused ? found.publicId : publicIdOf(found);

@@ -102,7 +102,9 @@ async function findConflicts(find: StoredKeyFinder, lines: readonly ImportLine[]
   };
   for (const unique of UNIQUE) {
     const found = await unique.find(find, keysOf(lines).map(unique.valueOf));
-    const holders = new Map(found.flatMap((holder) => unique.valuesOf(holder).map((value) => [value, holder] as const)));
+    const holders = new Map(
+      found.flatMap((holder) => unique.valuesOf(holder).map((value) => [value, holder] as const)),
+    );
     const seen = new Map<string, number>();
     for (const { line, key } of lines) {
       if (!key) continue;
@@ -115,7 +117,11 @@ async function findConflicts(find: StoredKeyFinder, lines: readonly ImportLine[]
     }
   }
   for (const line of await linesWithoutCreator(find, lines)) {
-    add(line, 'NOT_FOUND', 'No key in the store or on an earlier line has the id in "createdBy". Leave it out, or put that key first.');
+    add(
+      line,
+      'NOT_FOUND',
+      'No key in the store or on an earlier line has the id in "createdBy". Leave it out, or put that key first.',
+    );
   }
   return conflicts;
 }

@@ -20,7 +20,10 @@ export interface ImportedFields {
 
 const KINDS = {
   text: { words: 'a text', fits: (value: unknown) => typeof value === 'string' },
-  list: { words: 'a list of texts', fits: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string') },
+  list: {
+    words: 'a list of texts',
+    fits: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
+  },
   truth: { words: 'true or false', fits: (value: unknown) => typeof value === 'boolean' },
 };
 
@@ -51,7 +54,8 @@ const TELLING = 8;
  */
 export function readFields(text: string): { fields?: ImportedFields; faults: Fault[] } {
   const object = readObject(text);
-  if (!object) return { faults: [invalid('The line is no JSON object. Write each key as one object on a line of its own.')] };
+  if (!object)
+    return { faults: [invalid('The line is no JSON object. Write each key as one object on a line of its own.')] };
   // What is null is not given: databases write it so.
   const given = Object.entries(object).filter(([, value]) => value !== null);
   const unknown = given.filter(([name]) => !isField(name)).map(([name]) => unknownField(name));
@@ -96,14 +100,23 @@ function missing(names: ReadonlySet<keyof ImportedFields>): Fault[] {
   const faults = names.has('name') ? [] : [invalid('The name is missing.')];
   if (names.has('secret') !== names.has('sha256')) return faults;
   const given = names.has('secret') ? 'Both are here' : 'Both are missing';
-  return [...faults, { code: 'SECRET_INVALID', message: `A key needs its secret or the secret's sha256, and only one of them. ${given}.` }];
+  return [
+    ...faults,
+    {
+      code: 'SECRET_INVALID',
+      message: `A key needs its secret or the secret's sha256, and only one of them. ${given}.`,
+    },
+  ];
 }
 
 /** Finds a secret, or its digest, that also stands in a field which is stored and shown. */
 function exposed(known: readonly [keyof ImportedFields, unknown][]): Fault[] {
   const secrets = known.filter(([name]) => SECRET_FIELDS.has(name)).map(([, value]) => value);
   return known
-    .filter(([name, value]) => !SECRET_FIELDS.has(name) && secrets.some((secret) => typeof secret === 'string' && holds(value, secret)))
+    .filter(
+      ([name, value]) =>
+        !SECRET_FIELDS.has(name) && secrets.some((secret) => typeof secret === 'string' && holds(value, secret)),
+    )
     .map(([name]) => ({
       code: 'SECRET_INVALID',
       message: `What is secret also stands in "${name}", which is shown openly. Take it out there.`,

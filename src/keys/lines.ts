@@ -33,7 +33,8 @@ export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator
 
   function take(): Line {
     number += 1;
-    const line: Line = length > LINE_LIMIT ? { number, unreadable: 'TOO_LONG' } : { number, ...decode(Buffer.concat(parts)) };
+    const line: Line =
+      length > LINE_LIMIT ? { number, unreadable: 'TOO_LONG' } : { number, ...decode(Buffer.concat(parts)) };
     parts = [];
     length = 0;
     return line;

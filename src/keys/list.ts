@@ -84,7 +84,8 @@ function readRoles(items: readonly string[], catalog: Catalog): Role[] {
 
 function readStatus(text: string): Status {
   const status = STATUSES.find((name) => name === text.trim().toUpperCase());
-  if (!status) throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a status. The statuses are ${listOf(STATUSES)}.`);
+  if (!status)
+    throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a status. The statuses are ${listOf(STATUSES)}.`);
   return status;
 }
 

@@ -38,7 +38,9 @@ export class PermissionSet {
 
   /** All grants, `X_OWN` beside its `X_ANY` included, in the order in which the resources came. */
   grants(): Grant[] {
-    return this.toPermissions().flatMap(({ resource, actions }) => actions.map((action): Grant => `${resource}:${action}`));
+    return this.toPermissions().flatMap(({ resource, actions }) =>
+      actions.map((action): Grant => `${resource}:${action}`),
+    );
   }
 
   /** One entry a resource, its actions in the order of `ACTIONS`. */

@@ -60,7 +60,8 @@ export async function planChanges<Key extends ApiKey>(
   const faults: DeclarationFault[] = [];
   for (const [index, key] of declared.entries()) {
     const before = existing.get(key.name);
-    if (key.expiresAt !== (before?.expiresAt ?? null)) faults.push(...faultsOfEnd(key, ['keys', index, 'expiresAt'], now));
+    if (key.expiresAt !== (before?.expiresAt ?? null))
+      faults.push(...faultsOfEnd(key, ['keys', index, 'expiresAt'], now));
     const after = before && asDeclared(before, key, now);
     if (!before || !after) plan.creates.push(key);
     else if (after === before) plan.unchanged += 1;
@@ -100,10 +101,17 @@ function faultsOfEnd({ expiresAt }: DeclaredKey, path: DeclarationFault['path'],
 }
 
 /** The keys that an apply made and that are declared no longer. @throws KeysError PRUNE_REFUSED where others would go with them */
-async function findUndeclared<Key extends ApiKey>(find: KeyFinder<Key>, names: ReadonlySet<string>, caller: Actor): Promise<Key[]> {
+async function findUndeclared<Key extends ApiKey>(
+  find: KeyFinder<Key>,
+  names: ReadonlySet<string>,
+  caller: Actor,
+): Promise<Key[]> {
   const undeclared = (await find.findManaged()).filter(({ name }) => !names.has(name));
   if (caller !== OPERATOR && undeclared.some(({ id }) => id === caller.key.id))
-    throw new KeysError('PRUNE_REFUSED', 'To prune would delete the key that asks for it. Declare it, or apply without pruning.');
+    throw new KeysError(
+      'PRUNE_REFUSED',
+      'To prune would delete the key that asks for it. Declare it, or apply without pruning.',
+    );
   const named = new Set(undeclared.map(({ id }) => id));
   const leaving = await find.findWithDescendants([...named]);
   const others = leaving.filter(({ id }) => !named.has(id)).map(({ name }) => `"${name}"`);
@@ -117,6 +125,7 @@ async function findUndeclared<Key extends ApiKey>(find: KeyFinder<Key>, names: R
 
 /** Refuses an actor that may not give a key what it is to get anew. */
 function requireToGive(caller: Actor, before: ApiKey, after: ApiKey, catalog: Catalog): void {
-  if (before.roles !== after.roles || before.permissions !== after.permissions) requireToHold(caller, PermissionSet.of(catalog, after));
+  if (before.roles !== after.roles || before.permissions !== after.permissions)
+    requireToHold(caller, PermissionSet.of(catalog, after));
   if (before.expiresAt !== after.expiresAt) requireToOutlive(caller, after.expiresAt);
 }

@@ -68,18 +68,30 @@ export function requireToHold(actor: Actor, granted: PermissionSet): void {
 export function requireToOutlive(actor: Actor, expiresAt: number | null): void {
   if (actor === OPERATOR || actor.key.expiresAt === null) return;
   if (expiresAt !== null && expiresAt <= actor.key.expiresAt) return;
-  throw new ForbiddenError(`Nobody grants more than they hold: this key ends at ${new Date(actor.key.expiresAt).toISOString()}.`, []);
+  throw new ForbiddenError(
+    `Nobody grants more than they hold: this key ends at ${new Date(actor.key.expiresAt).toISOString()}.`,
+    [],
+  );
 }
 
 /** Refuses an actor that may not create a key with these grants and this end. */
-export function requireToCreate(actor: Actor, key: Pick<ApiKey, 'roles' | 'permissions' | 'expiresAt'>, catalog: Catalog): void {
+export function requireToCreate(
+  actor: Actor,
+  key: Pick<ApiKey, 'roles' | 'permissions' | 'expiresAt'>,
+  catalog: Catalog,
+): void {
   if (actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_OWN');
   requireToHold(actor, PermissionSet.of(catalog, key));
   requireToOutlive(actor, key.expiresAt);
 }
 
 /** Refuses a principal that lacks a permission. @param grant the permission as one text, where the caller has it */
-export function requirePermission(principal: Principal, resource: string, action: Action, grant: Grant = `${resource}:${action}`): void {
+export function requirePermission(
+  principal: Principal,
+  resource: string,
+  action: Action,
+  grant: Grant = `${resource}:${action}`,
+): void {
   if (!principal.access.has(resource, action)) throw forbidden(principal, [grant]);
   principal.observer?.used(grant);
 }

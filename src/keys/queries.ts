@@ -84,7 +84,11 @@ export class KeyQueries {
   }
 
   /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
-  async auditLog(request: AuditRequest, actor: Actor, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
+  async auditLog(
+    request: AuditRequest,
+    actor: Actor,
+    place: { before?: number; after?: number } = {},
+  ): Promise<AuditEntry[]> {
     if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
     const query = readAuditRequest(request, this.#options.clock());
     const order = place.after === undefined ? 'newest' : 'oldest';

@@ -46,7 +46,10 @@ const UNREADABLE = {
 };
 
 /** Reads keys from JSON lines. Empty lines are passed over. */
-export async function readImport(input: AsyncIterable<Uint8Array>, surroundings: ImportSurroundings): Promise<ImportLine[]> {
+export async function readImport(
+  input: AsyncIterable<Uint8Array>,
+  surroundings: ImportSurroundings,
+): Promise<ImportLine[]> {
   const read: ImportLine[] = [];
   for await (const line of linesOf(input)) {
     if ('text' in line && line.text.trim() === '') continue;
@@ -122,7 +125,10 @@ function readId(text: string | undefined, field: string): string | undefined | F
 function warningsOf({ expiresAt }: StoredKey, { guessable }: ImportedSecret, now: number): ImportWarning[] {
   const warnings: ImportWarning[] = [];
   if (guessable)
-    warnings.push({ code: 'SECRET_GUESSABLE', message: 'The secret is so short that it may be guessed. Give the key a new one soon.' });
+    warnings.push({
+      code: 'SECRET_GUESSABLE',
+      message: 'The secret is so short that it may be guessed. Give the key a new one soon.',
+    });
   if (expiresAt !== null && expiresAt <= now)
     warnings.push({ code: 'EXPIRED', message: `It expired at ${new Date(expiresAt).toISOString()}.` });
   return warnings;

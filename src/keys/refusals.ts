@@ -32,7 +32,11 @@ export class RefusalSampler {
     else if (known) {
       this.#counts.set(kind, { refusal, count: 0 });
       this.#choose(refusal, 1, now);
-    } else this.#counts.set('', { refusal: { reason: 'various', actor: { kind: 'REQUEST', id: null, name: null }, key: null }, count: 1 });
+    } else
+      this.#counts.set('', {
+        refusal: { reason: 'various', actor: { kind: 'REQUEST', id: null, name: null }, key: null },
+        count: 1,
+      });
   }
 
   /** What is to be written down now; with `all` also the numbers of a minute that has not ended. */
@@ -51,6 +55,13 @@ export class RefusalSampler {
   }
 
   #choose({ reason, actor, key, missing }: Refusal, count: number, at: number): void {
-    this.#chosen.push({ at, actor, action: 'REFUSE', key, before: null, after: { reason, count, ...(missing && { missing }) } });
+    this.#chosen.push({
+      at,
+      actor,
+      action: 'REFUSE',
+      key,
+      before: null,
+      after: { reason, count, ...(missing && { missing }) },
+    });
   }
 }

@@ -22,7 +22,10 @@ export async function rotateKey(
   requireToHold(caller, PermissionSet.of(catalog, before));
   requireToOutlive(caller, before.expiresAt);
   if (isUnderWay(before.rotation, now)) {
-    throw new KeysError('ROTATION_UNDER_WAY', `The API key "${before.name}" is being rotated already: it has two secrets that work.`);
+    throw new KeysError(
+      'ROTATION_UNDER_WAY',
+      `The API key "${before.name}" is being rotated already: it has two secrets that work.`,
+    );
   }
   const after = {
     ...before,
@@ -60,7 +63,13 @@ export async function finishRotation(transaction: Transaction, id: string): Prom
 export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);
   const { rotation, previousDigest } = before;
-  const after = { ...before, publicId: rotation.previousPublicId, digest: previousDigest, rotation: null, previousDigest: null };
+  const after = {
+    ...before,
+    publicId: rotation.previousPublicId,
+    digest: previousDigest,
+    rotation: null,
+    previousDigest: null,
+  };
   return transaction.change(before, after, 'ROTATE_ROLLBACK');
 }
 
@@ -77,7 +86,10 @@ async function findRotating(
   const key = await transaction.findToChange(id);
   const { rotation, previousDigest } = key;
   if (!isUnderWay(rotation, transaction.now) || previousDigest === null) {
-    throw new KeysError('ROTATION_NONE', `The API key "${key.name}" is not being rotated: it has one secret that works.`);
+    throw new KeysError(
+      'ROTATION_NONE',
+      `The API key "${key.name}" is not being rotated: it has one secret that works.`,
+    );
   }
   return { ...key, rotation, previousDigest };
 }

@@ -33,7 +33,11 @@ export function isUnderWay(rotation: Rotation | null, now: number): rotation is 
 }
 
 /** Reads how a key is to get a new secret, or what is wrong with it. */
-export function readRotation({ grace, activate }: RotationRequest): { grace: number; activate: Activation; faults: Fault[] } {
+export function readRotation({ grace, activate }: RotationRequest): {
+  grace: number;
+  activate: Activation;
+  faults: Fault[];
+} {
   const text = grace ?? GRACE_DEFAULT;
   const duration = /^0+[smhdw]?$/i.test(text.trim()) ? 0 : readDuration(text);
   const wanted = (activate ?? 'now').trim().toUpperCase().replaceAll('-', '_');
@@ -43,6 +47,10 @@ export function readRotation({ grace, activate }: RotationRequest): { grace: num
     const message = `"${printable(text)}" is not a duration. Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.`;
     faults.push({ code: 'EXPIRY_INVALID', message });
   }
-  if (!activation) faults.push({ code: 'USAGE', message: `"${printable(activate ?? '')}" is no activation. It is now or on-first-use.` });
+  if (!activation)
+    faults.push({
+      code: 'USAGE',
+      message: `"${printable(activate ?? '')}" is no activation. It is now or on-first-use.`,
+    });
   return { grace: duration ?? 0, activate: activation ?? 'NOW', faults };
 }

@@ -63,7 +63,8 @@ export class KeysService extends KeyQueries {
     this.#activity = new Activity({
       clock,
       schedule,
-      write: (batch) => options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
+      write: (batch) =>
+        options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
     });
     this.authenticator = new Authenticator({ ...options, activity: this.#activity });
   }
@@ -152,7 +153,11 @@ export class KeysService extends KeyQueries {
     const plan = await this.plan(declared, options, actor);
     if (!hasChanges(plan)) return { plan, created: [], undo: async () => {} };
     const done = await this.#write(actor, (transaction) =>
-      applyDeclaration(transaction, declared, { ...options, newSecret: () => createSecret(randomBytes), newId: randomId }),
+      applyDeclaration(transaction, declared, {
+        ...options,
+        newSecret: () => createSecret(randomBytes),
+        newId: randomId,
+      }),
     );
     return appliedKeysOf(done, () => this.#write(OPERATOR, (transaction) => undoApply(transaction, done)));
   }
@@ -168,13 +173,18 @@ export class KeysService extends KeyQueries {
   }
 
   /** Runs a transaction with the caller as it stands inside it: its grants may have changed since it was let in. */
-  #write<Result>(actor: Actor, work: (transaction: Transaction) => Promise<Result>, now = this.#options.clock()): Promise<Result> {
+  #write<Result>(
+    actor: Actor,
+    work: (transaction: Transaction) => Promise<Result>,
+    now = this.#options.clock(),
+  ): Promise<Result> {
     const { repository, operator } = this.#options;
     return repository.write(async (writer) => {
       let caller: Actor = OPERATOR;
       if (actor !== OPERATOR) {
         const key = await writer.findById(actor.key.id);
-        if (!key || statusOf(key, now) !== 'ACTIVE') throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
+        if (!key || statusOf(key, now) !== 'ACTIVE')
+          throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
         caller = principalOf(key, this.catalog, actor.observer);
       }
       const transaction = new Transaction(writer, { caller, catalog: this.catalog, now, operator });

@@ -11,7 +11,11 @@ export interface Suggestion {
 }
 
 /** Compares what a key may do with what it has used. What it used and may do no longer is left out. */
-export function suggestGrants(key: Pick<ApiKey, 'roles' | 'permissions'>, usedGrants: Iterable<Grant>, catalog: Catalog): Suggestion {
+export function suggestGrants(
+  key: Pick<ApiKey, 'roles' | 'permissions'>,
+  usedGrants: Iterable<Grant>,
+  catalog: Catalog,
+): Suggestion {
   const held = PermissionSet.of(catalog, key);
   const used = new PermissionSet([...usedGrants].filter((grant) => held.has(...splitGrant(grant))));
   const all = used.grants();

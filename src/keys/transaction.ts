@@ -39,7 +39,9 @@ export class Transaction {
     this.find = writer;
     this.#writer = writer;
     this.#actor =
-      caller === OPERATOR ? { kind: 'CLI', id: null, name: operator } : { kind: 'KEY', id: caller.key.id, name: caller.key.name };
+      caller === OPERATOR
+        ? { kind: 'CLI', id: null, name: operator }
+        : { kind: 'KEY', id: caller.key.id, name: caller.key.name };
   }
 
   /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */

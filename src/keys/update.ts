@@ -35,5 +35,9 @@ export async function setKeyEnabled(transaction: Transaction, id: string, enable
   const before = await transaction.findToChange(id);
   const isEnabled = before.disabledAt === null;
   const disabledAt = enabled ? null : transaction.now;
-  return transaction.change(before, isEnabled === enabled ? before : { ...before, disabledAt }, enabled ? 'ENABLE' : 'DISABLE');
+  return transaction.change(
+    before,
+    isEnabled === enabled ? before : { ...before, disabledAt },
+    enabled ? 'ENABLE' : 'DISABLE',
+  );
 }

@@ -33,7 +33,10 @@ export function grantsFault(roles: readonly unknown[], permissions: readonly unk
 }
 
 /** Roles and permissions, read from texts that were checked. */
-export function readGrants(input: Pick<NewKey, 'roles' | 'permissions'>, catalog: Catalog): { roles: Role[]; permissions: Grant[] } {
+export function readGrants(
+  input: Pick<NewKey, 'roles' | 'permissions'>,
+  catalog: Catalog,
+): { roles: Role[]; permissions: Grant[] } {
   return {
     roles: parseRoles(input.roles ?? [], catalog).values,
     permissions: parsePermissions(input.permissions ?? [], catalog).values,

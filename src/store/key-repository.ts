@@ -34,11 +34,14 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
       }),
 
-    list: (query) => run(async (db) => (await selectPage(db, query, (row) => matching(row, query, dialect))).map(apiKeyOf)),
+    list: (query) =>
+      run(async (db) => (await selectPage(db, query, (row) => matching(row, query, dialect))).map(apiKeyOf)),
 
     listCreatedBy: (creators, page) =>
       run(async (db) => {
-        const rows = await selectPage(db, page, (row) => (creators ? row('created_by', 'in', creators) : row('created_by', 'is', null)));
+        const rows = await selectPage(db, page, (row) =>
+          creators ? row('created_by', 'in', creators) : row('created_by', 'is', null),
+        );
         return rows.map(storedKeyOf);
       }),
 
@@ -91,7 +94,12 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
               .selectFrom('api_keys')
               .where('id', 'in', chunk)
               .select('id')
-              .union(query.selectFrom('api_keys as child').innerJoin('family', 'family.id', 'child.created_by').select('child.id')),
+              .union(
+                query
+                  .selectFrom('api_keys as child')
+                  .innerJoin('family', 'family.id', 'child.created_by')
+                  .select('child.id'),
+              ),
           )
           .selectFrom('family')
           .innerJoin('api_keys', 'api_keys.id', 'family.id')
@@ -162,7 +170,11 @@ function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promis
     .execute();
 }
 
-function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter, dialect: DialectName) {
+function matching(
+  row: ExpressionBuilder<Tables, 'api_keys'>,
+  { search, ownedBy, roles, status }: KeyFilter,
+  dialect: DialectName,
+) {
   const has = (column: 'roles' | 'search_text', text: string) => contains(dialect, column, text);
   const conditions = [];
   // No text has a NUL in it, and PostgreSQL takes none.
@@ -194,8 +206,12 @@ function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: {
  * here reads through all keys in that order.
  */
 function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Key[] {
-  const byAge = [...keys.values()].toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
-  const created = Map.groupBy(byAge, ({ createdBy }) => (createdBy !== null && keys.has(createdBy) ? createdBy : undefined));
+  const byAge = [...keys.values()].toSorted(
+    (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
+  );
+  const created = Map.groupBy(byAge, ({ createdBy }) =>
+    createdBy !== null && keys.has(createdBy) ? createdBy : undefined,
+  );
   const sorted = [...(created.get(undefined) ?? [])];
   for (const { id } of sorted) for (const child of created.get(id) ?? []) sorted.push(child);
   return sorted;

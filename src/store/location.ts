@@ -17,7 +17,10 @@ export function storeLocation(database: string | undefined, env: NodeJS.ProcessE
   if (isPostgresUrl(given)) return given;
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
   if (scheme !== undefined) {
-    throw new KeysError('USAGE', `A key store at a ${scheme} address is not supported. Pass the path of a file, or a postgres:// URL.`);
+    throw new KeysError(
+      'USAGE',
+      `A key store at a ${scheme} address is not supported. Pass the path of a file, or a postgres:// URL.`,
+    );
   }
   return resolve(given);
 }

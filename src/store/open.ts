@@ -41,7 +41,10 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
 }
 
 /** Whether there is a store; none is made. @throws KeysError STORE_… where that can't be told */
-export async function storeExists({ database, env = process.env }: Pick<OpenStoreOptions, 'database' | 'env'>): Promise<boolean> {
+export async function storeExists({
+  database,
+  env = process.env,
+}: Pick<OpenStoreOptions, 'database' | 'env'>): Promise<boolean> {
   const place = storeLocation(database, env);
   if (!isPostgresUrl(place)) return existsSync(place);
   return (await import('./postgres.ts')).PostgresConnection.exists(place, LOCK_WAIT);

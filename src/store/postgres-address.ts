@@ -76,7 +76,10 @@ function parse(text: string): URL {
   return url;
 }
 
-function shown({ protocol, username, host, pathname }: URL, { host: socket, schema }: Record<string, string | undefined>): string {
+function shown(
+  { protocol, username, host, pathname }: URL,
+  { host: socket, schema }: Record<string, string | undefined>,
+): string {
   const parameters = new URLSearchParams({ ...(socket && { host: socket }), ...(schema && { schema }) }).toString();
   return `${protocol}//${username && `${username}@`}${host}${pathname}${parameters && `?${parameters}`}`;
 }
@@ -106,7 +109,9 @@ function contentOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new KeysError('STORE_UNAVAILABLE', `The certificate ${path} cannot be read. Check the path and its mode.`, { cause: error });
+    throw new KeysError('STORE_UNAVAILABLE', `The certificate ${path} cannot be read. Check the path and its mode.`, {
+      cause: error,
+    });
   }
 }
 

@@ -14,9 +14,17 @@ const CAUSES: readonly Cause[] = [
   ['3D000', 'STORE_UNAVAILABLE', 'cannot be opened: its server has no such database. Create it, or check the address'],
   ['3F000', 'STORE_UNAVAILABLE', 'cannot be opened: its database has no such schema. Create it, or check the address'],
   ['40', 'STORE_LOCKED', LOCKED],
-  ['42501', 'STORE_READONLY', 'may not be used so by this user. Grant the user all rights to the tables and the schema'],
+  [
+    '42501',
+    'STORE_READONLY',
+    'may not be used so by this user. Grant the user all rights to the tables and the schema',
+  ],
   ['53100', 'STORE_FULL', 'cannot grow: the disk of its server is full. Make room and try again'],
-  ['53300', 'STORE_UNAVAILABLE', 'cannot be opened: its server has no connection left. Lower pool_size or raise max_connections'],
+  [
+    '53300',
+    'STORE_UNAVAILABLE',
+    'cannot be opened: its server has no connection left. Lower pool_size or raise max_connections',
+  ],
   ['55P03', 'STORE_LOCKED', LOCKED],
   ['57014', 'STORE_UNAVAILABLE', SLOW],
   ['57P', 'STORE_UNAVAILABLE', STOPPED],
@@ -41,7 +49,10 @@ const CAUSES: readonly Cause[] = [
 
 /** Errors of `pg` that have a text alone, and the code that each would have. */
 const TEXTS: readonly (readonly [text: RegExp, code: string])[] = [
-  [/^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/, 'ETIMEDOUT'],
+  [
+    /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/,
+    'ETIMEDOUT',
+  ],
   [/^(Connection terminated|Client has encountered a connection error|Client was closed)/, 'ECONNRESET'],
   [/^Query read timeout/, '57014'],
   [/^The server does not support SSL/, 'NO_TLS'],

@@ -24,7 +24,13 @@ export class PostgresListener {
   #isStarted = false;
 
   constructor(config: ClientConfig) {
-    this.#config = { ...config, connectionTimeoutMillis: TRUST, query_timeout: TRUST, statement_timeout: TRUST, keepAlive: true };
+    this.#config = {
+      ...config,
+      connectionTimeoutMillis: TRUST,
+      query_timeout: TRUST,
+      statement_timeout: TRUST,
+      keepAlive: true,
+    };
   }
 
   /** See `KeyRepository.revision`. The first call starts the listening: a program that ends soon does without. */

@@ -12,7 +12,11 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
 }
 
 /** The number of a store's schema; nothing where there is no store. @throws KeysError STORE_NEWER */
-export async function versionOf(db: Kysely<Tables>, location: string, newest: number = MIGRATIONS.length): Promise<number | undefined> {
+export async function versionOf(
+  db: Kysely<Tables>,
+  location: string,
+  newest: number = MIGRATIONS.length,
+): Promise<number | undefined> {
   let version;
   try {
     version = (await sql<{ version: number }>`select version from svc_api_schema`.execute(db)).rows[0]?.version;
@@ -42,12 +46,17 @@ export interface PostgresMigration {
  * @returns whether there was no store before
  * @throws KeysError STORE_FOREIGN where tables of another program have our names; STORE_NEWER
  */
-export function migratePostgres(db: Kysely<Tables>, { location, schema, migrations = MIGRATIONS }: PostgresMigration): Promise<boolean> {
+export function migratePostgres(
+  db: Kysely<Tables>,
+  { location, schema, migrations = MIGRATIONS }: PostgresMigration,
+): Promise<boolean> {
   return db
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (transaction) => {
-      await sql`select pg_advisory_xact_lock(${lockKey(sql`coalesce(${schema ?? null}::text, current_schema())`)})`.execute(transaction);
+      await sql`select pg_advisory_xact_lock(${lockKey(sql`coalesce(${schema ?? null}::text, current_schema())`)})`.execute(
+        transaction,
+      );
       if (schema !== undefined) await makeSchema(transaction, schema);
       const { rows } = await sql<{ found: string }>`select table_name::text as found from information_schema.tables
         where table_schema = current_schema()`.execute(transaction);
@@ -60,7 +69,9 @@ export function migratePostgres(db: Kysely<Tables>, { location, schema, migratio
         );
       }
       if (isNew) {
-        await sql`create table svc_api_schema (one integer primary key check (one = 1), version integer not null)`.execute(transaction);
+        await sql`create table svc_api_schema (one integer primary key check (one = 1), version integer not null)`.execute(
+          transaction,
+        );
         await sql`insert into svc_api_schema values (1, 0)`.execute(transaction);
       }
       const version = (await versionOf(transaction, location, migrations.length)) ?? 0;

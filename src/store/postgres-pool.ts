@@ -47,7 +47,10 @@ function guarded(client: PoolClient): PostgresPoolClient {
       throw error;
     }
   };
-  return { query: query as unknown as PostgresPoolClient['query'], release: (destroy) => client.release(destroy || broken) };
+  return {
+    query: query as unknown as PostgresPoolClient['query'],
+    release: (destroy) => client.release(destroy || broken),
+  };
 }
 
 /** What is looked for and has a NUL in it is nowhere: no text of a store has one. PostgreSQL refuses it. */

@@ -46,7 +46,10 @@ export class PostgresConnection implements Connection {
   }
 
   /** Opens the store at a URL, and makes its tables first where there are none and none must be there. @throws KeysError USAGE, STORE_… */
-  static async open(url: string, { lockWait, mustExist }: { lockWait: number; mustExist: boolean }): Promise<PostgresConnection> {
+  static async open(
+    url: string,
+    { lockWait, mustExist }: { lockWait: number; mustExist: boolean },
+  ): Promise<PostgresConnection> {
     const { location, schema, config } = readPostgresUrl(url);
     const timed = withTimeouts(config, lockWait);
     const db = await openPool(timed);
@@ -143,7 +146,10 @@ const LEAST_CONNECT = 2000;
 
 /** Each limit a little above the one that should end it first; the server's own come before those of this end. */
 function withTimeouts(config: PoolConfig, lockWait: number): PoolConfig {
-  const { connectionTimeoutMillis = Math.max(lockWait, LEAST_CONNECT), statement_timeout: statement = lockWait + 1000 } = config;
+  const {
+    connectionTimeoutMillis = Math.max(lockWait, LEAST_CONNECT),
+    statement_timeout: statement = lockWait + 1000,
+  } = config;
   return {
     ...config,
     connectionTimeoutMillis,

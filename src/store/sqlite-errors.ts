@@ -5,11 +5,23 @@ const CAUSES: readonly Cause[] = [
   ['SQLITE_BUSY', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
   ['SQLITE_LOCKED', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
   ['SQLITE_FULL', 'STORE_FULL', 'cannot grow: the disk is full or a limit is reached. Make room and try again'],
-  ['SQLITE_IOERR_WRITE', 'STORE_FULL', 'cannot be written: the disk is full or a limit is reached. Make room and try again'],
-  ['SQLITE_IOERR_SHMSIZE', 'STORE_FULL', 'cannot be opened: the disk is full or a limit is reached. Make room and try again'],
+  [
+    'SQLITE_IOERR_WRITE',
+    'STORE_FULL',
+    'cannot be written: the disk is full or a limit is reached. Make room and try again',
+  ],
+  [
+    'SQLITE_IOERR_SHMSIZE',
+    'STORE_FULL',
+    'cannot be opened: the disk is full or a limit is reached. Make room and try again',
+  ],
   ['ENOSPC', 'STORE_FULL', 'cannot be created: the disk is full. Make room and try again'],
   ['EDQUOT', 'STORE_FULL', 'cannot be created: the disk quota is used up. Make room and try again'],
-  ['SQLITE_READONLY', 'STORE_READONLY', 'is read-only for this user. Run as the user that owns it, or make it and its folder writable'],
+  [
+    'SQLITE_READONLY',
+    'STORE_READONLY',
+    'is read-only for this user. Run as the user that owns it, or make it and its folder writable',
+  ],
   ['EROFS', 'STORE_READONLY', 'is on a read-only file system. Move it, or mount that file system writable'],
   [
     'SQLITE_IOERR_SHORT_READ',
@@ -25,8 +37,16 @@ const CAUSES: readonly Cause[] = [
     'STORE_UNAVAILABLE',
     'cannot be opened. Check that the path is right, and that this user may read and write the file and its folder',
   ],
-  ['EACCES', 'STORE_UNAVAILABLE', 'cannot be opened: permission denied. Run as the user that owns it, or choose another path'],
-  ['EPERM', 'STORE_UNAVAILABLE', 'cannot be opened: permission denied. Run as the user that owns it, or choose another path'],
+  [
+    'EACCES',
+    'STORE_UNAVAILABLE',
+    'cannot be opened: permission denied. Run as the user that owns it, or choose another path',
+  ],
+  [
+    'EPERM',
+    'STORE_UNAVAILABLE',
+    'cannot be opened: permission denied. Run as the user that owns it, or choose another path',
+  ],
   ['ENOENT', 'STORE_UNAVAILABLE', 'does not exist. Check the path'],
   ['ENOTDIR', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
   ['EEXIST', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
@@ -37,7 +57,8 @@ const CAUSES: readonly Cause[] = [
 
 /** The error that users see for one of SQLite or the file system. */
 export function sqliteError(error: unknown, location: string): Error {
-  const [, column] = /^UNIQUE constraint failed: api_keys\.(\w+)/.exec(error instanceof Error ? error.message : '') ?? [];
+  const [, column] =
+    /^UNIQUE constraint failed: api_keys\.(\w+)/.exec(error instanceof Error ? error.message : '') ?? [];
   return takenError(column, error) ?? storeError(error, location, CAUSES);
 }
 

@@ -34,7 +34,10 @@ async function versionOf(db: Kysely<Tables>, location: string): Promise<number> 
     (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);
   const { applicationId, version, tables } = rows[0]!;
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0)) {
-    throw new KeysError('STORE_FOREIGN', `${location} is an SQLite file of another program, not a key store. Check the path.`);
+    throw new KeysError(
+      'STORE_FOREIGN',
+      `${location} is an SQLite file of another program, not a key store. Check the path.`,
+    );
   }
   if (version > MIGRATIONS.length) {
     throw new KeysError(

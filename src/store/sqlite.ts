@@ -92,7 +92,10 @@ export class SqliteConnection implements Connection {
   }
 
   /** Opens the store at an absolute path, and makes it first where there is none and none must exist. @throws KeysError STORE_… */
-  static async open(path: string, { lockWait, mustExist }: { lockWait: number; mustExist: boolean }): Promise<SqliteConnection> {
+  static async open(
+    path: string,
+    { lockWait, mustExist }: { lockWait: number; mustExist: boolean },
+  ): Promise<SqliteConnection> {
     try {
       const created = !mustExist && createStoreFile(path);
       const connection = new SqliteConnection(path, created, lockWait);
@@ -120,7 +123,9 @@ export class SqliteConnection implements Connection {
   async #database(): Promise<Kysely<Tables>> {
     this.#look();
     if (!this.#file) {
-      this.#opening ??= openFile(this.location, this.lockWait, () => this.#lookAgain()).finally(() => (this.#opening = undefined));
+      this.#opening ??= openFile(this.location, this.lockWait, () => this.#lookAgain()).finally(
+        () => (this.#opening = undefined),
+      );
       this.#file = await this.#opening;
     }
     return this.#file.db;
@@ -200,7 +205,14 @@ async function openFile(path: string, lockWait: number, committed: () => void): 
   }
   const version = driver.prepare<[], number>('pragma data_version').pluck();
   const state = driver.prepare<[], string>('select state from key_state').pluck();
-  return { db, driver, identity, sideFiles: identifySideFiles(path), dataVersion: () => version.get()!, keyState: () => state.get()! };
+  return {
+    db,
+    driver,
+    identity,
+    sideFiles: identifySideFiles(path),
+    dataVersion: () => version.get()!,
+    keyState: () => state.get()!,
+  };
 }
 
 function dialectOf(database: Database.Database, committed: () => void): Dialect {

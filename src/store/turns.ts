@@ -9,7 +9,10 @@ export class Turns {
     const deadline = performance.now() + wait;
     const turn = this.#last.then(() => {
       if (performance.now() > deadline)
-        throw new KeysError('STORE_LOCKED', 'The key store has too many changes to make at once. Try again in a moment.');
+        throw new KeysError(
+          'STORE_LOCKED',
+          'The key store has too many changes to make at once. Try again in a moment.',
+        );
       return work();
     });
     this.#last = turn.catch(() => {});

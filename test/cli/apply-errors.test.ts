@@ -14,7 +14,12 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
   ['a list', '- name: A', '1:1', /must be a map/],
   ['no keys', '{}', '1:1', /"keys" is missing/],
   ['keys that are no list', 'keys:\n  A: {}', '2:3', /"keys" must be a list/],
-  ['an unknown field', 'keys: []\nversion: 1', '2:1', /"version" is not a field\. The fields here are keys and \$schema/],
+  [
+    'an unknown field',
+    'keys: []\nversion: 1',
+    '2:1',
+    /"version" is not a field\. The fields here are keys and \$schema/,
+  ],
   ['a broken list', 'keys: [\n', '2:1', /end with a \]/],
   ['a tab', 'keys:\n\t- name: A', '2:1', /Tabs/],
   ['a field twice', 'keys: []\n"keys": []', '2:1', /The field "keys" is given more than once/],
@@ -39,9 +44,24 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
   ['roles that are no list', 'keys:\n  - name: A\n    roles: GUEST', '3:12', /"roles" must be a list/],
   ['an empty list of roles', 'keys:\n  - name: A\n    roles: []', '2:5', /at least one role or permission/],
   ['no grants', 'keys:\n  - name: A', '2:5', /at least one role or permission/],
-  ['an unknown role', 'keys:\n  - name: A\n    roles: [GUEST, GEST]', '3:20', /"GEST" is not a role\. Did you mean GUEST\?/],
-  ['a role that is nothing', 'keys:\n  - name: A\n    roles:\n    - GUEST\n    -', '5:6', /An item of this list must be text/],
-  ['a bad permission', key('permissions:\n      - DOCKER:READ_ANY\n      - DOCKER:FLY'), '6:9', /"FLY" is not an action/],
+  [
+    'an unknown role',
+    'keys:\n  - name: A\n    roles: [GUEST, GEST]',
+    '3:20',
+    /"GEST" is not a role\. Did you mean GUEST\?/,
+  ],
+  [
+    'a role that is nothing',
+    'keys:\n  - name: A\n    roles:\n    - GUEST\n    -',
+    '5:6',
+    /An item of this list must be text/,
+  ],
+  [
+    'a bad permission',
+    key('permissions:\n      - DOCKER:READ_ANY\n      - DOCKER:FLY'),
+    '6:9',
+    /"FLY" is not an action/,
+  ],
   ['an unknown resource', key('permissions: [DOKER:READ_ANY]'), '4:19', /Did you mean DOCKER/],
   ['an end that is no date', key('expiresAt: tomorrow'), '4:16', /not a date and time/],
   ['an end that is a number', key('expiresAt: 2030'), '4:16', /"expiresAt" must be text/],
@@ -49,7 +69,12 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
   ['an end in the past', key('expiresAt: 2020-01-01T00:00:00Z'), '4:16', /in the past/],
   ['an end that is far away', key('expiresAt: 2099-01-01T00:00:00Z'), '4:16', /more than ten years/],
   ['enabled as text', key('enabled: yes'), '4:14', /true or false/],
-  ['a list through an alias', `${key('description: &d text')}\n  - {name: B, roles: *d}`, '5:22', /"roles" must be a list/],
+  [
+    'a list through an alias',
+    `${key('description: &d text')}\n  - {name: B, roles: *d}`,
+    '5:22',
+    /"roles" must be a list/,
+  ],
 ];
 
 /** A declaration with one key, and a field of it in its fourth line. */
@@ -78,7 +103,11 @@ describe('a file that apply refuses', () => {
   it('ends with 2, but with 1 where that would say that there are changes', async () => {
     for (const [text, ...args] of [['keys: {}'], ['keys: []', '--nonsense']] as const) {
       test.declare(text);
-      const codes = await Promise.all([test.apply(args), test.apply([...args, '--dry-run']), test.apply([...args, '--dry-run', '--json'])]);
+      const codes = await Promise.all([
+        test.apply(args),
+        test.apply([...args, '--dry-run']),
+        test.apply([...args, '--dry-run', '--json']),
+      ]);
       assert.deepEqual(
         codes.map(({ code }) => code),
         [2, 1, 1],
@@ -87,7 +116,9 @@ describe('a file that apply refuses', () => {
   });
 
   it('has all its faults reported together, in the order of the file, without a store being made', async () => {
-    test.declare('others: 1\nkeys:\n  - {name: a-b, roles: [BOSS], colour: red}\n  - {name: A, permissions: [], enabled: 1}\n');
+    test.declare(
+      'others: 1\nkeys:\n  - {name: a-b, roles: [BOSS], colour: red}\n  - {name: A, permissions: [], enabled: 1}\n',
+    );
     const { error, code } = await test.json('--secrets-dir', test.secrets);
     const places = Array.from(String(error).matchAll(/keys\.yaml:(\d+:\d+): /g), ([, place]) => place);
     assert.deepEqual([code, places], ['DECLARATION_INVALID', ['1:1', '3:12', '3:25', '3:32', '4:5', '4:41']]);
@@ -125,7 +156,10 @@ describe('a file that apply refuses', () => {
   });
 
   it('is refused in good time where it is made to take long', async () => {
-    const levels = Array.from({ length: 30 }, (_, level) => `&a${level} [${level === 0 ? 'x' : `*a${level - 1}, `.repeat(9)}]`);
+    const levels = Array.from(
+      { length: 30 },
+      (_, level) => `&a${level} [${level === 0 ? 'x' : `*a${level - 1}, `.repeat(9)}]`,
+    );
     const bombs = {
       'aliases of aliases': [`keys: [${levels.join(', ')}]`, 'The aliases stand for too much'],
       'deep nesting': [`keys: ${'['.repeat(200_000)}`, 'nested too deeply'],

@@ -29,7 +29,16 @@ describe('apply that is killed', () => {
     await test.json();
     test.declare(text);
     const started = performance.now();
-    const child = startCli(['apikey', 'apply', '-f', test.file, '--secrets-dir', test.secrets, '--database', test.cli.database]);
+    const child = startCli([
+      'apikey',
+      'apply',
+      '-f',
+      test.file,
+      '--secrets-dir',
+      test.secrets,
+      '--database',
+      test.cli.database,
+    ]);
     const timer = killAfter === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
     const { code, signal } = await finished(child);
     clearTimeout(timer);

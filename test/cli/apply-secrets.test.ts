@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { OPERATOR } from '../../src/keys/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
@@ -32,7 +41,12 @@ describe('the secrets of applied keys', () => {
       keys.map(({ file }) => file),
       ['One key', 'Ключ'].map((name) => join(test.secrets, name)),
     );
-    assert.deepEqual([dirname(test.secrets), test.secrets, ...keys.map(({ file }) => file)].map(modeOf), ['700', '700', '600', '600']);
+    assert.deepEqual([dirname(test.secrets), test.secrets, ...keys.map(({ file }) => file)].map(modeOf), [
+      '700',
+      '700',
+      '600',
+      '600',
+    ]);
     assert.deepEqual(readdirSync(test.secrets).length, 2, 'nothing is left beside them');
     const store = await openKeys({ database: test.cli.database });
     for (const { name, id, file } of keys) {
@@ -87,7 +101,10 @@ describe('the secrets of applied keys', () => {
     for (const folder of [home, dirname(test.file)]) chmodSync(folder, 0o777);
     chmodSync(secrets, 0o555);
     const database = join(home, 'keys.sqlite');
-    const failed = await test.apply(['--secrets-dir', secrets, '--database', database], { ...AS_NOBODY, env: { HOME: home } });
+    const failed = await test.apply(['--secrets-dir', secrets, '--database', database], {
+      ...AS_NOBODY,
+      env: { HOME: home },
+    });
     assert.match(failed.stderr, /^Error: The secrets could not be written to .* \(EACCES\)\. Nothing was changed\.\n$/);
     assert.equal(failed.code, 1);
     assert.deepEqual(readdirSync(secrets), []);
@@ -100,7 +117,9 @@ describe('the secrets of applied keys', () => {
     await test.cli.given('Kept');
     const { default: Database } = await import('better-sqlite3');
     const file = new Database(test.cli.database);
-    file.exec(`CREATE TRIGGER broken BEFORE INSERT ON api_keys WHEN NEW.name = 'One key' BEGIN SELECT RAISE(ABORT, 'broken'); END`);
+    file.exec(
+      `CREATE TRIGGER broken BEFORE INSERT ON api_keys WHEN NEW.name = 'One key' BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+    );
     const failed = await test.apply(['--secrets-dir', test.secrets]);
     assert.match(failed.stderr, /^Error: The key store .* failed/);
     assert.deepEqual(readdirSync(test.secrets), []);
@@ -115,8 +134,13 @@ describe('the secrets of applied keys', () => {
     const args = ['apikey', 'apply', '-f', test.file, '--prune', '--json'];
     for (const script of ['"$@" > /dev/full', '"$@" >&-', 'exec 3> >(exec true); wait $!; "$@" >&3']) {
       const env = cleanEnv({ SVC_API_DATABASE: test.cli.database });
-      const { stderr, code } = await finished(spawn('bash', ['-c', script, 'bash', process.execPath, BIN, ...args], { env }));
-      assert.match(stderr, /could not be written to stdout \(\w+\)\. All changes were taken back, because nobody has the new secrets\.\n$/);
+      const { stderr, code } = await finished(
+        spawn('bash', ['-c', script, 'bash', process.execPath, BIN, ...args], { env }),
+      );
+      assert.match(
+        stderr,
+        /could not be written to stdout \(\w+\)\. All changes were taken back, because nobody has the new secrets\.\n$/,
+      );
       assert.equal(code, 1);
       assert.deepEqual((await snapshot())[0], before);
     }

@@ -72,13 +72,19 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     await test.json();
     test.declare(CHANGED);
     const { stdout, stderr, code } = await test.apply(['--prune', '--secrets-dir', test.secrets]);
-    assert.match(stdout, /^\+ create "Delta"\n.*\n- delete "Beta"\nApplied: 1 created, 1 updated, 1 deleted, 1 unchanged\.\n$/s);
+    assert.match(
+      stdout,
+      /^\+ create "Delta"\n.*\n- delete "Beta"\nApplied: 1 created, 1 updated, 1 deleted, 1 unchanged\.\n$/s,
+    );
     assert.deepEqual([stderr, code], ['', 0]);
     assert.deepEqual(await test.names(), ['Alpha', 'Delta', 'Gamma']);
 
     const before = await contentOf(test.cli.database);
     const unchanged = { stderr: '', code: 0 };
-    assert.deepEqual(await test.apply(['--prune']), { stdout: 'Applied: 0 created, 0 updated, 0 deleted, 3 unchanged.\n', ...unchanged });
+    assert.deepEqual(await test.apply(['--prune']), {
+      stdout: 'Applied: 0 created, 0 updated, 0 deleted, 3 unchanged.\n',
+      ...unchanged,
+    });
     assert.deepEqual(await test.apply(['--dry-run']), {
       stdout: 'Plan: 0 to create, 0 to update, 0 to delete, 3 unchanged.\n',
       ...unchanged,
@@ -112,9 +118,16 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     ];
     const counts = { created: 1, updated: 1, deleted: 1, unchanged: 1 };
     assert.deepEqual(await test.json('--dry-run', '--prune'), { code: 2, dryRun: true, changes, ...counts, keys: [] });
-    const { keys, ...done } = (await test.json('--prune')) as unknown as { keys: { key: string; id: string; name: string }[] };
+    const { keys, ...done } = (await test.json('--prune')) as unknown as {
+      keys: { key: string; id: string; name: string }[];
+    };
     const [{ id, key, name } = assert.fail()] = keys;
-    assert.deepEqual(done, { code: 0, dryRun: false, changes: [{ ...changes[0], id }, ...changes.slice(1)], ...counts });
+    assert.deepEqual(done, {
+      code: 0,
+      dryRun: false,
+      changes: [{ ...changes[0], id }, ...changes.slice(1)],
+      ...counts,
+    });
     assert.deepEqual([name, keys.length], ['Delta', 1]);
     assert.match(key, SECRET);
     const again = { dryRun: false, changes: [], created: 0, updated: 0, deleted: 0, unchanged: 3, keys: [] };
@@ -125,7 +138,10 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     await test.cli.given('Gamma');
     const { stdout, stderr, code } = await test.apply();
     assert.deepEqual([stdout, code], ['', 2]);
-    assert.match(stderr, /^Error: 2 keys are new, and their secrets have nowhere to go\. Pass --secrets-dir <folder> or --json;/);
+    assert.match(
+      stderr,
+      /^Error: 2 keys are new, and their secrets have nowhere to go\. Pass --secrets-dir <folder> or --json;/,
+    );
     assert.deepEqual(await test.names(), ['Gamma']);
     test.declare('keys: [{name: Gamma, roles: [GUEST]}]');
     assert.match((await test.apply()).stdout, /roles: VIEWER -> GUEST\nApplied: 0 created, 1 updated,/);
@@ -158,7 +174,9 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
   it('reads stdin, a pipe, and JSON', async () => {
     const script = `echo '{"$schema": "x", "keys": [{"name": "Piped", "roles": ["GUEST"]}]}' | "$@" apikey apply -f - --json &&
       "$@" apikey apply -f <(echo 'keys: []') --dry-run`;
-    const shell = spawn('bash', ['-c', script, 'bash', process.execPath, BIN], { env: cleanEnv({ SVC_API_DATABASE: test.cli.database }) });
+    const shell = spawn('bash', ['-c', script, 'bash', process.execPath, BIN], {
+      env: cleanEnv({ SVC_API_DATABASE: test.cli.database }),
+    });
     const { stdout, code } = await finished(shell);
     assert.match(stdout, /"name": "Piped"/);
     assert.match(stdout, /Plan: 0 to create, 0 to update, 0 to delete, 0 unchanged\.\n$/);

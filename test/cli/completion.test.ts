@@ -24,7 +24,10 @@ function newUser(): User {
   const bin = tempFolder();
   symlinkSync(BIN, join(bin, 'svc-api'));
   const path = [bin, dirname(process.execPath), process.env['PATH']].join(delimiter);
-  return { home, env: { HOME: home, PATH: path, XDG_CACHE_HOME: undefined, XDG_CONFIG_HOME: undefined, SHELL: '/bin/bash' } };
+  return {
+    home,
+    env: { HOME: home, PATH: path, XDG_CACHE_HOME: undefined, XDG_CONFIG_HOME: undefined, SHELL: '/bin/bash' },
+  };
 }
 
 /** Runs the README's block for a shell, as that user. */
@@ -94,7 +97,10 @@ describe('completion in bash', () => {
     ['svc-api apikey update --permissions DOC\tR\tA\t', '(apikey)(update)(--permissions)(DOCKER:READ_ANY)'],
     ['svc-api apikey --permissions DOCKER:RE\tO\t', '(apikey)(--permissions)(DOCKER:READ_OWN)'],
     ['svc-api apikey --permissions=DOCKER:DELETE_A\t', '(apikey)(--permissions=DOCKER:DELETE_ANY)'],
-    ['svc-api apikey --permissions DOCKER:READ_ANY,VM\tD\tO\t', '(apikey)(--permissions)(DOCKER:READ_ANY,VMS:DELETE_OWN)'],
+    [
+      'svc-api apikey --permissions DOCKER:READ_ANY,VM\tD\tO\t',
+      '(apikey)(--permissions)(DOCKER:READ_ANY,VMS:DELETE_OWN)',
+    ],
     ['svc-api apikey --permissions DOCKER:\tU\tO\t', '(apikey)(--permissions)(DOCKER:UPDATE_OWN)'],
     ['svc-api serve --database $HOME/.bash\t', '(serve)(--database)(HOME/.bashrc)'],
     // Nothing is made up where a value is free text.
@@ -131,7 +137,10 @@ describe('svc-api autocomplete', () => {
     const user = newUser();
     const work = tempFolder();
     const cache = tempFolder();
-    const { code, stdout } = await runCli(['autocomplete', 'bash'], { cwd: work, env: { ...user.env, XDG_CACHE_HOME: cache } });
+    const { code, stdout } = await runCli(['autocomplete', 'bash'], {
+      cwd: work,
+      env: { ...user.env, XDG_CACHE_HOME: cache },
+    });
     assert.equal(code, 0);
     assert.match(stdout, /svc-api autocomplete script bash/);
     assert.deepEqual(filesIn(cache), [
@@ -146,7 +155,9 @@ describe('svc-api autocomplete', () => {
 
   it('is listed by the help, which writes nothing', async () => {
     const user = newUser();
-    const [help, own] = await Promise.all([['--help'], ['autocomplete', '--help']].map((args) => runCli(args, { env: user.env })));
+    const [help, own] = await Promise.all(
+      [['--help'], ['autocomplete', '--help']].map((args) => runCli(args, { env: user.env })),
+    );
     assert.match(help!.stdout, /\n {2}autocomplete +Display autocomplete/);
     assert.match(own!.stdout, /USAGE\n {2}\$ svc-api autocomplete/);
     assert.deepEqual(readdirSync(user.home), []);
@@ -170,13 +181,17 @@ describe('completion in zsh', () => {
     for (const values of [ROLES, RESOURCES, ACTIONS, ['active', 'disabled', 'expired']]) {
       assert.ok(script.includes(` - ${values.join(' ')}\n`), values[0]);
     }
-    const actions = Array.from(script.matchAll(/^(?:"\*")?--(roles|permissions|status)"\[.*\]:(.*)" \\$/gm), ([, flag, action]) => [
-      flag,
-      action,
-    ]);
+    const actions = Array.from(
+      script.matchAll(/^(?:"\*")?--(roles|permissions|status)"\[.*\]:(.*)" \\$/gm),
+      ([, flag, action]) => [flag, action],
+    );
     assert.equal(actions.filter(([flag]) => flag === 'permissions').length, commandsWith('permissions').length);
     assert.equal(actions.filter(([flag]) => flag === 'roles').length, commandsWith('roles').length);
-    const expected = { roles: 'roles:_svc-api_roles', permissions: 'permissions:_svc-api_permissions', status: 'status:_svc-api_statuses' };
+    const expected = {
+      roles: 'roles:_svc-api_roles',
+      permissions: 'permissions:_svc-api_permissions',
+      status: 'status:_svc-api_statuses',
+    };
     assert.deepEqual(Object.fromEntries(actions), expected);
     for (const name of Object.values(expected)) assert.ok(script.includes(`\n${name.split(':')[1]}() {\n`), name);
     assert.equal((await runCli(['autocomplete', 'script', 'zsh'], { env: user.env })).code, 0);
@@ -226,7 +241,9 @@ describe('completion in fish', () => {
 
   it('ends in one error where its script cannot be written', async () => {
     const { stderr, code } = await finished(
-      spawn('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, BIN, 'autocomplete', 'fish'], { env: cleanEnv(newUser().env) }),
+      spawn('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, BIN, 'autocomplete', 'fish'], {
+        env: cleanEnv(newUser().env),
+      }),
     );
     assert.match(stderr, /The output could not be written to stdout \(ENOSPC\)/);
     assert.equal(code, 1);
@@ -245,11 +262,17 @@ describe('completion and the other commands', () => {
       symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
 
     const run = (...args: string[]): Promise<Finished> =>
-      finished(spawn(process.execPath, [join(root, 'bin/run.js'), ...args], { env: cleanEnv({ XDG_DATA_HOME: root }) }));
+      finished(
+        spawn(process.execPath, [join(root, 'bin/run.js'), ...args], { env: cleanEnv({ XDG_DATA_HOME: root }) }),
+      );
     const create = await run('apikey', '--create', '--name', 'A key', '--roles', 'GUEST');
     assert.match(create.stderr, /^Created API key "A key" .*\n$/);
     assert.equal(create.code, 0);
-    const others = await Promise.all([run('apikey', 'list', '--json'), run('apikey', '--help'), run('serve', '--help')]);
+    const others = await Promise.all([
+      run('apikey', 'list', '--json'),
+      run('apikey', '--help'),
+      run('serve', '--help'),
+    ]);
     assert.deepEqual(
       others.map(({ stderr, code }) => [stderr, code]),
       others.map(() => ['', 0]),

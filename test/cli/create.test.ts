@@ -8,7 +8,15 @@ describeOnEach('apikey --create', () => {
   it('writes the secret alone to stdout, and what was created to stderr', async () => {
     const cli = testCli();
     const grants = ['--roles', 'GUEST,VIEWER', '--permissions', 'DOCKER:READ_ANY'];
-    const { stdout, stderr, code } = await cli.run(['apikey', '--create', '--name', 'CI deploy', ...grants, '--description', 'A pipeline']);
+    const { stdout, stderr, code } = await cli.run([
+      'apikey',
+      '--create',
+      '--name',
+      'CI deploy',
+      ...grants,
+      '--description',
+      'A pipeline',
+    ]);
     const publicId = SECRET.exec(stdout.trimEnd())?.[1];
     assert.ok(publicId && stdout.endsWith('\n'), `Not a secret on a line of its own: ${stdout}`);
     assert.equal(
@@ -19,7 +27,15 @@ describeOnEach('apikey --create', () => {
   });
 
   it('prints key, name and id with --json, and nothing else on either stream', async () => {
-    const { stdout, stderr, code } = await testCli().run(['apikey', '--create', '--name', 'Robot 2', '--roles', 'VIEWER', '--json']);
+    const { stdout, stderr, code } = await testCli().run([
+      'apikey',
+      '--create',
+      '--name',
+      'Robot 2',
+      '--roles',
+      'VIEWER',
+      '--json',
+    ]);
     const { key, id } = JSON.parse(stdout) as { key: string; id: string };
     assert.equal(stdout, `${JSON.stringify({ key, name: 'Robot 2', id }, null, 2)}\n`);
     assert.match(key, SECRET);
@@ -39,7 +55,12 @@ describeOnEach('apikey --create', () => {
     await store.close();
     assert.deepEqual(
       { name: key?.name, roles: key?.roles, permissions: key?.permissions, description: key?.description },
-      { name: 'Caf\u00e9  1', roles: ['VIEWER', 'GUEST'], permissions: ['DOCKER:READ_ANY', 'VMS:UPDATE_OWN'], description: 'plain' },
+      {
+        name: 'Caf\u00e9  1',
+        roles: ['VIEWER', 'GUEST'],
+        permissions: ['DOCKER:READ_ANY', 'VMS:UPDATE_OWN'],
+        description: 'plain',
+      },
     );
   });
 
@@ -58,7 +79,11 @@ describeOnEach('apikey --create', () => {
     const cli = testCli();
     const old = await cli.create('Caf\u00e9');
     const args = ['apikey', '--create', '--name', ' Cafe\u0301', '--roles', 'ADMIN'];
-    const [plain, json, otherCase] = await Promise.all([cli.run(args), cli.run([...args, '--json']), cli.create('CAF\u00c9')]);
+    const [plain, json, otherCase] = await Promise.all([
+      cli.run(args),
+      cli.run([...args, '--json']),
+      cli.create('CAF\u00c9'),
+    ]);
     const text = 'An API key named "Caf\u00e9" already exists. Pass --overwrite to replace it, or choose another name.';
     assert.deepEqual(plain, { stdout: '', stderr: `Error: ${text}\n`, code: 1, signal: null });
     assert.deepEqual(json, {
@@ -77,9 +102,20 @@ describeOnEach('apikey --create', () => {
   it('replaces a key with --overwrite: new id, new secret, new grants; without such a key it simply creates', async () => {
     const cli = testCli();
     const first = await cli.create('Deploy', '--overwrite');
-    const { stdout, stderr, code } = await cli.run(['apikey', '--create', '--name', 'Deploy', '--roles', 'GUEST', '--overwrite']);
+    const { stdout, stderr, code } = await cli.run([
+      'apikey',
+      '--create',
+      '--name',
+      'Deploy',
+      '--roles',
+      'GUEST',
+      '--overwrite',
+    ]);
     assert.equal(code, 0);
-    assert.match(stderr, /^Replaced API key "Deploy" \(svc_\w{12}_…\) with roles GUEST\. Its secret is not shown again\.\n$/);
+    assert.match(
+      stderr,
+      /^Replaced API key "Deploy" \(svc_\w{12}_…\) with roles GUEST\. Its secret is not shown again\.\n$/,
+    );
     const store = await openStore({ database: cli.database });
     const [key] = [await store.repository.findByName('Deploy')];
     assert.equal(await store.repository.findById(first.id), undefined);

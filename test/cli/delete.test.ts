@@ -20,7 +20,12 @@ describeOnEach('apikey --delete', () => {
     const cli = testCli();
     const { id } = await cli.given('Robot');
     const result = await cli.run(['apikey', '--delete', '--name', 'Robot', '--json']);
-    assert.deepEqual(result, { stdout: json({ deleted: 1, keys: [{ id, name: 'Robot' }] }), stderr: '', code: 0, signal: null });
+    assert.deepEqual(result, {
+      stdout: json({ deleted: 1, keys: [{ id, name: 'Robot' }] }),
+      stderr: '',
+      code: 0,
+      signal: null,
+    });
   });
 
   it('deletes and counts the keys that the key had created', async () => {
@@ -31,7 +36,9 @@ describeOnEach('apikey --delete', () => {
     for (const { key } of parents) {
       const result = await keys.authenticate(key);
       assert.ok('principal' in result);
-      children.push((await keys.create({ name: `Child of ${result.principal.key.name}`, roles: ['GUEST'] }, result.principal)).key);
+      children.push(
+        (await keys.create({ name: `Child of ${result.principal.key.name}`, roles: ['GUEST'] }, result.principal)).key,
+      );
     }
     const plain = await cli.run(['apikey', '--delete', '--name', 'Parent']);
     const asJson = await cli.run(['apikey', '--delete', '--name', 'Other', '--json']);
@@ -66,8 +73,12 @@ describeOnEach('apikey --delete', () => {
   it('asks for --name where there are keys and nobody to choose', async () => {
     const cli = testCli();
     await cli.given('Robot');
-    const [plain, asJson] = await Promise.all([cli.run(['apikey', '--delete']), cli.run(['apikey', '--delete', '--json'])]);
-    const error = 'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.';
+    const [plain, asJson] = await Promise.all([
+      cli.run(['apikey', '--delete']),
+      cli.run(['apikey', '--delete', '--json']),
+    ]);
+    const error =
+      'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.';
     assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
     assert.deepEqual(asJson, { stdout: json({ deleted: 0, error, code: 'USAGE' }), stderr: '', code: 2, signal: null });
   });
@@ -78,7 +89,10 @@ describeOnEach('apikey --delete', () => {
       cli.run(['apikey', '--delete', '--name', 'my-key']),
       cli.run(['apikey', '--delete', '--name', '', '--json']),
     ]);
-    assert.deepEqual([plain.stderr, plain.code], ['Error: The name may only contain letters, digits and spaces; found "-" (U+002D).\n', 2]);
+    assert.deepEqual(
+      [plain.stderr, plain.code],
+      ['Error: The name may only contain letters, digits and spaces; found "-" (U+002D).\n', 2],
+    );
     assert.equal(
       asJson.stdout,
       json({ deleted: 0, error: 'The name is empty: it needs at least one letter or digit.', code: 'NAME_INVALID' }),

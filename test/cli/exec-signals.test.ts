@@ -54,7 +54,11 @@ describe('a signal to apikey exec', () => {
   }
 
   it('leaves the exit code to a command that takes it', async () => {
-    const running = await startExec(database, [node, '-e', `${COUNTING}; process.once('SIGTERM', () => process.exit(30))`]);
+    const running = await startExec(database, [
+      node,
+      '-e',
+      `${COUNTING}; process.once('SIGTERM', () => process.exit(30))`,
+    ]);
     running.process.kill('SIGTERM');
     assert.equal((await running.ended).code, 30);
     assert.deepEqual(await keysIn(database), []);
@@ -109,7 +113,12 @@ describe('a signal while the key is made', () => {
     let removed = 0;
     const create = (): Promise<TemporaryKey> => {
       process.emit('SIGTERM', 'SIGTERM');
-      return Promise.resolve({ secret: 'x', name: 'x', expiresAt: null, remove: () => Promise.resolve(void (removed += 1)) });
+      return Promise.resolve({
+        secret: 'x',
+        name: 'x',
+        expiresAt: null,
+        remove: () => Promise.resolve(void (removed += 1)),
+      });
     };
     const code = await runWithKey({ command: 'touch', args: [marker], variable: 'API_KEY', create, note: assert.fail });
     assert.deepEqual([code, removed, existsSync(marker)], [143, 1, false]);
@@ -123,7 +132,13 @@ describe('a removal that failed at a signal', () => {
     const remove = () => (++tries === 1 ? Promise.reject(new Error('locked')) : Promise.resolve());
     const create = () => Promise.resolve({ secret: 'x', name: 'x', expiresAt: null, remove });
     const script = `process.once('SIGTERM', () => process.exit(4)); process.kill(process.ppid, 'SIGTERM'); setInterval(() => {}, 1000)`;
-    const code = await runWithKey({ command: node, args: ['-e', script], variable: 'API_KEY', create, note: assert.fail });
+    const code = await runWithKey({
+      command: node,
+      args: ['-e', script],
+      variable: 'API_KEY',
+      create,
+      note: assert.fail,
+    });
     assert.deepEqual([code, tries], [4, 2]);
   });
 });
@@ -177,7 +192,18 @@ describe('apikey exec on a terminal', () => {
 
   it('stops at Ctrl-Z with the command, and both go on in the foreground', async () => {
     const script = 'set -m; "$@"; echo "stopped $?"; fg > /dev/null; echo "ended $?"';
-    const exec = [node, BIN, 'apikey', 'exec', '--roles', 'VIEWER', '--', 'sh', '-c', `${SAY_WHO}; read line; echo "read $line"; exit 3`];
+    const exec = [
+      node,
+      BIN,
+      'apikey',
+      'exec',
+      '--roles',
+      'VIEWER',
+      '--',
+      'sh',
+      '-c',
+      `${SAY_WHO}; read line; echo "read $line"; exit 3`,
+    ];
     terminal = new TerminalSession('bash', ['-c', script, 'bash', ...exec], { SVC_API_DATABASE: database });
     await terminal.see('svc_');
     terminal.type(KEYS.ctrlZ);

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { spawn, type SpawnOptions } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SECRET, testCli } from '../support/cli.ts';
@@ -66,7 +75,11 @@ describe('apikey exec', () => {
       );
       return stdout.split('\0').toSorted();
     };
-    const print = [node, '-e', 'process.stdout.write(Object.entries(process.env).map((pair) => pair.join("=")).join("\\0"))'];
+    const print = [
+      node,
+      '-e',
+      'process.stdout.write(Object.entries(process.env).map((pair) => pair.join("=")).join("\\0"))',
+    ];
     const plain = await variables(print);
     for (const [flags, name] of [
       [[], 'API_KEY'],
@@ -105,7 +118,13 @@ describe('apikey exec', () => {
 
   it('gives the command its arguments as they are, whatever they look like', async () => {
     const args = ['--json', '--help', '-h', '', 'a b', '--', '--', 'a b', '$API_KEY', '--roles=ADMIN', 'exec', 'é\n'];
-    const { stdout, stderr, code } = await exec(database, [node, '-p', 'JSON.stringify(process.argv.slice(1))', '--', ...args]);
+    const { stdout, stderr, code } = await exec(database, [
+      node,
+      '-p',
+      'JSON.stringify(process.argv.slice(1))',
+      '--',
+      ...args,
+    ]);
     assert.deepEqual([JSON.parse(stdout), stderr, code], [args, '', 0]);
     // Names of commands and flags of our own.
     assert.equal((await exec(database, ['echo', '--version', 'list'])).stdout, '--version list\n');
@@ -141,7 +160,10 @@ describe('apikey exec', () => {
     const [key] = await keysIn(database);
     running.process.stdin!.end('\n');
     await running.ended;
-    assert.deepEqual([key!.name, key!.permissions, key!.expiresAt! - key!.createdAt], ['Report', ['DOCKER:READ_ANY'], 90_000]);
+    assert.deepEqual(
+      [key!.name, key!.permissions, key!.expiresAt! - key!.createdAt],
+      ['Report', ['DOCKER:READ_ANY'], 90_000],
+    );
   });
 
   it('replaces no key', async () => {
@@ -172,7 +194,20 @@ describe('apikey exec', () => {
   });
 
   it('can run in itself', async () => {
-    const inner = [node, BIN, 'apikey', 'exec', '--roles', 'GUEST', '--env', 'INNER', '--', 'sh', '-c', 'echo "$API_KEY $INNER"; exit 9'];
+    const inner = [
+      node,
+      BIN,
+      'apikey',
+      'exec',
+      '--roles',
+      'GUEST',
+      '--env',
+      'INNER',
+      '--',
+      'sh',
+      '-c',
+      'echo "$API_KEY $INNER"; exit 9',
+    ];
     const { stdout, stderr, code } = await exec(database, inner);
     const [outer, own] = stdout.trim().split(' ');
     assert.match(outer!, SECRET);
@@ -207,14 +242,19 @@ describe('the streams of apikey exec', () => {
     });
     const bytes = Buffer.concat([Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)), randomBytes(300_000)]);
     child.stdin!.end(bytes);
-    const [stdout, stderr, [code]] = await Promise.all([buffer(child.stdout!), buffer(child.stderr!), once(child, 'exit')]);
+    const [stdout, stderr, [code]] = await Promise.all([
+      buffer(child.stdout!),
+      buffer(child.stderr!),
+      once(child, 'exit'),
+    ]);
     assert.ok(stdout.equals(bytes) && stderr.equals(bytes));
     assert.equal(code, 0);
   });
 
   it('are the same open files, in the same mode', async () => {
     const database = tempStore();
-    const show = 'readlink /proc/self/fd/0 /dev/fd/1 /dev/fd/2; grep flags /proc/self/fdinfo/0 /proc/self/fdinfo/1 /proc/self/fdinfo/2';
+    const show =
+      'readlink /proc/self/fd/0 /dev/fd/1 /dev/fd/2; grep flags /proc/self/fdinfo/0 /proc/self/fdinfo/1 /proc/self/fdinfo/2';
     const file = join(tempFolder(), 'out');
     const script = `"$@" < ${BIN} 2>> ${file} | cat; echo | "$@" 2>> ${file} | cat`;
     const run = (...command: string[]) =>
@@ -227,7 +267,16 @@ describe('the streams of apikey exec', () => {
   });
 
   it('are the terminal where there is one', async () => {
-    const args = ['apikey', 'exec', '--roles', 'VIEWER', '--', 'sh', '-c', 'test -t 0 && test -t 1 && test -t 2 && echo all'];
+    const args = [
+      'apikey',
+      'exec',
+      '--roles',
+      'VIEWER',
+      '--',
+      'sh',
+      '-c',
+      'test -t 0 && test -t 1 && test -t 2 && echo all',
+    ];
     const terminal = cliOnTerminal(args, { SVC_API_DATABASE: tempStore() });
     assert.equal(await terminal.end(), 0);
     assert.equal(terminal.screen, 'all\n');
@@ -251,14 +300,24 @@ describe('the exit code of apikey exec', () => {
     ['may be as high as can be', ['sh', '-c', 'exit 255'], 255, ''],
     ['is 128 and the signal that ended the command', ['sh', '-c', 'kill -KILL $$'], 137, ''],
     ['is so for a signal that this process could take', ['sh', '-c', 'kill -TERM $$'], 143, ''],
-    ['is 127 where the command is not found', ['no-such-command', 'x'], 127, 'Error: The command "no-such-command" was not found.\n'],
+    [
+      'is 127 where the command is not found',
+      ['no-such-command', 'x'],
+      127,
+      'Error: The command "no-such-command" was not found.\n',
+    ],
     [
       'is 126 where the command cannot be run',
       [script],
       126,
       `Error: The command "${script}" could not be run: it is not executable, or may not be executed.\n`,
     ],
-    ['is 126 where its path leads through a file', [`${script}/x`], 126, `Error: The command "${script}/x" could not be run: ENOTDIR.\n`],
+    [
+      'is 126 where its path leads through a file',
+      [`${script}/x`],
+      126,
+      `Error: The command "${script}/x" could not be run: ENOTDIR.\n`,
+    ],
   ] as const) {
     it(`${what}, and no key is left`, async () => {
       const database = tempStore();
@@ -284,8 +343,16 @@ describe('apikey exec that is used wrongly', () => {
       ['--roles', 'VIEWER', 'touch', join(folder, 'ran')],
       /^Error: The command to run is missing\. Put it after --/,
     ],
-    ['words before --', ['--roles', 'VIEWER', 'x', ...touch], /^Error: "x" stands before --, where only flags can be\.\n$/],
-    ['no grants', touch, /^Error: An API key needs at least one role or permission\. Pass --roles, --permissions or both\.\n$/],
+    [
+      'words before --',
+      ['--roles', 'VIEWER', 'x', ...touch],
+      /^Error: "x" stands before --, where only flags can be\.\n$/,
+    ],
+    [
+      'no grants',
+      touch,
+      /^Error: An API key needs at least one role or permission\. Pass --roles, --permissions or both\.\n$/,
+    ],
     ['an unknown role', ['--roles', 'BOSS', ...touch], /^Error: "BOSS" is not a role\. /],
     ['an unknown permission', ['--permissions', 'DOCKER:X', ...touch], /^Error: .*"DOCKER:X"/],
     [
@@ -296,13 +363,23 @@ describe('apikey exec that is used wrongly', () => {
     ['an empty variable name', ['--roles', 'VIEWER', '--env', '', ...touch], /^Error: --env is "", which is no name/],
     ['no duration', ['--roles', 'VIEWER', '--ttl', 'soon', ...touch], /^Error: "soon" is not a duration\. /],
     ['a duration of nothing', ['--roles', 'VIEWER', '--ttl', '0s', ...touch], /^Error: "0s" is not a duration\. /],
-    ['a name that breaks the rule', ['--roles', 'VIEWER', '--name', 'a-b', ...touch], /^Error: The name may only contain /],
+    [
+      'a name that breaks the rule',
+      ['--roles', 'VIEWER', '--name', 'a-b', ...touch],
+      /^Error: The name may only contain /,
+    ],
     ['--json', ['--roles', 'VIEWER', '--json', ...touch], /^Error: Nonexistent flag: --json\n$/],
-    ['several faults', ['--env', '-', '--ttl', 'x', ...touch], /^Error: --env is .*\n {7}"x" is not a duration.*\n {7}An API key needs /],
+    [
+      'several faults',
+      ['--env', '-', '--ttl', 'x', ...touch],
+      /^Error: --env is .*\n {7}"x" is not a duration.*\n {7}An API key needs /,
+    ],
   ] as const) {
     it(`says so, runs nothing and makes no store: ${what}`, async () => {
       const database = tempStore();
-      const { stdout, stderr, code } = await runCli(['apikey', 'exec', ...args], { env: { SVC_API_DATABASE: database } });
+      const { stdout, stderr, code } = await runCli(['apikey', 'exec', ...args], {
+        env: { SVC_API_DATABASE: database },
+      });
       assert.equal(stdout, '');
       assert.match(stderr, message);
       assert.equal(code, 2);
@@ -326,7 +403,11 @@ describe('a temporary key that cannot be deleted', () => {
       ['exit 6', 6],
     ] as const) {
       const database = tempStore();
-      const { stdout, stderr, code } = await exec(database, ['sh', '-c', `mv "$SVC_API_DATABASE" "$SVC_API_DATABASE.old"; ${end}`]);
+      const { stdout, stderr, code } = await exec(database, [
+        'sh',
+        '-c',
+        `mv "$SVC_API_DATABASE" "$SVC_API_DATABASE.old"; ${end}`,
+      ]);
       assert.match(
         stderr,
         /^Error: The temporary key "exec [\d a-f]+" could not be deleted \(STORE_UNAVAILABLE\): The key store \S+ does not exist\. .* It ends by itself at \S+Z\.\n$/,
@@ -354,7 +435,12 @@ function hostCli(): string {
   mkdirSync(join(folder, 'node_modules/@oclif'), { recursive: true });
   symlinkSync(ROOT, join(folder, 'node_modules/svc-api'));
   symlinkSync(join(ROOT, 'node_modules/@oclif/core'), join(folder, 'node_modules/@oclif/core'));
-  const manifest = { name: 'acme', version: '1.0.0', type: 'module', oclif: { bin: 'acme', plugins: ['svc-api'], topicSeparator: ' ' } };
+  const manifest = {
+    name: 'acme',
+    version: '1.0.0',
+    type: 'module',
+    oclif: { bin: 'acme', plugins: ['svc-api'], topicSeparator: ' ' },
+  };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: { 'svc-api': '*' } }));
   const program = join(folder, 'run.js');
   writeFileSync(program, `import { execute } from '@oclif/core';\nawait execute({ dir: import.meta.url });\n`);

@@ -110,7 +110,9 @@ describe('the secret on its way', () => {
     const child = start(cli, script);
     try {
       const [text] = (await once(child.stdout!.setEncoding('utf8'), 'data')) as [string];
-      const [cmdline, environ] = ['cmdline', 'environ'].map((file) => readFileSync(`/proc/${child.pid}/${file}`, 'utf8'));
+      const [cmdline, environ] = ['cmdline', 'environ'].map((file) =>
+        readFileSync(`/proc/${child.pid}/${file}`, 'utf8'),
+      );
       assert.match(text, /^svc_\w+\n$/);
       assert.ok(cmdline?.includes('--create') && environ?.includes(cli.database), 'both could be read');
       assert.ok(!`${cmdline}${environ}`.includes(text.trim().slice(17)));

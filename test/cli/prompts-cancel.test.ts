@@ -37,7 +37,8 @@ describe('a prompt that is broken off', () => {
         const { id } = await cli.given('Taken');
         // Two at a time: the suite has as many cores.
         const ends = steps.map(([question], index) => ({ question, before: steps.slice(0, index) }));
-        for (let index = 0; index < ends.length; index += 2) await Promise.all(ends.slice(index, index + 2).map(breakOff));
+        for (let index = 0; index < ends.length; index += 2)
+          await Promise.all(ends.slice(index, index + 2).map(breakOff));
         const keys = await openKeys({ database: cli.database });
         const page = await keys.list({}, OPERATOR);
         await keys.close();

@@ -142,7 +142,9 @@ describe('apikey --create on a terminal', () => {
     assert.deepEqual(withoutStdin, { stdout: '', stderr: error, code: 2, signal: null });
     const file = join(tempFolder(), 'stderr');
     const script = 'exec "$0" "$1" apikey --create 2> "$2"';
-    session = new TerminalSession('/bin/sh', ['-c', script, process.execPath, BIN, file], { SVC_API_DATABASE: cli.database });
+    session = new TerminalSession('/bin/sh', ['-c', script, process.execPath, BIN, file], {
+      SVC_API_DATABASE: cli.database,
+    });
     assert.equal(await session.end(), 2);
     assert.deepEqual([session.screen, readFileSync(file, 'utf8')], ['', error]);
   });

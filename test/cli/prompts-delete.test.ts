@@ -51,7 +51,10 @@ describe('apikey --delete on a terminal', () => {
     terminal.type(space);
     await terminal.answer('❯◉ First', `${down}${down}${space}`);
     await terminal.answer('❯◉ Third', enter);
-    await terminal.answer('? Delete these 2 API keys, with all keys that they created? They stop working at once (y/N)', `y${enter}`);
+    await terminal.answer(
+      '? Delete these 2 API keys, with all keys that they created? They stop working at once (y/N)',
+      `y${enter}`,
+    );
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /\nSuccessfully deleted 2 API keys\n$/);
     assert.deepEqual(await names(cli), ['Second']);

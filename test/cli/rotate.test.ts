@@ -57,10 +57,18 @@ describeOnEach('apikey rotate', () => {
     const list = await cli.run(['apikey', 'list']);
     assert.match(list.stdout, /\tsvc_.{12}_… works until the new secret is used, not used since\n$/);
     const shown = JSON.parse((await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout) as { rotation: object };
-    assert.deepEqual(Object.keys(shown.rotation), ['startedAt', 'previousPrefix', 'previousEndsAt', 'previousLastUsedAt']);
+    assert.deepEqual(Object.keys(shown.rotation), [
+      'startedAt',
+      'previousPrefix',
+      'previousEndsAt',
+      'previousLastUsedAt',
+    ]);
     const second = await rotate('CI deploy');
     assert.deepEqual([second.code, second.stdout], [1, '']);
-    assert.match(second.stderr, /rotated already: it has two secrets that work\. End one of them first, with --finish or --rollback\.\n$/);
+    assert.match(
+      second.stderr,
+      /rotated already: it has two secrets that work\. End one of them first, with --finish or --rollback\.\n$/,
+    );
     const back = await rotate('CI deploy', '--rollback', '--json');
     assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
     assert.deepEqual(await enter(old.key, stdout.trim()), ['let in', 'unknown']);
@@ -91,11 +99,19 @@ describeOnEach('apikey rotate', () => {
   }
 
   it('takes the new secret back when it cannot be written out', async () => {
-    for (const [target, ...more] of [['/dev/full'], ['/dev/full', '--grace', '0s'], ['&-', '--activate', 'on-first-use']]) {
+    for (const [target, ...more] of [
+      ['/dev/full'],
+      ['/dev/full', '--grace', '0s'],
+      ['&-', '--activate', 'on-first-use'],
+    ]) {
       const script = target === '&-' ? '"$@" >&-' : `"$@" > ${target}`;
-      const child = spawn('bash', ['-c', script, 'bash', process.execPath, BIN, 'apikey', 'rotate', 'CI deploy', ...more], {
-        env: cleanEnv({ SVC_API_DATABASE: cli.database }),
-      });
+      const child = spawn(
+        'bash',
+        ['-c', script, 'bash', process.execPath, BIN, 'apikey', 'rotate', 'CI deploy', ...more],
+        {
+          env: cleanEnv({ SVC_API_DATABASE: cli.database }),
+        },
+      );
       const { stderr, code } = await finished(child);
       assert.equal(code, 1);
       assert.match(stderr, /The key has its old secret alone again, because nobody has the new one\.\n$/);

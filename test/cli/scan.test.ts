@@ -41,7 +41,10 @@ const write = (path: string, content: string | Buffer) => {
 };
 
 /** Runs `apikey scan` in the folder, with a text on stdin. No secret may ever be in its output. */
-async function scan(args: readonly string[], { input = '', env, ...options }: SpawnOptions & { input?: string } = {}): Promise<Finished> {
+async function scan(
+  args: readonly string[],
+  { input = '', env, ...options }: SpawnOptions & { input?: string } = {},
+): Promise<Finished> {
   const child = startCli(['apikey', 'scan', ...args], {
     cwd: folder,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -86,7 +89,13 @@ describe('apikey scan', () => {
     await keys.rotate(replaced.key.id, { grace: '0s' }, OPERATOR);
     await keys.delete([gone.key.id], OPERATOR);
     await store.close();
-    secrets = { live: live.secret, off: off.secret, over: over.secret, replaced: replaced.secret, unknown: gone.secret };
+    secrets = {
+      live: live.secret,
+      off: off.secret,
+      over: over.secret,
+      replaced: replaced.secret,
+      unknown: gone.secret,
+    };
   });
 
   it('says where a key is, which it is, and whether it is live', async () => {
@@ -108,7 +117,9 @@ describe('apikey scan', () => {
     const { stdout, stderr, code } = await scan(['d.txt', 'a']);
     assert.match(
       stdout,
-      new RegExp(`^d.txt:1:1  ${prefixOf(secrets.live)}  ACTIVE  "Live"\nd.txt:1:68  .* ACTIVE  "Live"\na/config.env:2:5 `),
+      new RegExp(
+        `^d.txt:1:1  ${prefixOf(secrets.live)}  ACTIVE  "Live"\nd.txt:1:68  .* ACTIVE  "Live"\na/config.env:2:5 `,
+      ),
     );
     assert.deepEqual([stderr, code], ['2 files read, 5 secrets found, 1 live key.\n', 3]);
   });
@@ -170,7 +181,10 @@ describe('apikey scan', () => {
   });
 
   it('writes a find before it reads on', async () => {
-    const child = startCli(['apikey', 'scan', '-'], { env: { SVC_API_DATABASE: database }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = startCli(['apikey', 'scan', '-'], {
+      env: { SVC_API_DATABASE: database },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     child.stdin!.write(`${secrets.live}\n`);
     const [line] = (await once(child.stdout!, 'data')) as [Buffer];
     assert.equal(String(line), `-:1:1  ${prefixOf(secrets.live)}  ACTIVE  "Live"\n`);
@@ -184,7 +198,10 @@ describe('apikey scan', () => {
     const { stdout, stderr, code } = await scan(['none', 'key', '']);
     assert.equal(stdout, `key:1:1  ${prefixOf(secrets.unknown)}  UNKNOWN\n`);
     const missing = (path: string) => `${path} could not be read: there is no such file.\n`;
-    assert.deepEqual([stderr, code], [`${missing('none')}${missing('')}1 file read, 1 secret found, 0 live keys.\n`, 1]);
+    assert.deepEqual(
+      [stderr, code],
+      [`${missing('none')}${missing('')}1 file read, 1 secret found, 0 live keys.\n`, 1],
+    );
     write('key', secrets.live);
     const { files, live, unreadable, code: exit } = await report(['none', 'key']);
     assert.deepEqual([files, live, unreadable, exit], [1, 1, 1, 3]);
@@ -266,14 +283,19 @@ describe('apikey scan', () => {
     beforeEach(() => {
       git('init', '--quiet');
       write('.gitignore', 'ignored*\nbuild/\n');
-      for (const path of ['new', 'sub/tracked', 'ignored', 'ignored-but-tracked', 'build/ignored', '.git/key']) write(path, secrets.live);
+      for (const path of ['new', 'sub/tracked', 'ignored', 'ignored-but-tracked', 'build/ignored', '.git/key'])
+        write(path, secrets.live);
       git('add', '--force', 'sub/tracked', 'ignored-but-tracked');
     });
 
     it('leaves out what git ignores, and nothing else', async () => {
       const expected = ['ignored-but-tracked', 'new', 'sub/tracked'].map((path) => `./${path}`);
       assert.deepEqual((await pathsOf('--git', '.')).toSorted(), expected);
-      assert.deepEqual(await pathsOf('--git', 'sub/', 'ignored'), ['sub/tracked', 'ignored'], 'a file that is named is read');
+      assert.deepEqual(
+        await pathsOf('--git', 'sub/', 'ignored'),
+        ['sub/tracked', 'ignored'],
+        'a file that is named is read',
+      );
       assert.equal((await pathsOf('.')).length, 5);
     });
 

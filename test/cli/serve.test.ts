@@ -20,12 +20,19 @@ describe('serve', () => {
   });
 
   /** Starts a server and waits for the address that it prints. */
-  async function serve(cli: TestCli, args: readonly string[] = ['--port', '0'], env: NodeJS.ProcessEnv = {}): Promise<Serving> {
+  async function serve(
+    cli: TestCli,
+    args: readonly string[] = ['--port', '0'],
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<Serving> {
     const child = startCli(['serve', ...args], { env: { SVC_API_DATABASE: cli.database, ...env } });
     started.push(child);
     const end = finished(child);
     const first = once(child.stdout!, 'data') as Promise<[string]>;
-    const line = await Promise.race([first.then(([text]) => text), end.then(({ stderr }) => assert.fail(`It ended: ${stderr}`))]);
+    const line = await Promise.race([
+      first.then(([text]) => text),
+      end.then(({ stderr }) => assert.fail(`It ended: ${stderr}`)),
+    ]);
     const url = /^Listening on (http:\S+)\n$/.exec(line)?.[1];
     assert.ok(url, `Not an address: ${line}`);
     return { url, child, end };
@@ -99,7 +106,10 @@ describe('serve', () => {
     const first = await cli.given('Deploy');
     assert.equal((await query(url, first.key, '{ online }')).status, 200);
     const second = await cli.create('Deploy', '--overwrite');
-    assert.deepEqual([(await query(url, first.key, '{ online }')).status, (await query(url, second.key, '{ online }')).status], [401, 200]);
+    assert.deepEqual(
+      [(await query(url, first.key, '{ online }')).status, (await query(url, second.key, '{ online }')).status],
+      [401, 200],
+    );
   });
 
   it('takes host and port from SVC_API_HOST and SVC_API_PORT, and from the flags before these', async () => {
@@ -129,7 +139,12 @@ describe('serve', () => {
     const cli = testCli();
     const rows: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, exit: number, says: RegExp])[] = [
       [['--port', String(port)], {}, 1, new RegExp(`^Error: The server cannot start: port ${port} is taken\\.`)],
-      [['--port', '0', '--host', '192.0.2.1'], {}, 1, /^Error: The server cannot start: "192\.0\.2\.1" is no address of this machine\./],
+      [
+        ['--port', '0', '--host', '192.0.2.1'],
+        {},
+        1,
+        /^Error: The server cannot start: "192\.0\.2\.1" is no address of this machine\./,
+      ],
       [['--port', '0', '--host', 'no.such.invalid'], {}, 1, /^Error: The server cannot start: .*"no\.such\.invalid"/],
       [['--port', '0', '--host', ' '], {}, 2, /^Error: --host is empty\./],
       [['--port', '65536'], {}, 2, /^Error: --port is "65536", which is no port\. Give a number from 0 to 65535\.\n$/],
@@ -155,7 +170,10 @@ describe('serve', () => {
     const { key } = await cli.given('Reader');
     const { url, child, end } = await serve(cli, ['--port', '0'], { LOG_LEVEL: 'trace' });
     child.stdout!.destroy();
-    await fetch(`${url}/graphql?key=${key}`, { method: 'POST', headers: { authorization: `Bearer ${key}, Bearer ${key}` } });
+    await fetch(`${url}/graphql?key=${key}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}, Bearer ${key}` },
+    });
     await query(url, key, `{ apiKey(name: "${key}") { id } }`);
     assert.equal((await query(url, `${key.slice(0, -1)}!`, '{ online }')).status, 401);
     child.kill('SIGTERM');

@@ -13,7 +13,10 @@ async function storeOfThree(): Promise<string> {
   const database = tempStore();
   const { keys, store, time } = await openTestKeys({ database });
   time.now = Date.UTC(2026, 0, 1);
-  await keys.create({ name: 'Working', description: 'does\u00a0things', roles: ['VIEWER'], permissions: ['DOCKER:UPDATE_ANY'] }, OPERATOR);
+  await keys.create(
+    { name: 'Working', description: 'does\u00a0things', roles: ['VIEWER'], permissions: ['DOCKER:UPDATE_ANY'] },
+    OPERATOR,
+  );
   time.now += 1000;
   const { key } = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
   await keys.setEnabled(key.id, false, OPERATOR);
@@ -44,15 +47,32 @@ describeOnEach('the verbs of apikey', () => {
     const shown = (await json('show', '--name', 'Short')) as { createdAt: string; expiresAt: string };
     assert.equal(Date.parse(shown.expiresAt) - Date.parse(shown.createdAt), 7_200_000);
     assert.equal((await json('create', '--name', 'Short', '--roles', 'guest'))['code'], 'NAME_TAKEN');
-    assert.deepEqual(await run('delete', '--name', 'Short'), { stdout: 'Successfully deleted 1 API key\n', stderr: '', code: 0 });
+    assert.deepEqual(await run('delete', '--name', 'Short'), {
+      stdout: 'Successfully deleted 1 API key\n',
+      stderr: '',
+      code: 0,
+    });
     assert.deepEqual((await run('delete', '--name', 'Short')).code, 1);
-    assert.deepEqual(await json('delete', '--name', 'a-b').then(({ deleted, code }) => [deleted, code]), [0, 'NAME_INVALID']);
+    assert.deepEqual(await json('delete', '--name', 'a-b').then(({ deleted, code }) => [deleted, code]), [
+      0,
+      'NAME_INVALID',
+    ]);
   });
 
   it('create --dry-run shows what a key would be, and makes none', async () => {
-    const preview = await run('create', '--name', 'Docker bot', '--permissions', 'docker:read_any', '--roles', 'guest', '--dry-run');
+    const preview = await run(
+      'create',
+      '--name',
+      'Docker bot',
+      '--permissions',
+      'docker:read_any',
+      '--roles',
+      'guest',
+      '--dry-run',
+    );
     assert.deepEqual(preview, {
-      stdout: 'ME:READ_OWN\nONLINE:READ_ANY\nONLINE:READ_OWN\nWELCOME:READ_ANY\nWELCOME:READ_OWN\nDOCKER:READ_ANY\nDOCKER:READ_OWN\n',
+      stdout:
+        'ME:READ_OWN\nONLINE:READ_ANY\nONLINE:READ_OWN\nWELCOME:READ_ANY\nWELCOME:READ_OWN\nDOCKER:READ_ANY\nDOCKER:READ_OWN\n',
       stderr: '',
       code: 0,
     });
@@ -78,9 +98,31 @@ describeOnEach('the verbs of apikey', () => {
       { rows, stderr, code },
       {
         rows: [
-          ['Working', 'ACTIVE', 'VIEWER', 'DOCKER:UPDATE_ANY', 'PREFIX', '2026-01-01T00:00:00.000Z', '-', '-', '0', '-'],
+          [
+            'Working',
+            'ACTIVE',
+            'VIEWER',
+            'DOCKER:UPDATE_ANY',
+            'PREFIX',
+            '2026-01-01T00:00:00.000Z',
+            '-',
+            '-',
+            '0',
+            '-',
+          ],
           ['Off', 'DISABLED', 'GUEST', '-', 'PREFIX', '2026-01-01T00:00:01.000Z', '-', '-', '0', '-'],
-          ['Over', 'EXPIRED', 'GUEST, CONNECT', '-', 'PREFIX', '2026-01-01T00:00:02.000Z', '2026-01-02T00:00:02.000Z', '-', '0', '-'],
+          [
+            'Over',
+            'EXPIRED',
+            'GUEST, CONNECT',
+            '-',
+            'PREFIX',
+            '2026-01-01T00:00:02.000Z',
+            '2026-01-02T00:00:02.000Z',
+            '-',
+            '0',
+            '-',
+          ],
         ],
         stderr: '',
         code: 0,
@@ -91,14 +133,18 @@ describeOnEach('the verbs of apikey', () => {
   it('list shows an aligned table with a head on a terminal, without colours and boxes', async () => {
     const terminal = cliOnTerminal(['apikey', 'list', '--database', database], {});
     assert.equal(await terminal.end(), 0);
-    assert.match(terminal.screen, /^NAME +STATUS +ROLES +PERMISSIONS +PREFIX +CREATED +EXPIRES +LAST USED +USES +ROTATION *\n/);
+    assert.match(
+      terminal.screen,
+      /^NAME +STATUS +ROLES +PERMISSIONS +PREFIX +CREATED +EXPIRES +LAST USED +USES +ROTATION *\n/,
+    );
     assert.match(terminal.screen, /\nOff {5,}DISABLED +GUEST +- +svc_/);
     assert.equal(terminal.raw.includes('\u001b['), false);
     assert.doesNotMatch(terminal.screen, /[│─┌]/);
   });
 
   it('list filters, searches and pages', async () => {
-    const names = async (...args: string[]) => ((await json('list', ...args))['keys'] as { name: string }[]).map(({ name }) => name);
+    const names = async (...args: string[]) =>
+      ((await json('list', ...args))['keys'] as { name: string }[]).map(({ name }) => name);
     assert.deepEqual(await names('--roles', 'connect,viewer'), ['Working', 'Over']);
     assert.deepEqual(await names('--status', 'expired'), ['Over']);
     assert.deepEqual(await names('--search', 'OV'), ['Over']);
@@ -106,7 +152,11 @@ describeOnEach('the verbs of apikey', () => {
     assert.equal((first['keys'] as object[]).length, 2);
     assert.deepEqual(await names('--after', String(first['next'])), ['Over']);
     assert.match((await run('list', '--limit', '2')).stderr, /^More keys follow: pass --after \S+\n$/);
-    assert.deepEqual(await run('list', '--search', 'nothing like it'), { stdout: '', stderr: 'No API keys found.\n', code: 0 });
+    assert.deepEqual(await run('list', '--search', 'nothing like it'), {
+      stdout: '',
+      stderr: 'No API keys found.\n',
+      code: 0,
+    });
     for (const args of [
       ['--status', 'gone'],
       ['--limit', '501'],
@@ -178,7 +228,9 @@ describeOnEach('the verbs of apikey', () => {
       /^name: Working -> Still working\ndescription: does\u00a0things -> -\nroles: VIEWER -> GUEST\nexpiresAt: - -> \d{4}-.*Z\n$/,
     );
     assert.deepEqual(
-      (await json('update', '--name', 'Still working', '--no-expiry', '--permissions', 'docker:update_any'))['changes'] !== undefined,
+      (await json('update', '--name', 'Still working', '--no-expiry', '--permissions', 'docker:update_any'))[
+        'changes'
+      ] !== undefined,
       true,
     );
     assert.deepEqual(await run('update', '--name', 'Still working', '--roles', 'GUEST'), {
@@ -199,9 +251,20 @@ describeOnEach('the verbs of apikey', () => {
   });
 
   it('enable and disable say what the key is now', async () => {
-    assert.deepEqual(await run('enable', '--name', 'Off'), { stdout: 'API key "Off" is enabled\n', stderr: '', code: 0 });
-    assert.deepEqual(await run('enable', '--name', 'Off'), { stdout: 'API key "Off" was enabled already\n', stderr: '', code: 0 });
-    const { changed, key } = (await json('disable', '--name', 'Off')) as { changed: boolean; key: { status: string; disabledAt: string } };
+    assert.deepEqual(await run('enable', '--name', 'Off'), {
+      stdout: 'API key "Off" is enabled\n',
+      stderr: '',
+      code: 0,
+    });
+    assert.deepEqual(await run('enable', '--name', 'Off'), {
+      stdout: 'API key "Off" was enabled already\n',
+      stderr: '',
+      code: 0,
+    });
+    const { changed, key } = (await json('disable', '--name', 'Off')) as {
+      changed: boolean;
+      key: { status: string; disabledAt: string };
+    };
     assert.deepEqual([changed, key.status], [true, 'DISABLED']);
     assert.ok(Math.abs(Date.parse(key.disabledAt) - Date.now()) < DAY);
     for (const verb of ['enable', 'disable']) assert.equal((await json(verb, '--name', 'Nobody'))['code'], 'NOT_FOUND');

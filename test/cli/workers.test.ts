@@ -13,7 +13,9 @@ async function startWorkers(database: string, ...args: string[]) {
   const logged: { pid: number; msg: string }[] = [];
   let changed = () => {};
   createInterface({ input: child.stderr! }).on('line', (line) => {
-    logged.push(JSON.parse(line.startsWith('{') ? line : JSON.stringify({ pid: 0, msg: line })) as { pid: number; msg: string });
+    logged.push(
+      JSON.parse(line.startsWith('{') ? line : JSON.stringify({ pid: 0, msg: line })) as { pid: number; msg: string },
+    );
     changed();
   });
   let printed = '';

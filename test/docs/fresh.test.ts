@@ -11,6 +11,10 @@ describe('generated files', () => {
   }
 
   it('oclif.manifest.json is what the commands say now', async () => {
-    assert.equal(readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'), await manifestOf(), 'run: npm run build');
+    assert.equal(
+      readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'),
+      await manifestOf(),
+      'run: npm run build',
+    );
   });
 });

@@ -10,7 +10,9 @@ import { NAME_LIMIT } from '../../src/keys/name.ts';
 import { ROOT } from '../support/process.ts';
 
 const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/keys.schema.json'), 'utf8')) as object;
-const isValid = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, strictTypes: false }).compile(schema);
+const isValid = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, strictTypes: false }).compile(
+  schema,
+);
 
 function isRead(value: unknown): boolean {
   try {
@@ -30,10 +32,16 @@ const TAKEN: unknown[] = [
   ...['CI deploy', ' Ключ 1 ', 'e\u0301', '日本', 'हिन्दी', 'a'.repeat(NAME_LIMIT)].map((name) => key({ name })),
   ...[null, '', 'What it is for', 'é'.repeat(DESCRIPTION_LIMIT)].map((description) => key({ description })),
   ...[[], ['guest', ' Viewer ', 'CONNECT', 'admin']].map((roles) => key({ roles, permissions: ['DOCKER:READ_ANY'] })),
-  ...[[], ['docker:read_any'], [' DOCKER : Create_Own '], ['CONNECT__REMOTE_ACCESS:DELETE_OWN'], ['GREENHOUSE:UPDATE_ANY']].map(
-    (permissions) => key({ permissions }),
+  ...[
+    [],
+    ['docker:read_any'],
+    [' DOCKER : Create_Own '],
+    ['CONNECT__REMOTE_ACCESS:DELETE_OWN'],
+    ['GREENHOUSE:UPDATE_ANY'],
+  ].map((permissions) => key({ permissions })),
+  ...[null, '2030-12-31T23:59:59Z', '2030-12-31 23:59:59.5+02:00', ' 2030-12-31t23:59:59z '].map((expiresAt) =>
+    key({ expiresAt }),
   ),
-  ...[null, '2030-12-31T23:59:59Z', '2030-12-31 23:59:59.5+02:00', ' 2030-12-31t23:59:59z '].map((expiresAt) => key({ expiresAt })),
   ...[true, false].map((enabled) => key({ enabled })),
   { keys: [{ name: 'A', permissions: ['ME:READ_OWN'] }] },
 ];
@@ -56,8 +64,8 @@ const REFUSED: unknown[] = [
   ...['', ' ', 'a-b', 'a\nb', '\u0301a', '../a', 12, null, 'a'.repeat(NAME_LIMIT + 1)].map((name) => key({ name })),
   ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(DESCRIPTION_LIMIT + 1)].map((description) => key({ description })),
   ...['GUEST', null, ['BOSS'], [1], [null], ['GUEST,VIEWER'], ['']].map((roles) => key({ roles })),
-  ...['DOCKER:READ_ANY', null, ['DOCKER'], ['DOCKER:FLY'], ['DOCKER:READ_ANY:x'], [':READ_ANY'], [1], ['']].map((permissions) =>
-    key({ permissions }),
+  ...['DOCKER:READ_ANY', null, ['DOCKER'], ['DOCKER:FLY'], ['DOCKER:READ_ANY:x'], [':READ_ANY'], [1], ['']].map(
+    (permissions) => key({ permissions }),
   ),
   ...[2030, 'tomorrow', '2030-12-31', '2030-12-31T23:59:59', ''].map((expiresAt) => key({ expiresAt })),
   ...['yes', 1, null].map((enabled) => key({ enabled })),

@@ -34,7 +34,12 @@ describeOnEach('the Authorization header', () => {
     });
   }
 
-  const none = [[], ['Authorization: Basic x'], ['Authorization: Digest username="a, b c", realm="r", nc = 1'], ['X-API-Key: KEY']];
+  const none = [
+    [],
+    ['Authorization: Basic x'],
+    ['Authorization: Digest username="a, b c", realm="r", nc = 1'],
+    ['X-API-Key: KEY'],
+  ];
   for (const headers of none) {
     it(`counts as no credentials: ${headers.join() || 'no header'}`, async () => {
       const { status, headers: answered, body } = await send(headers);

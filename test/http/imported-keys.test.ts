@@ -93,6 +93,7 @@ describeOnEach('imported keys', () => {
   it('leave no secret in the log', () => {
     const said = JSON.stringify(lines);
     assert.match(said, /key refused/);
-    for (const secret of Object.values(SECRETS).filter(({ length }) => length > 10)) assert.equal(said.includes(secret), false, secret);
+    for (const secret of Object.values(SECRETS).filter(({ length }) => length > 10))
+      assert.equal(said.includes(secret), false, secret);
   });
 });

@@ -36,7 +36,8 @@ const extension: SchemaExtension = {
   resources: ['THING'],
   resolvers: {
     Query: {
-      echo: (_: unknown, args: object) => JSON.stringify(Object.entries(args).toSorted(([one], [other]) => one.localeCompare(other))),
+      echo: (_: unknown, args: object) =>
+        JSON.stringify(Object.entries(args).toSorted(([one], [other]) => one.localeCompare(other))),
       pets: async (_: unknown, { count }: { count: number | null }) =>
         Array.from({ length: Math.min(3, count ?? 0) }, (_, index) => pet(index)),
       named: () => later(pet(1)),
@@ -80,11 +81,20 @@ interface Answer {
 }
 
 /** Posts a body, and returns all of the reply but its date and its request ids. */
-function post(url: string, body: string | Buffer, headers: Record<string, string | string[]>, agent?: Agent): Promise<Answer> {
+function post(
+  url: string,
+  body: string | Buffer,
+  headers: Record<string, string | string[]>,
+  agent?: Agent,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(
       `${url}/graphql`,
-      { method: 'POST', headers: { 'content-length': String(Buffer.byteLength(body)), ...headers }, ...(agent && { agent }) },
+      {
+        method: 'POST',
+        headers: { 'content-length': String(Buffer.byteLength(body)), ...headers },
+        ...(agent && { agent }),
+      },
       (reply) => {
         const chunks: Buffer[] = [];
         reply.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -140,7 +150,8 @@ describe('the short way to an answer', () => {
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
     const expected = await post(whole.url, body, all);
-    for (let time = 1; time <= 3; time += 1) assert.deepEqual(await post(short.url, body, all), expected, `${time}: ${String(body)}`);
+    for (let time = 1; time <= 3; time += 1)
+      assert.deepEqual(await post(short.url, body, all), expected, `${time}: ${String(body)}`);
     return expected;
   };
 
@@ -179,7 +190,11 @@ describe('the short way to an answer', () => {
     ['a wrong key', '{"query":"{ online }"}', { authorization: 'Bearer nonsense' }],
     ['no body', '', {}],
     ['a byte order mark', '\ufeff{"query":"{ online }"}', {}],
-    ['broken UTF-8', Buffer.from([...Buffer.from('{"query":"{ online }","operationName":"'), 0xff, ...Buffer.from('"}')]), {}],
+    [
+      'broken UTF-8',
+      Buffer.from([...Buffer.from('{"query":"{ online }","operationName":"'), 0xff, ...Buffer.from('"}')]),
+      {},
+    ],
     ['a nested body', `{"query":"{ online }","variables":${'{"a":'.repeat(70)}1${'}'.repeat(70)}}`, {}],
     ['a batch', '[{"query":"{ online }"}]', {}],
     ['letters beyond ASCII', '{"query":"{ echo(text: \\"käse 日本 😀\\") }"}', {}],
@@ -204,7 +219,8 @@ describe('the short way to an answer', () => {
       });
     const uses = async () => {
       await test.keys.finishActivity();
-      return (await test.keys.usageOf([(await test.keys.findByName('Caller', OPERATOR))!.id])).values().next().value!.uses;
+      return (await test.keys.usageOf([(await test.keys.findByName('Caller', OPERATOR))!.id])).values().next().value!
+        .uses;
     };
     const usesBefore = await uses();
     const takenBefore = taken;
@@ -222,20 +238,26 @@ describe('the short way to an answer', () => {
   it('takes each request on a connection for itself, however alike the one before it was', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const [one, other] = await Promise.all(
-      ['One', 'Other'].map((name) => createPrincipal(test.keys, { name, permissions: ['ME:READ_OWN', 'THING:READ_ANY'] })),
+      ['One', 'Other'].map((name) =>
+        createPrincipal(test.keys, { name, permissions: ['ME:READ_OWN', 'THING:READ_ANY'] }),
+      ),
     );
     const ask = async (key: string, body: string) => {
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
       return (await post(short.url, body, headers, agent)).body;
     };
     const me = '{"query":"{ me { name } }"}';
-    const echo = (text: string) => JSON.stringify({ query: 'query ($text: String) { echo(text: $text) }', variables: { text } });
+    const echo = (text: string) =>
+      JSON.stringify({ query: 'query ($text: String) { echo(text: $text) }', variables: { text } });
     const before = taken;
     for (let time = 0; time < 3; time += 1) {
       assert.equal(await ask(one!.secret, me), '{"data":{"me":{"name":"One"}}}');
       assert.equal(await ask(other!.secret, me), '{"data":{"me":{"name":"Other"}}}');
       // As long as the one before it: all of the head is the same.
-      assert.equal(await ask(other!.secret, '{"query":"{ echo        }"}'), '{"data":{"echo":"[[\\"text\\",\\"none\\"]]"}}');
+      assert.equal(
+        await ask(other!.secret, '{"query":"{ echo        }"}'),
+        '{"data":{"echo":"[[\\"text\\",\\"none\\"]]"}}',
+      );
       assert.match(await ask(`${other!.secret.slice(0, -1)}!`, me), /UNAUTHENTICATED/);
       for (const text of ['a', 'b']) assert.match(await ask(one!.secret, echo(text)), new RegExp(`text.*${text}`));
     }
@@ -253,7 +275,8 @@ describe('the short way to an answer', () => {
       ['over', async () => void (test.time.now += 3_600_000)],
     ] as const) {
       const created = await test.keys.create({ name: `Key ${what}`, permissions, expiresIn: '1h' }, OPERATOR);
-      const ask = () => post(short.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
+      const ask = () =>
+        post(short.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
       const before = taken;
       for (let time = 0; time < 3; time += 1) assert.equal((await ask()).status, 200);
       assert.ok(taken > before);
@@ -265,7 +288,10 @@ describe('the short way to an answer', () => {
   it('ends with a grant: one that is taken away is missing in the very next request', async () => {
     const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const ask = () =>
-      post(short.url, '{"query":"{ online }"}', { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
+      post(short.url, '{"query":"{ online }"}', {
+        authorization: `Bearer ${created.secret}`,
+        'content-type': 'application/json',
+      });
     for (let time = 0; time < 3; time += 1) assert.equal((await ask()).body, '{"data":{"online":true}}');
     await test.keys.update(created.key.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
     assert.match((await ask()).body, /FORBIDDEN/);

@@ -41,7 +41,11 @@ describe('a store that fails behind the bearer check', () => {
     const { requestId } = errors![0]!.extensions;
     assert.deepEqual(
       [errors![0]!.message, errors![0]!.path, errors![0]!.extensions],
-      ['The key store does not answer at the moment. Try again later.', path, { code: 'SERVICE_UNAVAILABLE', requestId }],
+      [
+        'The key store does not answer at the moment. Try again later.',
+        path,
+        { code: 'SERVICE_UNAVAILABLE', requestId },
+      ],
     );
     assert.doesNotMatch(text, /sqlite|\/tmp|locked/i);
     const line = lines.find(({ fields }) => 'requestId' in fields && fields.requestId === requestId);
@@ -68,6 +72,9 @@ describe('a store that fails behind the bearer check', () => {
       await keys.list({}, 'operator');
     });
     renameSync(`${keys.location}.away`, keys.location);
-    assert.deepEqual(check(reply, ['host'], new RegExp(`The key store ${keys.location} does not exist`)), { host: null, online: true });
+    assert.deepEqual(check(reply, ['host'], new RegExp(`The key store ${keys.location} does not exist`)), {
+      host: null,
+      online: true,
+    });
   });
 });

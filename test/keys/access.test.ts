@@ -84,7 +84,10 @@ describeOnEach('what a key may do to keys', () => {
       roles: ['CONNECT'],
       permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'],
     });
-    const { key } = await test.keys.create({ name: 'Child', roles: ['GUEST'], permissions: ['DOCKER:READ_OWN', 'CLOUD:UPDATE_ANY'] }, by);
+    const { key } = await test.keys.create(
+      { name: 'Child', roles: ['GUEST'], permissions: ['DOCKER:READ_OWN', 'CLOUD:UPDATE_ANY'] },
+      by,
+    );
     assert.equal(key.createdBy, by.key.id);
   });
 

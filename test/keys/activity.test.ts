@@ -25,7 +25,9 @@ describeOnEach('the use of keys', () => {
   };
   const usageOf = async (id: string) => (await test.keys.usageOf([id])).get(id);
   const refusals = async () =>
-    (await test.keys.auditLog({ action: 'refuse' }, OPERATOR)).toReversed().map(({ actor, key, after }) => [actor.name, key?.name, after]);
+    (await test.keys.auditLog({ action: 'refuse' }, OPERATOR))
+      .toReversed()
+      .map(({ actor, key, after }) => [actor.name, key?.name, after]);
 
   it('is counted in memory, and written in one go a moment later', async () => {
     const { secret, key } = await create('CI');
@@ -63,7 +65,11 @@ describeOnEach('the use of keys', () => {
     test.time.now += 1000;
     await enter(rotated.secret);
     await test.keys.finishActivity();
-    assert.deepEqual(await usageOf(key.id), { uses: 3, lastUsedAt: test.time.now, previousLastUsedAt: test.time.now - 1000 });
+    assert.deepEqual(await usageOf(key.id), {
+      uses: 3,
+      lastUsedAt: test.time.now,
+      previousLastUsedAt: test.time.now - 1000,
+    });
   });
 
   it('is kept for the next time when the store cannot take it', async () => {
@@ -114,7 +120,10 @@ describeOnEach('the use of keys', () => {
     const { secret, key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
     await test.keys.finishActivity();
-    assert.deepEqual([...(await test.keys.usedGrantsOf(key.id)).keys()], ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'DISK:READ_OWN']);
+    assert.deepEqual(
+      [...(await test.keys.usedGrantsOf(key.id)).keys()],
+      ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'DISK:READ_OWN'],
+    );
   });
 
   it('that is refused is written down, by the prefix alone', async () => {

@@ -19,10 +19,12 @@ describe('applying declared keys', () => {
 
   const apply = (declared: readonly object[], options: ApplyOptions = {}, actor: Actor = OPERATOR) =>
     test.keys.apply(readDeclaration({ keys: declared }, test.keys.catalog), options, actor);
-  const all = async () => (await test.keys.list({ first: 500 }, OPERATOR)).keys.toSorted((a, b) => a.name.localeCompare(b.name));
+  const all = async () =>
+    (await test.keys.list({ first: 500 }, OPERATOR)).keys.toSorted((a, b) => a.name.localeCompare(b.name));
   const names = async () => (await all()).map(({ name }) => name);
   const find = async (name: string) => (await test.keys.findByName(name, OPERATOR))!;
-  const audit = async () => (await test.keys.auditLog({}, OPERATOR)).map(({ action, key }) => `${action} ${key?.name}`).toReversed();
+  const audit = async () =>
+    (await test.keys.auditLog({}, OPERATOR)).map(({ action, key }) => `${action} ${key?.name}`).toReversed();
   const counts = async (...args: Parameters<typeof apply>) => {
     const { plan } = await apply(...args);
     return [plan.creates.length, plan.updates.length, plan.deletes.length, plan.unchanged];
@@ -63,10 +65,20 @@ describe('applying declared keys', () => {
   });
 
   it('leaves in a key that is there what is declared of it and nothing else, but its secret and whether it is on', async () => {
-    const { secret, key } = await test.keys.create({ ...A, description: 'Old', permissions: ['ME:READ_OWN'], expiresIn: '1d' }, OPERATOR);
+    const { secret, key } = await test.keys.create(
+      { ...A, description: 'Old', permissions: ['ME:READ_OWN'], expiresIn: '1d' },
+      OPERATOR,
+    );
     await test.keys.setEnabled(key.id, false, OPERATOR);
     const { plan } = await apply([{ name: 'A', permissions: ['DOCKER:READ_ANY'] }]);
-    const expected = { ...key, description: null, roles: [], permissions: ['DOCKER:READ_ANY'], expiresAt: null, disabledAt: test.time.now };
+    const expected = {
+      ...key,
+      description: null,
+      roles: [],
+      permissions: ['DOCKER:READ_ANY'],
+      expiresAt: null,
+      disabledAt: test.time.now,
+    };
     assert.deepEqual(await find('A'), expected);
     assert.deepEqual(
       plan.updates.map(({ after }) => after),
@@ -86,7 +98,15 @@ describe('applying declared keys', () => {
       (await all()).map(({ disabledAt }) => disabledAt !== null),
       [false, true],
     );
-    assert.deepEqual(await audit(), ['CREATE A', 'CREATE B', 'DISABLE A', 'UPDATE B', 'DISABLE B', 'ENABLE A', 'UPDATE B']);
+    assert.deepEqual(await audit(), [
+      'CREATE A',
+      'CREATE B',
+      'DISABLE A',
+      'UPDATE B',
+      'DISABLE B',
+      'ENABLE A',
+      'UPDATE B',
+    ]);
   });
 
   it('writes nothing at all where all is as declared, whatever the order and case of the lists', async () => {
@@ -96,7 +116,11 @@ describe('applying declared keys', () => {
     try {
       const version = () => watcher.pragma('data_version', { simple: true });
       const before = version();
-      const again = { name: 'Lists', roles: ['viewer', 'guest', 'VIEWER'], permissions: ['docker:read_any', 'me:read_own'] };
+      const again = {
+        name: 'Lists',
+        roles: ['viewer', 'guest', 'VIEWER'],
+        permissions: ['docker:read_any', 'me:read_own'],
+      };
       for (const prune of [false, true]) assert.deepEqual(await counts([again, A], { prune }), [0, 0, 0, 2]);
       await test.keys.plan([], { prune: true }, OPERATOR);
       // Nor does it wait for its turn to write.
@@ -125,7 +149,10 @@ describe('applying declared keys', () => {
     assert.deepEqual(await faults([B, past('2030-06-02T00:00:00Z')]), [
       'keys.1.expiresAt: "2030-06-02T00:00:00.000Z" is in the past. Choose a later date.',
     ]);
-    assert.match((await faults([{ ...B, expiresAt: '2030-06-01T00:00:00Z' }]))[0]!, /^keys\.0\.expiresAt: .* is in the past/);
+    assert.match(
+      (await faults([{ ...B, expiresAt: '2030-06-01T00:00:00Z' }]))[0]!,
+      /^keys\.0\.expiresAt: .* is in the past/,
+    );
     assert.match((await faults([{ ...B, expiresAt: '2050-01-01T00:00:00Z' }]))[0]!, /more than ten years away/);
     assert.deepEqual(await names(), ['A']);
   });
@@ -158,7 +185,9 @@ describe('applying declared keys', () => {
       await test.keys.delete([(await find('Child')).id], OPERATOR);
       await apply([{ name: 'Declared child', roles: ['GUEST'] }], {}, parent.principal);
       assert.equal((await find('Declared child')).createdBy, parent.principal.key.id);
-      await assert.rejects(apply([A, { name: 'Declared child', roles: ['GUEST'] }], { prune: true }), { code: 'PRUNE_REFUSED' });
+      await assert.rejects(apply([A, { name: 'Declared child', roles: ['GUEST'] }], { prune: true }), {
+        code: 'PRUNE_REFUSED',
+      });
       assert.deepEqual(await counts([A], { prune: true }), [0, 0, 2, 1]);
       assert.deepEqual(await names(), ['A']);
     });
@@ -200,9 +229,16 @@ describe('applying declared keys', () => {
     });
 
     it('gives no later end than its own, none included', async () => {
-      const { principal: short } = await createPrincipal(test.keys, { name: 'Short', roles: ['ADMIN'], expiresIn: '1d' });
+      const { principal: short } = await createPrincipal(test.keys, {
+        name: 'Short',
+        roles: ['ADMIN'],
+        expiresIn: '1d',
+      });
       for (const end of [null, '2030-02-01T00:00:00Z'])
-        await assert.rejects(apply([{ ...A, expiresAt: end }], {}, short), { code: 'FORBIDDEN', message: /this key ends at/ });
+        await assert.rejects(apply([{ ...A, expiresAt: end }], {}, short), {
+          code: 'FORBIDDEN',
+          message: /this key ends at/,
+        });
       assert.deepEqual(await counts([{ ...A, expiresAt: '2030-01-01T12:00:00Z' }], {}, short), [1, 0, 0, 0]);
     });
 
@@ -210,7 +246,10 @@ describe('applying declared keys', () => {
       const { created } = await apply([{ name: 'Deployer', roles: ['ADMIN'] }]);
       const deployer = await test.keys.authenticate(created[0]!.secret);
       assert.ok('principal' in deployer);
-      await assert.rejects(apply([A], { prune: true }, deployer.principal), { code: 'PRUNE_REFUSED', message: /the key that asks/ });
+      await assert.rejects(apply([A], { prune: true }, deployer.principal), {
+        code: 'PRUNE_REFUSED',
+        message: /the key that asks/,
+      });
       assert.deepEqual(await names(), ['Deployer']);
     });
   });
@@ -223,7 +262,10 @@ describe('applying declared keys', () => {
       const seen: string[] = [];
       const deliver: ApplyOptions['deliver'] = (secrets) => {
         const other = new Database(test.store.location, { readonly: true });
-        seen.push(...secrets.map(({ key }) => key.name), String(other.prepare('SELECT count(*) FROM api_keys').pluck().get()));
+        seen.push(
+          ...secrets.map(({ key }) => key.name),
+          String(other.prepare('SELECT count(*) FROM api_keys').pluck().get()),
+        );
         other.close();
         throw new KeysError('OUTPUT_FAILED', 'No room.');
       };
@@ -236,7 +278,9 @@ describe('applying declared keys', () => {
 
     it('makes 1,000 keys or none', async () => {
       const file = new Database(test.store.location);
-      file.exec(`CREATE TRIGGER broken BEFORE INSERT ON api_keys WHEN NEW.name = 'Key 999' BEGIN SELECT RAISE(ABORT, 'broken'); END`);
+      file.exec(
+        `CREATE TRIGGER broken BEFORE INSERT ON api_keys WHEN NEW.name = 'Key 999' BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+      );
       await assert.rejects(apply(thousand), { code: 'STORE_FAILED' });
       assert.deepEqual([await names(), await audit()], [[], []]);
       file.exec('DROP TRIGGER broken');

@@ -16,7 +16,13 @@ describeOnEach('the audit log', (dialect) => {
   afterEach(() => test.store.close());
   const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
   const lines = async () =>
-    (await entries()).map(({ actor, action, key, before, after }) => [actor.name, action, key?.name ?? null, before, after]);
+    (await entries()).map(({ actor, action, key, before, after }) => [
+      actor.name,
+      action,
+      key?.name ?? null,
+      before,
+      after,
+    ]);
 
   /** Changes the log behind svc-api's back, without the triggers that forbid it. */
   const tamper = async (...statements: string[]) => {
@@ -36,10 +42,22 @@ describeOnEach('the audit log', (dialect) => {
     await test.keys.finishRotation(id, OPERATOR);
     await test.keys.delete([id], principal);
     const [first, , ...rest] = await lines();
-    const values = { name: 'CI', description: null, roles: ['GUEST'], permissions: [], prefix: `svc_${created.key.publicId}_…` };
+    const values = {
+      name: 'CI',
+      description: null,
+      roles: ['GUEST'],
+      permissions: [],
+      prefix: `svc_${created.key.publicId}_…`,
+    };
     const more = { createdBy: null, expiresAt: null, disabledAt: null, managed: false, rotation: null };
     assert.deepEqual(first, ['tester', 'CREATE', 'CI', null, { ...values, ...more }]);
-    const short = rest.map(([who, what, key, before, after]) => [who, what, key, Object.keys(before ?? {}), Object.keys(after ?? {})]);
+    const short = rest.map(([who, what, key, before, after]) => [
+      who,
+      what,
+      key,
+      Object.keys(before ?? {}),
+      Object.keys(after ?? {}),
+    ]);
     assert.deepEqual(short.slice(0, -1), [
       ['Admin', 'UPDATE', 'CI 2', ['name', 'roles'], ['name', 'roles']],
       ['Admin', 'DISABLE', 'CI 2', ['disabledAt'], ['disabledAt']],
@@ -74,7 +92,16 @@ describeOnEach('the audit log', (dialect) => {
     await undo();
     assert.deepEqual(
       (await entries()).map(({ action, key }) => `${action} ${key?.name}`),
-      ['CREATE Parent', 'CREATE Child', 'DELETE Parent', 'DELETE Child', 'CREATE Parent', 'DELETE Parent', 'CREATE Parent', 'CREATE Child'],
+      [
+        'CREATE Parent',
+        'CREATE Child',
+        'DELETE Parent',
+        'DELETE Child',
+        'CREATE Parent',
+        'DELETE Parent',
+        'CREATE Parent',
+        'CREATE Child',
+      ],
     );
   });
 
@@ -101,17 +128,27 @@ describeOnEach('the audit log', (dialect) => {
     }
     const { id } = (await test.keys.findByName('B', OPERATOR))!;
     await test.keys.delete([id], OPERATOR);
-    const found = async (request: object, place = {}) => (await test.keys.auditLog(request, OPERATOR, place)).map(({ number }) => number);
+    const found = async (request: object, place = {}) =>
+      (await test.keys.auditLog(request, OPERATOR, place)).map(({ number }) => number);
     assert.deepEqual(await found({}), [5, 4, 3, 2, 1]);
     assert.deepEqual(await found({ first: 2 }), [5, 4]);
     assert.deepEqual(await found({ first: 2 }, { before: 4 }), [3, 2]);
     assert.deepEqual(await found({ first: 2 }, { after: 2 }), [3, 4]);
-    assert.deepEqual([await found({ key: 'B' }), await found({ key: id }), await found({ key: 'nobody' })], [[5, 3], [5, 3], []]);
+    assert.deepEqual(
+      [await found({ key: 'B' }), await found({ key: id }), await found({ key: 'nobody' })],
+      [[5, 3], [5, 3], []],
+    );
     assert.deepEqual([await found({ actor: 'Admin' }), await found({ actor: principal.key.id })], [[3], [3]]);
     assert.deepEqual(await found({ actor: 'tester', action: 'create' }), [4, 2, 1]);
     assert.deepEqual(await found({ since: '60s' }), [5, 4, 3]);
     assert.deepEqual(await found({ since: '2030-01-01T00:02:00Z', until: '2030-01-01T00:03:00Z' }), [3]);
-    for (const wrong of [{ action: 'x' }, { since: 'yesterday' }, { until: '2030-02-30T00:00:00Z' }, { first: 501 }, { first: -1 }])
+    for (const wrong of [
+      { action: 'x' },
+      { since: 'yesterday' },
+      { until: '2030-02-30T00:00:00Z' },
+      { first: 501 },
+      { first: -1 },
+    ])
       await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
   });
 
@@ -144,7 +181,9 @@ describeOnEach('the audit log', (dialect) => {
 
     it('while others add to it', async () => {
       const results = await Promise.all([
-        ...Array.from({ length: 10 }, (_, index) => test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR)),
+        ...Array.from({ length: 10 }, (_, index) =>
+          test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR),
+        ),
         ...Array.from({ length: 10 }, () => test.keys.verifyAuditLog()),
       ]);
       for (const result of results) assert.ok(!('broken' in result));
@@ -166,7 +205,12 @@ describeOnEach('the audit log', (dialect) => {
         'update audit_log set number = 3 where number = 9',
       ],
       ['a value is no JSON', 4, "update audit_log set after = '{' where number = 4"],
-      ['the end was cut off with the head', 4, 'delete from audit_log where number = 4', 'update audit_head set number = 4'],
+      [
+        'the end was cut off with the head',
+        4,
+        'delete from audit_log where number = 4',
+        'update audit_head set number = 4',
+      ],
       [
         'one was added by hand',
         5,

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { createCatalog } from '../../src/keys/catalog.ts';
 
-const RESOURCES = `ACTIVATION_CODE, API_KEY, ARRAY, CLOUD, CONFIG, CONNECT, CONNECT__REMOTE_ACCESS, CUSTOMIZATIONS, DASHBOARD, DISK,
+const RESOURCES =
+  `ACTIVATION_CODE, API_KEY, ARRAY, CLOUD, CONFIG, CONNECT, CONNECT__REMOTE_ACCESS, CUSTOMIZATIONS, DASHBOARD, DISK,
   DISPLAY, DOCKER, FLASH, INFO, LOGS, ME, NETWORK, NOTIFICATIONS, ONLINE, OS, OWNER, PERMISSION, REGISTRATION, SERVERS, SERVICES,
   SHARE, VARS, VMS, WELCOME`.split(/,\s+/);
-const ACTIONS = 'CREATE_ANY, CREATE_OWN, READ_ANY, READ_OWN, UPDATE_ANY, UPDATE_OWN, DELETE_ANY, DELETE_OWN'.split(', ');
+const ACTIONS = 'CREATE_ANY, CREATE_OWN, READ_ANY, READ_OWN, UPDATE_ANY, UPDATE_OWN, DELETE_ANY, DELETE_OWN'.split(
+  ', ',
+);
 const GUEST = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
 
 const sorted = (grants: Iterable<string>) => [...new Set(grants)].toSorted();
@@ -24,13 +27,19 @@ describe('the catalog', () => {
   });
 
   it('lets CONNECT read and update the connection features, and do what GUEST may', () => {
-    const own = ['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource) => [`${resource}:READ_ANY`, `${resource}:UPDATE_ANY`]);
+    const own = ['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource) => [
+      `${resource}:READ_ANY`,
+      `${resource}:UPDATE_ANY`,
+    ]);
     assert.deepEqual(sorted(catalog.grantsOf('CONNECT')), sorted([...own, ...GUEST]));
   });
 
   it('lets VIEWER read all but what holds credentials', () => {
     const readable = RESOURCES.filter((resource) => resource !== 'API_KEY' && resource !== 'ACTIVATION_CODE');
-    assert.deepEqual(sorted(catalog.grantsOf('VIEWER')), sorted([...readable.map((resource) => `${resource}:READ_ANY`), ...GUEST]));
+    assert.deepEqual(
+      sorted(catalog.grantsOf('VIEWER')),
+      sorted([...readable.map((resource) => `${resource}:READ_ANY`), ...GUEST]),
+    );
   });
 
   it('lets GUEST read itself, online and welcome', () => {

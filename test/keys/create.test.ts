@@ -21,7 +21,12 @@ describeOnEach('creating a key', () => {
 
   it('gives a secret that works, and stores what was asked for in its normal form', async () => {
     const { secret, key, replaced } = await test.keys.create(
-      { name: ' Cafe\u0301 ', description: ' For CI ', roles: ['viewer', 'VIEWER'], permissions: ['docker:update_any'] },
+      {
+        name: ' Cafe\u0301 ',
+        description: ' For CI ',
+        roles: ['viewer', 'VIEWER'],
+        permissions: ['docker:update_any'],
+      },
       OPERATOR,
     );
     const expected: ApiKey = {
@@ -85,7 +90,10 @@ describeOnEach('creating a key', () => {
   });
 
   it('with overwrite simply creates where there is no such key', async () => {
-    const { secret, key, replaced } = await test.keys.create({ name: 'CI', roles: ['GUEST'], overwrite: true }, OPERATOR);
+    const { secret, key, replaced } = await test.keys.create(
+      { name: 'CI', roles: ['GUEST'], overwrite: true },
+      OPERATOR,
+    );
     assert.deepEqual(replaced, []);
     assert.deepEqual(await bearerOf(secret), key);
   });
@@ -148,18 +156,28 @@ describeOnEach('creating a key', () => {
     });
 
     it('takes the place of its creator where a key replaces itself', async () => {
-      const parent = await createPrincipal(test.keys, { name: 'Middle', roles: ['ADMIN'] }, await principalOf(old.secret));
+      const parent = await createPrincipal(
+        test.keys,
+        { name: 'Middle', roles: ['ADMIN'] },
+        await principalOf(old.secret),
+      );
       const { key } = await test.keys.create({ name: 'Middle', roles: ['GUEST'], overwrite: true }, parent.principal);
       assert.equal(key.createdBy, old.key.id);
       assert.deepEqual(await names(), ['Child', 'Middle', 'Parent']);
     });
 
     it('leaves everything as it was when it is refused', async () => {
-      const by = await createPrincipal(test.keys, { name: 'Maker', permissions: ['API_KEY:CREATE_ANY', 'ME:READ_OWN'] });
-      await assert.rejects(test.keys.create({ name: 'Parent', permissions: ['ME:READ_OWN'], overwrite: true }, by.principal), {
-        code: 'FORBIDDEN',
-        message: 'This key lacks API_KEY:DELETE_ANY.',
+      const by = await createPrincipal(test.keys, {
+        name: 'Maker',
+        permissions: ['API_KEY:CREATE_ANY', 'ME:READ_OWN'],
       });
+      await assert.rejects(
+        test.keys.create({ name: 'Parent', permissions: ['ME:READ_OWN'], overwrite: true }, by.principal),
+        {
+          code: 'FORBIDDEN',
+          message: 'This key lacks API_KEY:DELETE_ANY.',
+        },
+      );
       assert.deepEqual(await bearerOf(old.secret), old.key);
       assert.deepEqual(await bearerOf(child.secret), child.key);
     });

@@ -90,7 +90,9 @@ describeOnEach('deleting keys', () => {
   /** Stores the keys at once, which is faster than creating them one by one. */
   async function createChain(length: number): Promise<string[]> {
     const ids = Array.from({ length }, () => randomUUID());
-    const keys = ids.map((id, index) => storedKey(id, { name: `Key ${index}`, createdAt: index, createdBy: ids[index - 1] ?? null }));
+    const keys = ids.map((id, index) =>
+      storedKey(id, { name: `Key ${index}`, createdAt: index, createdBy: ids[index - 1] ?? null }),
+    );
     await test.store.repository.write((writer) => writer.insert(keys));
     return ids;
   }

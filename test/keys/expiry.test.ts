@@ -104,12 +104,18 @@ describeOnEach('a key that ends', () => {
     const make = (name: string, end: object) => test.keys.create({ name, permissions, ...end }, principal);
     assert.equal((await make('As long', {})).key.expiresAt, principal.key.expiresAt);
     assert.equal((await make('Shorter', { expiresIn: '30m' })).key.expiresAt, NOW + 1_800_000);
-    const forbidden = { code: 'FORBIDDEN', message: 'Nobody grants more than they hold: this key ends at 2030-01-01T01:00:00.000Z.' };
+    const forbidden = {
+      code: 'FORBIDDEN',
+      message: 'Nobody grants more than they hold: this key ends at 2030-01-01T01:00:00.000Z.',
+    };
     await assert.rejects(make('Longer', { expiresIn: '61m' }), forbidden);
     await assert.rejects(make('For ever', { expiresAt: null }), forbidden);
     await assert.rejects(test.keys.update(principal.key.id, { expiresIn: '2h' }, principal), forbidden);
     await assert.rejects(test.keys.update(principal.key.id, { expiresAt: null }, principal), forbidden);
-    assert.equal((await test.keys.update(principal.key.id, { description: 'x' }, principal)).after.expiresAt, principal.key.expiresAt);
+    assert.equal(
+      (await test.keys.update(principal.key.id, { description: 'x' }, principal)).after.expiresAt,
+      principal.key.expiresAt,
+    );
   });
 
   it('is listed by role and status, whatever their case', async () => {

@@ -5,7 +5,8 @@ import { createSecret } from '../../src/keys/secret.ts';
 import { faultsOfNewKey } from '../../src/keys/validation.ts';
 
 const catalog = createCatalog();
-const faultsOf = (...permissions: string[]) => parsePermissions(permissions, catalog).faults.map(({ message }) => message);
+const faultsOf = (...permissions: string[]) =>
+  parsePermissions(permissions, catalog).faults.map(({ message }) => message);
 
 describe('roles', () => {
   it('are read whatever their case, trimmed, each once, in their order', () => {
@@ -30,7 +31,10 @@ describe('roles', () => {
   it('may not be empty', () => {
     for (const empty of ['', '  ']) {
       assert.deepEqual(parseRoles(['ADMIN', empty], catalog).faults, [
-        { code: 'ROLE_INVALID', message: 'An item of the list of roles is empty. The roles are ADMIN, CONNECT, VIEWER and GUEST.' },
+        {
+          code: 'ROLE_INVALID',
+          message: 'An item of the list of roles is empty. The roles are ADMIN, CONNECT, VIEWER and GUEST.',
+        },
       ]);
     }
   });
@@ -65,7 +69,10 @@ describe('permissions', () => {
   };
   for (const [permission, message] of Object.entries(malformed)) {
     it(`are not of the form ${permission}`, () => {
-      assert.deepEqual(parsePermissions([permission], catalog), { values: [], faults: [{ code: 'PERMISSION_INVALID', message }] });
+      assert.deepEqual(parsePermissions([permission], catalog), {
+        values: [],
+        faults: [{ code: 'PERMISSION_INVALID', message }],
+      });
     });
   }
 
@@ -91,7 +98,10 @@ describe('permissions', () => {
 
   it('show no secret in their faults, also one that was written in the wrong place', () => {
     const { text, publicId } = createSecret((size) => new Uint8Array(size).fill(7));
-    const faults = [...parseRoles([text], catalog).faults, ...parsePermissions([text, `${text}:READ_ANY`], catalog).faults];
+    const faults = [
+      ...parseRoles([text], catalog).faults,
+      ...parsePermissions([text, `${text}:READ_ANY`], catalog).faults,
+    ];
     assert.equal(faults.length, 3);
     for (const { message } of faults) {
       assert.ok(message.includes(`svc_${publicId}_…`));
@@ -105,7 +115,14 @@ describe('what a new key is to be', () => {
     const input = { name: 'a-b', description: 'a\nb', roles: ['BOSS', ''], permissions: ['DOCKER', 'NIX:FLY'] };
     assert.deepEqual(
       faultsOfNewKey(input, catalog, 0).map(({ code }) => code),
-      ['NAME_INVALID', 'DESCRIPTION_INVALID', 'ROLE_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID', 'PERMISSION_INVALID'],
+      [
+        'NAME_INVALID',
+        'DESCRIPTION_INVALID',
+        'ROLE_INVALID',
+        'ROLE_INVALID',
+        'PERMISSION_INVALID',
+        'PERMISSION_INVALID',
+      ],
     );
   });
 

@@ -49,7 +49,11 @@ describeOnEach('whose secret this is', () => {
     const blind = await createPrincipal(test.keys, { name: 'Blind', permissions: ['API_KEY:READ_OWN'] });
     const reader = await createPrincipal(test.keys, { name: 'Reader', permissions: ['API_KEY:READ_ANY'] });
     assert.deepEqual(await test.keys.identify(secret, blind.principal), { unknown: 'unknown', publicId: key.publicId });
-    assert.deepEqual(await test.keys.identify(secret, reader.principal), { key, status: 'ACTIVE', publicId: key.publicId });
+    assert.deepEqual(await test.keys.identify(secret, reader.principal), {
+      key,
+      status: 'ACTIVE',
+      publicId: key.publicId,
+    });
     const own = await test.keys.identify(blind.secret, blind.principal);
     assert.ok('key' in own && own.key.name === 'Blind');
   });

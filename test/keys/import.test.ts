@@ -30,8 +30,8 @@ describeOnEach('importing keys', () => {
   }
 
   // A digest with "+" and "/" in it: only so do the two alphabets differ.
-  const odd = Array.from({ length: 1000 }, (_, number) => `secret number ${number}`.replaceAll(' ', '-')).find((secret) =>
-    /\+.*\/|\/.*\+/.test(createHash('sha256').update(secret).digest('base64')),
+  const odd = Array.from({ length: 1000 }, (_, number) => `secret number ${number}`.replaceAll(' ', '-')).find(
+    (secret) => /\+.*\/|\/.*\+/.test(createHash('sha256').update(secret).digest('base64')),
   )!;
   const oddDigest = createHash('sha256').update(odd).digest();
   const FORMS: Record<string, string> = {
@@ -172,7 +172,10 @@ describeOnEach('importing keys', () => {
       report.lines.map(({ warnings }) => warnings.map(({ code }) => code)),
       [['SECRET_GUESSABLE'], ['EXPIRED'], ['EXPIRED']],
     );
-    assert.deepEqual(await test.keys.authenticate('y'.repeat(20)).then((found) => 'refused' in found && found.refused), 'expired');
+    assert.deepEqual(
+      await test.keys.authenticate('y'.repeat(20)).then((found) => 'refused' in found && found.refused),
+      'expired',
+    );
   });
 
   const FAULTS: Record<string, [line: object | string, codes: string[], message?: RegExp]> = {
@@ -201,9 +204,16 @@ describeOnEach('importing keys', () => {
     'a list with a number': [key({ roles: [1] }), ['INPUT_INVALID'], /"roles" must be a list of texts/],
     'a number for a truth': [key({ disabled: 0 }), ['INPUT_INVALID'], /"disabled" must be true or false/],
     'a number for a text': [key({ expiresAt: 1_893_456_000_000 }), ['INPUT_INVALID'], /"expiresAt" must be a text/],
-    'a field that is none': [key({ rolls: [] }), ['INPUT_INVALID'], /"rolls" is no field of a key\. Did you mean roles\?/],
+    'a field that is none': [
+      key({ rolls: [] }),
+      ['INPUT_INVALID'],
+      /"rolls" is no field of a key\. Did you mean roles\?/,
+    ],
     'a field like none': [key({ userAgentHeader: 1 }), ['INPUT_INVALID'], /The fields are name, secret, sha256,/],
-    'a field of the prototype': ['{"__proto__":1,"name":"CI","secret":"abcdefghijklmnopqrstuvwxyz","roles":["GUEST"]}', ['INPUT_INVALID']],
+    'a field of the prototype': [
+      '{"__proto__":1,"name":"CI","secret":"abcdefghijklmnopqrstuvwxyz","roles":["GUEST"]}',
+      ['INPUT_INVALID'],
+    ],
     'many faults': [
       key({ name: 'a-b', roles: ['BOSS'], permissions: ['X:Y'], expiresAt: '?', id: '?', enabled: true }),
       ['INPUT_INVALID', 'NAME_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID', 'EXPIRY_INVALID', 'INPUT_INVALID'],
@@ -250,7 +260,10 @@ describeOnEach('importing keys', () => {
     const [one, two] = [key(), key({ name: 'Zwei', secret: 'b'.repeat(30) })].map((line) => JSON.stringify(line));
     const latin = Buffer.from(JSON.stringify(key({ name: 'K\u00fcche' })), 'latin1');
     assert.deepEqual(codes(await lines(latin)), [['INPUT_INVALID']]);
-    assert.deepEqual(codes(await lines(Buffer.from(`\ufeff${one}\n`, 'utf16le'))), [['INPUT_INVALID'], ['INPUT_INVALID']]);
+    assert.deepEqual(codes(await lines(Buffer.from(`\ufeff${one}\n`, 'utf16le'))), [
+      ['INPUT_INVALID'],
+      ['INPUT_INVALID'],
+    ]);
     const report = await lines(Buffer.from(`\ufeff${one}\r\n\r\n  \n`), Buffer.from(`${two}\r\n`));
     assert.deepEqual([report.imported, report.lines.map(({ line }) => line)], [2, [1, 4]]);
     assert.deepEqual(await lines(), { imported: 0, failed: 0, lines: [] });
@@ -311,7 +324,9 @@ describeOnEach('importing keys', () => {
       [0, 0, 'not imported', null, 0],
     );
     await load(key());
-    assert.deepEqual(codes(await test.keys.importKeys(jsonLines(key()), { dryRun: true })), [['NAME_TAKEN', 'SECRET_TAKEN']]);
+    assert.deepEqual(codes(await test.keys.importKeys(jsonLines(key()), { dryRun: true })), [
+      ['NAME_TAKEN', 'SECRET_TAKEN'],
+    ]);
     assert.equal((await test.keys.auditLog({}, OPERATOR)).length, 1);
   });
 
@@ -342,7 +357,10 @@ describeOnEach('importing keys', () => {
     ])
       assert.equal(JSON.stringify(await load(line)).includes(SECRET), false);
     for (const field of ['sk_live_4eC39Hq', 'x'.repeat(31)])
-      assert.match((await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message, /^The line has a field that is no field of a key/);
+      assert.match(
+        (await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message,
+        /^The line has a field that is no field of a key/,
+      );
     // A short secret may stand in a name by chance.
     assert.equal((await load(key({ name: 'Team a', secret: 'a' }))).imported, 1);
   });
@@ -372,7 +390,9 @@ describeOnEach('importing keys', () => {
   });
 
   it('takes more keys than one statement can name', async () => {
-    const lines = Array.from({ length: 1200 }, (_, number) => key({ name: `Key ${number}`, secret: `secret-number-${number}-of-many` }));
+    const lines = Array.from({ length: 1200 }, (_, number) =>
+      key({ name: `Key ${number}`, secret: `secret-number-${number}-of-many` }),
+    );
     assert.equal((await load(...lines)).imported, 1200);
     await assertOpens('secret-number-1199-of-many', 'Key 1199');
     const again = await load(...lines.map((line) => ({ ...line, name: `${line.name} again` })));

@@ -114,13 +114,16 @@ function importsOf(from: string, text: string): Import[] {
   const code = text.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/(?<=^|\s)\/\/.*$/gm, '');
   const statements = code.matchAll(/^\s*(?:import|export)\s+(type\s)?([^;'"]*?)\s*from\s*['"]([^'"]+)['"]/gm);
   const found = [
-    ...Array.from(statements, ([, type, names = '', to = '']): [string, Kind] => [to, type || hasTypesAlone(names) ? 'type' : 'import']),
+    ...Array.from(statements, ([, type, names = '', to = '']): [string, Kind] => [
+      to,
+      type || hasTypesAlone(names) ? 'type' : 'import',
+    ]),
     ...Array.from(code.matchAll(/^\s*import\s*['"]([^'"]+)['"]/gm), ([, to = '']): [string, Kind] => [to, 'import']),
     // Dynamic where it is called for its module; in the place of a type a type's name follows.
-    ...Array.from(code.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.[A-Z])?/g), ([, to = '', member]): [string, Kind] => [
-      to,
-      member ? 'type' : 'dynamic',
-    ]),
+    ...Array.from(
+      code.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.[A-Z])?/g),
+      ([, to = '', member]): [string, Kind] => [to, member ? 'type' : 'dynamic'],
+    ),
   ];
   return found.filter(([to]) => !to.startsWith('node:')).map(([to, kind]) => ({ from, to: targetOf(from, to), kind }));
 }

@@ -120,7 +120,8 @@ describeOnEach('the list of keys', () => {
     it('takes every character for itself', async () => {
       await create('A', '100 % of a_b \\ \' "');
       await create('B', '100 of aXb');
-      for (const search of ['%', '_', '0 %', 'a_b', '\\', "'", '"']) assert.deepEqual(await names({ search }), ['A'], search);
+      for (const search of ['%', '_', '0 %', 'a_b', '\\', "'", '"'])
+        assert.deepEqual(await names({ search }), ['A'], search);
       for (const search of ['%b', 'A%', '__', '*', '\0', '\0B', 'B\0', '?']) {
         assert.deepEqual(await names({ search }), [], JSON.stringify(search));
       }
@@ -132,17 +133,28 @@ describeOnEach('the list of keys', () => {
     });
 
     it('comes in pages too, within what the actor may read', async () => {
-      const { principal } = await createPrincipal(test.keys, { name: 'Bot 0', permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'] });
+      const { principal } = await createPrincipal(test.keys, {
+        name: 'Bot 0',
+        permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'],
+      });
       for (const name of ['Bot 1', 'Cat 2', 'Bot 3']) {
         test.time.now += 1;
         await test.keys.create({ name, permissions: ['API_KEY:READ_OWN'] }, principal);
       }
       await create('Bot 4');
-      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal, { catalog: test.keys.catalog, now: 0 });
-      const rest = await listKeys(test.store.repository, { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) }, principal, {
+      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal, {
         catalog: test.keys.catalog,
         now: 0,
       });
+      const rest = await listKeys(
+        test.store.repository,
+        { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) },
+        principal,
+        {
+          catalog: test.keys.catalog,
+          now: 0,
+        },
+      );
       assert.deepEqual(
         [first, rest].map((page) => [page.keys.map(({ name }) => name), page.hasNextPage]),
         [

@@ -79,14 +79,20 @@ describe('a name', () => {
 
   for (const empty of ['', ' ', '   ']) {
     it(`may not be ${JSON.stringify(empty)}`, () => {
-      assert.deepEqual(nameFault(empty), { code: 'NAME_INVALID', message: 'The name is empty: it needs at least one letter or digit.' });
+      assert.deepEqual(nameFault(empty), {
+        code: 'NAME_INVALID',
+        message: 'The name is empty: it needs at least one letter or digit.',
+      });
     });
   }
 
   it('has at most 100 code points, counted after trimming and composing', () => {
     for (const letter of ['a', '𠀀', 'e\u0301']) {
       assert.equal(nameFault(`  ${letter.repeat(100)}  `), undefined);
-      assert.match(nameFault(letter.repeat(101))!.message, /^The name is 101 characters long; at most 100 are allowed\.$/);
+      assert.match(
+        nameFault(letter.repeat(101))!.message,
+        /^The name is 101 characters long; at most 100 are allowed\.$/,
+      );
     }
   });
 });

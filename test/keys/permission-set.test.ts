@@ -23,7 +23,10 @@ describe('a permission set', () => {
   }
 
   it('is the union of roles and permissions', () => {
-    const set = PermissionSet.of(createCatalog(), { roles: ['GUEST'], permissions: ['DOCKER:READ_ANY', 'ME:UPDATE_OWN'] });
+    const set = PermissionSet.of(createCatalog(), {
+      roles: ['GUEST'],
+      permissions: ['DOCKER:READ_ANY', 'ME:UPDATE_OWN'],
+    });
     assert.deepEqual(set.toPermissions(), [
       { resource: 'ME', actions: ['READ_OWN', 'UPDATE_OWN'] },
       { resource: 'ONLINE', actions: ['READ_ANY', 'READ_OWN'] },
@@ -42,7 +45,8 @@ describe('a permission set', () => {
   });
 
   it('knows no resource that was not granted, whatever its name', () => {
-    for (const name of ['__proto__', 'constructor', '']) assert.equal(new PermissionSet([]).has(name, 'READ_ANY'), false);
+    for (const name of ['__proto__', 'constructor', ''])
+      assert.equal(new PermissionSet([]).has(name, 'READ_ANY'), false);
   });
 
   it('groups grants as they were granted, adding none', () => {

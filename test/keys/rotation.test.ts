@@ -53,7 +53,11 @@ describeOnEach('rotating a key', () => {
     test.time.now += 30 * 24 * HOUR;
     assert.equal(await enter(old), true);
     await test.keys.finishActivity();
-    assert.equal((await test.keys.findById(id, OPERATOR))!.rotation!.previousEndsAt, null, 'the secret before does not activate');
+    assert.equal(
+      (await test.keys.findById(id, OPERATOR))!.rotation!.previousEndsAt,
+      null,
+      'the secret before does not activate',
+    );
     assert.equal(await enter(secret), true);
     await test.keys.finishActivity();
     assert.equal((await test.keys.findById(id, OPERATOR))!.rotation!.previousEndsAt, test.time.now + HOUR);
@@ -97,10 +101,17 @@ describeOnEach('rotating a key', () => {
     await assert.rejects(test.keys.finishRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
     const second = await rotate('1h');
     const back = await test.keys.rollBackRotation(id, OPERATOR);
-    assert.deepEqual([back.after.publicId, await enter(secret), await enter(second.secret)], [secret.slice(4, 16), true, 'unknown']);
+    assert.deepEqual(
+      [back.after.publicId, await enter(secret), await enter(second.secret)],
+      [secret.slice(4, 16), true, 'unknown'],
+    );
     await assert.rejects(test.keys.rollBackRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
     await rotate('0s');
-    await assert.rejects(test.keys.rollBackRotation(id, OPERATOR), hasCode('ROTATION_NONE'), 'the secret before is over');
+    await assert.rejects(
+      test.keys.rollBackRotation(id, OPERATOR),
+      hasCode('ROTATION_NONE'),
+      'the secret before is over',
+    );
   });
 
   it('under way ends with the key: both secrets are refused when it is deleted, replaced, disabled or over', async () => {
@@ -127,11 +138,16 @@ describeOnEach('rotating a key', () => {
     await test.keys.finishRotation(id, OPERATOR);
     const third = await rotate('1h');
     await second.undo();
-    assert.deepEqual([await enter(second.secret), await enter(third.secret)], [true, true], 'the later rotation stands');
+    assert.deepEqual(
+      [await enter(second.secret), await enter(third.secret)],
+      [true, true],
+      'the later rotation stands',
+    );
   });
 
   it('names every fault: of the duration, of the activation, of the id', async () => {
-    for (const grace of ['', '-1h', '1', '1y', 'soon', '1.5h']) await assert.rejects(rotate(grace), hasCode('EXPIRY_INVALID'), grace);
+    for (const grace of ['', '-1h', '1', '1y', 'soon', '1.5h'])
+      await assert.rejects(rotate(grace), hasCode('EXPIRY_INVALID'), grace);
     await assert.rejects(rotate('1h', 'later'), hasCode('USAGE'));
     await assert.rejects(test.keys.rotate('nobody', {}, OPERATOR), hasCode('NOT_FOUND'));
     assert.equal(await enter(old), true);

@@ -51,7 +51,10 @@ describe('finding secrets', () => {
 
   it('takes nothing whose form or checksum is wrong', () => {
     const swapped = secret.slice(0, 20) + (secret[20] === 'a' ? 'b' : 'a') + secret.slice(21);
-    assert.deepEqual(findIn(`${swapped} ${secret.slice(0, -1)} ${secret.toUpperCase()} svc_svc_svc_ ${'svc_'.repeat(40)}`), []);
+    assert.deepEqual(
+      findIn(`${swapped} ${secret.slice(0, -1)} ${secret.toUpperCase()} svc_svc_svc_ ${'svc_'.repeat(40)}`),
+      [],
+    );
     assert.deepEqual(findIn(secret.slice(0, 30), '\n', secret.slice(30)), []);
   });
 
@@ -67,6 +70,9 @@ describe('finding secrets', () => {
     const before = held();
     for (let count = 0; count < 50; count += 1) assert.deepEqual([...finder.find(part)], []);
     assert.ok(held() - before < 10 * part.length);
-    assert.deepEqual([...finder.find(Buffer.from(secret))], [{ secret, publicId, line: 1, column: 50 * part.length + 1 }]);
+    assert.deepEqual(
+      [...finder.find(Buffer.from(secret))],
+      [{ secret, publicId, line: 1, column: 50 * part.length + 1 }],
+    );
   });
 });

@@ -8,7 +8,8 @@ const catalog = createCatalog(['DISK_POOL']);
 describe('what a key could do with', () => {
   it('is what it has used, without what is included in it', () => {
     const key = { roles: [], permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY', 'VMS:READ_OWN'] as const };
-    const suggest = (...used: `${string}:READ_ANY`[]) => suggestGrants({ ...key, permissions: [...key.permissions] }, used, catalog);
+    const suggest = (...used: `${string}:READ_ANY`[]) =>
+      suggestGrants({ ...key, permissions: [...key.permissions] }, used, catalog);
     assert.deepEqual(suggest('DOCKER:READ_OWN' as never, 'DOCKER:READ_ANY'), {
       permissions: ['DOCKER:READ_ANY'],
       unused: ['DOCKER:UPDATE_ANY', 'DOCKER:UPDATE_OWN', 'VMS:READ_OWN'],
@@ -21,7 +22,11 @@ describe('what a key could do with', () => {
   });
 
   it('is never more than it has', () => {
-    const { permissions } = suggestGrants({ roles: ['GUEST'], permissions: [] }, ['ME:READ_OWN', 'DOCKER:READ_ANY'], catalog);
+    const { permissions } = suggestGrants(
+      { roles: ['GUEST'], permissions: [] },
+      ['ME:READ_OWN', 'DOCKER:READ_ANY'],
+      catalog,
+    );
     assert.deepEqual(permissions, ['ME:READ_OWN']);
   });
 
@@ -37,7 +42,10 @@ describe('what a key could do with', () => {
 });
 
 describe('why a key may do something', () => {
-  const key = { roles: ['GUEST' as const, 'VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const, 'ME:READ_OWN' as const] };
+  const key = {
+    roles: ['GUEST' as const, 'VIEWER' as const],
+    permissions: ['DOCKER:UPDATE_ANY' as const, 'ME:READ_OWN' as const],
+  };
   const why = (text: string) => grantsBehind(key, readPermission(text, catalog), catalog);
 
   it('is told by each grant that allows it', () => {

@@ -51,7 +51,10 @@ describeOnEach('updating a key', () => {
   it('lets the key be found by its new texts and no longer by its old ones', async () => {
     await test.keys.update(key.id, { name: 'Deploy', description: 'Weekly' }, OPERATOR);
     const found = async (search: string) => (await test.keys.list({ search }, OPERATOR)).keys.length;
-    assert.deepEqual([await found('deploy'), await found('weekly'), await found('CI'), await found('nightly')], [1, 1, 0, 0]);
+    assert.deepEqual(
+      [await found('deploy'), await found('weekly'), await found('CI'), await found('nightly')],
+      [1, 1, 0, 0],
+    );
     assert.equal(await test.keys.findByName('CI', OPERATOR), undefined);
   });
 

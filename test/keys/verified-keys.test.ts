@@ -144,7 +144,11 @@ describe('a key that was let in', () => {
 });
 
 describe('the memory of verified keys', () => {
-  const entryOf = (name: string) => ({ key: storedKey(name), secret: 'current' as const, principal: undefined as never });
+  const entryOf = (name: string) => ({
+    key: storedKey(name),
+    secret: 'current' as const,
+    principal: undefined as never,
+  });
 
   it('is bounded: the one that came first leaves', () => {
     const verified = new VerifiedKeys();
@@ -161,7 +165,10 @@ describe('the memory of verified keys', () => {
     assert.equal(verified.get('a', undefined, 0), undefined);
     verified.set('b', 2, entryOf('b'));
     verified.set('a', 1, entryOf('a'));
-    assert.deepEqual([verified.get('a', 2, 0), verified.get('a', 1, 0), verified.get('b', 2, 0)?.key.id], [undefined, undefined, 'b']);
+    assert.deepEqual(
+      [verified.get('a', 2, 0), verified.get('a', 1, 0), verified.get('b', 2, 0)?.key.id],
+      [undefined, undefined, 'b'],
+    );
     verified.set('c', undefined, entryOf('c'));
     assert.equal(verified.get('c', undefined, 0), undefined);
   });

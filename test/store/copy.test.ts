@@ -21,7 +21,13 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   const rotated = await keys.rotate(child.key.id, { grace: '1h' }, OPERATOR);
   // One that stands before its creator, as an imported key may.
   await store.repository.write((writer) =>
-    writer.insert([storedKey('00000000-0000-4000-8000-000000000000', { name: 'First', createdBy: parent.principal.key.id, createdAt: 1 })]),
+    writer.insert([
+      storedKey('00000000-0000-4000-8000-000000000000', {
+        name: 'First',
+        createdBy: parent.principal.key.id,
+        createdAt: 1,
+      }),
+    ]),
   );
   for (const { secret } of [parent, child, rotated]) await keys.authenticate(secret);
   await keys.finishActivity();
@@ -58,13 +64,15 @@ function impatient(connection: Connection, time: number): Connection {
     close: () => connection.close(),
     write: (work) =>
       connection.write(async (transaction, changed) => {
-        if (connection.dialect === 'postgres') await sql`set idle_in_transaction_session_timeout = 50`.execute(transaction);
+        if (connection.dialect === 'postgres')
+          await sql`set idle_in_transaction_session_timeout = 50`.execute(transaction);
         return work(transaction.withPlugin(plugin), changed);
       }),
   };
 }
 
-const copy = (from: string, to: string, ...args: string[]) => runCli(['apikey', 'copy', '--database', from, '--to', to, ...args]);
+const copy = (from: string, to: string, ...args: string[]) =>
+  runCli(['apikey', 'copy', '--database', from, '--to', to, ...args]);
 
 describeOnEach('copying a store', () => {
   for (const [what, target] of [

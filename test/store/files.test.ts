@@ -37,7 +37,8 @@ describe("the store's files", () => {
     for (const content of [open, closed]) {
       assert.ok(content.includes(key.publicId), 'the search finds what is there');
       for (const text of [secret, created.secret]) {
-        for (const part of [text, text.slice(17), text.slice(17, 60), text.slice(-16)]) assert.ok(!content.includes(part));
+        for (const part of [text, text.slice(17), text.slice(17, 60), text.slice(-16)])
+          assert.ok(!content.includes(part));
       }
     }
     assert.deepEqual(readdirSync(folder), ['keys.sqlite']);
@@ -95,7 +96,10 @@ describe('a store', () => {
   it('refuses a key whose creator is not there', async () => {
     const { store } = await openTestKeys();
     const insert = store.repository.write((writer) => writer.insert([storedKey('a', { createdBy: 'nobody' })]));
-    await assert.rejects(insert, (error: Error) => (error.cause as { code?: string }).code === 'SQLITE_CONSTRAINT_FOREIGNKEY');
+    await assert.rejects(
+      insert,
+      (error: Error) => (error.cause as { code?: string }).code === 'SQLITE_CONSTRAINT_FOREIGNKEY',
+    );
     assert.equal(await store.repository.count({}), 0);
     await store.close();
   });

@@ -44,7 +44,10 @@ describe('a process that is killed while it writes', () => {
       assert.equal(signal, 'SIGKILL');
       const done = step + stdout.split('\n').length - 1;
       const state = await stateOf(database);
-      assert.ok(state === states[done % 4] || state === states[(done + 1) % 4], `"${state}" after ${stdout.split('\n').at(-2)}`);
+      assert.ok(
+        state === states[done % 4] || state === states[(done + 1) % 4],
+        `"${state}" after ${stdout.split('\n').at(-2)}`,
+      );
       step = states.indexOf(state);
     }
   });

@@ -58,7 +58,10 @@ describe('a store that another process writes', () => {
     const started = performance.now();
     await assert.rejects(
       store.repository.write((writer) => writer.delete(['x'])),
-      { code: 'STORE_LOCKED', message: `The key store ${store.location} is locked by another process. Try again in a moment.` },
+      {
+        code: 'STORE_LOCKED',
+        message: `The key store ${store.location} is locked by another process. Try again in a moment.`,
+      },
     );
     const waited = performance.now() - started;
     assert.ok(waited >= 100 && waited < 2000, `${waited} ms`);

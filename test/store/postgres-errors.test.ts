@@ -24,7 +24,8 @@ describeOnEach('a value that no two keys may have', () => {
   ] as const) {
     it(`is ${code} where ${field} is taken in spite of the rules`, async () => {
       const { store } = await openTestKeys({ database: tempStore() });
-      const insert = (id: string) => store.repository.write((writer) => writer.insert([storedKey(id, { [field]: 'same' })]));
+      const insert = (id: string) =>
+        store.repository.write((writer) => writer.insert([storedKey(id, { [field]: 'same' })]));
       await insert('one');
       await assert.rejects(insert('two'), { code });
       assert.equal(await store.repository.count({}), 1);
@@ -36,7 +37,9 @@ describeOnEach('a value that no two keys may have', () => {
 describeOn('postgres', 'a server', () => {
   it('that is not there is STORE_UNAVAILABLE, also by the command line, which hides the password', async () => {
     const url = `postgres://me:hunter2@127.0.0.1:${await freePort()}/keys`;
-    const { code, stdout, stderr } = await runCli(['apikey', 'list', '--json', '--database', url], { env: { LOG_LEVEL: 'debug' } });
+    const { code, stdout, stderr } = await runCli(['apikey', 'list', '--json', '--database', url], {
+      env: { LOG_LEVEL: 'debug' },
+    });
     assert.equal(code, 1);
     const answer = JSON.parse(stdout) as { code: string; error: string };
     assert.equal(answer.code, 'STORE_UNAVAILABLE');
@@ -69,7 +72,10 @@ describeOn('postgres', 'a server', () => {
   it('that has no such database is STORE_UNAVAILABLE', async () => {
     const url = new URL(postgresStore());
     url.pathname = '/nowhere';
-    await assert.rejects(openTestKeys({ database: url.href }), { code: 'STORE_UNAVAILABLE', message: /has no such database/ });
+    await assert.rejects(openTestKeys({ database: url.href }), {
+      code: 'STORE_UNAVAILABLE',
+      message: /has no such database/,
+    });
   });
 
   it('that only reads is STORE_READONLY for changes alone', async () => {
@@ -98,7 +104,10 @@ describeOn('postgres', 'a server', () => {
     const { keys, store } = await openTestKeys({ database });
     await store.repository.write(async () => {
       const quick = await openTestKeys({ database, lockWait: 50 });
-      await assert.rejects(create(quick.keys, 'New'), { code: 'STORE_LOCKED', message: /is locked by another process/ });
+      await assert.rejects(create(quick.keys, 'New'), {
+        code: 'STORE_LOCKED',
+        message: /is locked by another process/,
+      });
       await quick.store.close();
     });
     await create(keys, 'New');
@@ -135,7 +144,9 @@ describeOn('postgres', 'the driver', () => {
   };
 
   it('is asked for where it is missing, by its name', async () => {
-    const { stdout } = await runCli(['apikey', 'list', '--json', '--database', 'postgres://host/db'], { env: withoutDriver });
+    const { stdout } = await runCli(['apikey', 'list', '--json', '--database', 'postgres://host/db'], {
+      env: withoutDriver,
+    });
     const { code, error } = JSON.parse(stdout) as { code: string; error: string };
     assert.equal(code, 'STORE_UNAVAILABLE');
     assert.match(error, /needs the package "pg", which is not installed\. Run "npm install pg"/);

@@ -94,7 +94,10 @@ describeOn('postgres', 'a store that listens', () => {
     assert.ok('principal' in (await other.keys.authenticate(secret)));
     await other.keys.finishActivity();
     await changeDirectly(database, 'update key_usage set uses = uses + 1');
-    assert.equal([...(await here.keys.usageOf([(await here.keys.findByName('CI', OPERATOR))!.id])).values()][0]?.uses, 3);
+    assert.equal(
+      [...(await here.keys.usageOf([(await here.keys.findByName('CI', OPERATOR))!.id])).values()][0]?.uses,
+      3,
+    );
     assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
   });
 

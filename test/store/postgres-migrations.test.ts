@@ -48,7 +48,10 @@ describeOn('postgres', 'the tables of a store', () => {
         await keys.delete([key.id], OPERATOR);
       }
     })();
-    const newer: Migration[] = [...MIGRATIONS, async (db) => void (await sql`alter table api_keys add column team text`.execute(db))];
+    const newer: Migration[] = [
+      ...MIGRATIONS,
+      async (db) => void (await sql`alter table api_keys add column team text`.execute(db)),
+    ];
     const { location, schema, config } = readPostgresUrl(database);
     const pools = await Promise.all(Array.from({ length: 10 }, () => openPool(config)));
     await Promise.all(pools.map((db) => migratePostgres(db, { location, schema, migrations: newer })));
@@ -66,7 +69,11 @@ describeOn('postgres', 'the tables of a store', () => {
 
   it('are not made among those of another program that have their names', async () => {
     const database = postgresStore();
-    await changeDirectly(database, `create schema ${readPostgresUrl(database).schema}`, 'create table api_keys (secret text)');
+    await changeDirectly(
+      database,
+      `create schema ${readPostgresUrl(database).schema}`,
+      'create table api_keys (secret text)',
+    );
     await assert.rejects(openTestKeys({ database }), {
       code: 'STORE_FOREIGN',
       message: /tables of another program under the names of ours/,
@@ -76,7 +83,11 @@ describeOn('postgres', 'the tables of a store', () => {
 
   it('are made beside those of another program that have other names', async () => {
     const database = postgresStore();
-    await changeDirectly(database, `create schema ${readPostgresUrl(database).schema}`, 'create table notes (text text)');
+    await changeDirectly(
+      database,
+      `create schema ${readPostgresUrl(database).schema}`,
+      'create table notes (text text)',
+    );
     const { store } = await openTestKeys({ database });
     assert.equal(store.created, true);
     await store.close();
@@ -84,6 +95,9 @@ describeOn('postgres', 'the tables of a store', () => {
 
   it('are not made where they must be there already', async () => {
     const database = postgresStore();
-    await assert.rejects(openStore({ database, mustExist: true }), { code: 'STORE_UNAVAILABLE', message: /does not exist/ });
+    await assert.rejects(openStore({ database, mustExist: true }), {
+      code: 'STORE_UNAVAILABLE',
+      message: /does not exist/,
+    });
   });
 });

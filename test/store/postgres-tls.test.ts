@@ -41,8 +41,18 @@ describeOn('postgres', 'an encrypted connection', () => {
   for (const [what, host, parameters, message] of [
     ['an unknown authority', 'localhost', { sslmode: 'verify-full' }, /certificate of its server cannot be verified/],
     ['an unknown authority', 'localhost', { sslmode: 'verify-ca' }, /certificate of its server cannot be verified/],
-    ['another name', '127.0.0.1', { sslmode: 'verify-full', sslrootcert: CERTIFICATE }, /certificate of its server cannot be verified/],
-    ['a certificate that is not there', 'localhost', { sslrootcert: '/nowhere.pem' }, /certificate \/nowhere\.pem cannot be read/],
+    [
+      'another name',
+      '127.0.0.1',
+      { sslmode: 'verify-full', sslrootcert: CERTIFICATE },
+      /certificate of its server cannot be verified/,
+    ],
+    [
+      'a certificate that is not there',
+      'localhost',
+      { sslrootcert: '/nowhere.pem' },
+      /certificate \/nowhere\.pem cannot be read/,
+    ],
   ] as const) {
     it(`to a server with ${what} is refused with ${nameOf(parameters)}`, async () => {
       await assert.rejects(open(host, parameters), { code: 'STORE_UNAVAILABLE', message });
@@ -52,6 +62,9 @@ describeOn('postgres', 'an encrypted connection', () => {
   it('is not given up for one that is not encrypted', async () => {
     const url = new URL(postgresStore());
     url.searchParams.set('sslmode', 'require');
-    await assert.rejects(openTestKeys({ database: url.href }), { code: 'STORE_UNAVAILABLE', message: /does not encrypt/ });
+    await assert.rejects(openTestKeys({ database: url.href }), {
+      code: 'STORE_UNAVAILABLE',
+      message: /does not encrypt/,
+    });
   });
 });

@@ -29,7 +29,9 @@ describeOn('postgres', 'a transaction', () => {
   }
 
   it('is tried again no longer than it may wait', async () => {
-    const attempt = connection.write((transaction) => sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction));
+    const attempt = connection.write((transaction) =>
+      sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction),
+    );
     await assert.rejects(attempt, { code: 'STORE_LOCKED' });
   });
 

@@ -47,7 +47,10 @@ export function testCli(database = tempStore()): TestCli {
     },
     async given(name, fields = {}) {
       const keys = await openKeys({ database });
-      const { secret, key } = await keys.create({ name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields }, OPERATOR);
+      const { secret, key } = await keys.create(
+        { name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields },
+        OPERATOR,
+      );
       await keys.close();
       return { key: secret, name: key.name, id: key.id };
     },

@@ -29,7 +29,11 @@ export interface RunningExec {
  * Starts `apikey exec` in a session of its own, where no terminal sends signals to all processes, and waits until its
  * command has said its process id and its secret.
  */
-export async function startExec(database: string, command: readonly string[], options: SpawnOptions & { flags?: string[] } = {}) {
+export async function startExec(
+  database: string,
+  command: readonly string[],
+  options: SpawnOptions & { flags?: string[] } = {},
+) {
   const { flags = [], ...spawning } = options;
   const process = startCli(['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command], {
     env: { SVC_API_DATABASE: database },

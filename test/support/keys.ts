@@ -27,7 +27,10 @@ export async function openTestKeys(
     repository?: (repository: KeyRepository) => KeyRepository;
   } = {},
 ): Promise<TestKeys> {
-  const store = await openStore({ database: options.database ?? tempStore(), ...(options.lockWait && { lockWait: options.lockWait }) });
+  const store = await openStore({
+    database: options.database ?? tempStore(),
+    ...(options.lockWait && { lockWait: options.lockWait }),
+  });
   const time = { now: Date.UTC(2030, 0, 1) };
   const service: KeysOptions = {
     repository: options.repository?.(store.repository) ?? store.repository,

@@ -65,7 +65,10 @@ async function change(): Promise<object> {
     DISABLE: async () => keys.setEnabled(await idOf(own), false, OPERATOR),
     DELETE: async () => keys.delete([await idOf(own)], OPERATOR),
   };
-  const made: Record<string, number> = { ROTATE_FINISH: 0, ...Object.fromEntries(Object.keys(steps).map((action) => [action, 0])) };
+  const made: Record<string, number> = {
+    ROTATE_FINISH: 0,
+    ...Object.fromEntries(Object.keys(steps).map((action) => [action, 0])),
+  };
   for (let index = 0; index < Number(count); index += 1) {
     const action = Object.keys(steps)[index % 5]!;
     const done = await (action === 'ROTATE' ? turn() : steps[action]!().then(() => action));

@@ -33,7 +33,8 @@ const PATH_LENGTH = 4096;
 
 /** Looks for secrets in files, folders and stdin. @returns how many were read @throws CliError USAGE; KeysError STORE_… */
 export async function scan({ paths, git, identify, onFound, onUnreadable }: ScanOptions): Promise<number> {
-  const unreadable = (path: Buffer, error: unknown) => onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
+  const unreadable = (path: Buffer, error: unknown) =>
+    onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
   let files = 0;
   for await (const source of sourcesOf(paths, git, unreadable)) {
     const finder = new SecretFinder();
@@ -62,7 +63,15 @@ async function* partsOf({ parts }: Source, failed: (error: unknown) => void): As
 
 function findingOf(path: Buffer, { publicId, line, column }: FoundSecret, found: Identification): Finding {
   const { key, status } = 'key' in found ? found : { key: undefined, status: 'UNKNOWN' as const };
-  return { path: shown(path), line, column, prefix: prefixOf(publicId), status, name: key?.name ?? null, id: key?.id ?? null };
+  return {
+    path: shown(path),
+    line,
+    column,
+    prefix: prefixOf(publicId),
+    status,
+    name: key?.name ?? null,
+    id: key?.id ?? null,
+  };
 }
 
 function shown(path: Buffer): string {

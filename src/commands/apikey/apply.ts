@@ -17,9 +17,17 @@ export default class Apply extends KeyCommand {
     },
   ];
   static override flags = {
-    file: Flags.string({ char: 'f', description: 'The file with the declared keys, as YAML or JSON; - for stdin.', helpValue: '<path>' }),
-    'dry-run': Flags.boolean({ description: 'Show what would change, and change nothing. Exit code 2 where there are changes.' }),
-    prune: Flags.boolean({ description: 'Delete keys that an apply made and that are declared no longer; never others.' }),
+    file: Flags.string({
+      char: 'f',
+      description: 'The file with the declared keys, as YAML or JSON; - for stdin.',
+      helpValue: '<path>',
+    }),
+    'dry-run': Flags.boolean({
+      description: 'Show what would change, and change nothing. Exit code 2 where there are changes.',
+    }),
+    prune: Flags.boolean({
+      description: 'Delete keys that an apply made and that are declared no longer; never others.',
+    }),
     'secrets-dir': Flags.string({
       description: 'Folder for the secrets of new keys: each in a file of its name, for its owner alone.',
       helpValue: '<folder>',

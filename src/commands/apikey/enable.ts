@@ -3,7 +3,9 @@ import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
 
 export default class Enable extends KeyCommand {
   static override summary = 'Switch an API key on again.';
-  static override examples = [{ description: 'Let a key in again', command: '<%= config.bin %> apikey enable --name "CI deploy"' }];
+  static override examples = [
+    { description: 'Let a key in again', command: '<%= config.bin %> apikey enable --name "CI deploy"' },
+  ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 

@@ -10,7 +10,8 @@ export default class Export extends KeyCommand {
     { description: 'Write all keys to a file', command: '<%= config.bin %> apikey export > keys.jsonl' },
     {
       description: 'Copy all keys to another store, where they work unchanged',
-      command: '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+      command:
+        '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
     },
   ];
   static override flags = {

@@ -17,7 +17,8 @@ export default class ApiKey extends KeyCommand {
     },
     {
       description: 'Create a key with single permissions, as JSON',
-      command: '<%= config.bin %> apikey --create --name "Docker bot" --permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+      command:
+        '<%= config.bin %> apikey --create --name "Docker bot" --permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
     },
     {
       description: 'Replace a key: the old secret stops working',

@@ -20,18 +20,33 @@ export default class Log extends KeyCommand {
   static override description = `The newest entries, in the order in which they were written. Each is chained to the one before by its hash; --verify goes through all of them, and names the first that is not as it was written.`;
   static override examples = [
     { description: 'What happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
-    { description: 'Who deleted keys in the last week', command: '<%= config.bin %> apikey log --action delete --since 7d' },
+    {
+      description: 'Who deleted keys in the last week',
+      command: '<%= config.bin %> apikey log --action delete --since 7d',
+    },
     { description: 'Follow it, one JSON object a line', command: '<%= config.bin %> apikey log --follow --json' },
     { description: 'Prove that nothing was changed or cut out', command: '<%= config.bin %> apikey log --verify' },
   ];
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
-    actor: Flags.string({ description: 'Only what this user or key did: a name, or the id of a key.', helpValue: '<actor>' }),
+    actor: Flags.string({
+      description: 'Only what this user or key did: a name, or the id of a key.',
+      helpValue: '<actor>',
+    }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
-    since: Flags.string({ description: 'Only from this time on: a date by RFC 3339, or how long ago.', helpValue: '<date>|7d' }),
-    until: Flags.string({ description: 'Only before this time: a date by RFC 3339, or how long ago.', helpValue: '<date>|7d' }),
+    since: Flags.string({
+      description: 'Only from this time on: a date by RFC 3339, or how long ago.',
+      helpValue: '<date>|7d',
+    }),
+    until: Flags.string({
+      description: 'Only before this time: a date by RFC 3339, or how long ago.',
+      helpValue: '<date>|7d',
+    }),
     limit: Flags.string({ description: 'How many entries at most, up to 500. Default: 50.', helpValue: '<number>' }),
-    before: Flags.string({ description: 'Only entries with a smaller number: the page before.', helpValue: '<number>' }),
+    before: Flags.string({
+      description: 'Only entries with a smaller number: the page before.',
+      helpValue: '<number>',
+    }),
     follow: Flags.boolean({ description: 'Go on with new entries as they come; with --json one object a line.' }),
     verify: Flags.boolean({ description: 'Check the whole log instead. Ends with 1 when it is broken.' }),
   };
@@ -39,10 +54,14 @@ export default class Log extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Log);
     const { key, actor, action, since, until, follow, verify } = flags;
-    const others = Object.entries(flags).filter(([flag, value]) => value !== undefined && !['database', 'json', 'verify'].includes(flag));
-    if (verify && others.length > 0) throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
+    const others = Object.entries(flags).filter(
+      ([flag, value]) => value !== undefined && !['database', 'json', 'verify'].includes(flag),
+    );
+    if (verify && others.length > 0)
+      throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
     const before = readNumber(flags.before, '--before');
-    if (follow && before !== undefined) throw new CliError('USAGE', '--before and --follow exclude each other. Pass one of them.');
+    if (follow && before !== undefined)
+      throw new CliError('USAGE', '--before and --follow exclude each other. Pass one of them.');
     const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
     await this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys);
@@ -53,7 +72,8 @@ export default class Log extends KeyCommand {
   }
 
   private async show(entries: readonly AuditEntry[]): Promise<void> {
-    const table = entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
+    const table =
+      entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
     this.print({ entries: entries.map(auditJson) }, table);
     if (entries.length === 0 && !this.jsonEnabled()) this.terminal.note('No entries found.');
   }
@@ -82,7 +102,9 @@ export default class Log extends KeyCommand {
 
   private writeLines(entries: readonly AuditEntry[]): boolean {
     const line = (entry: AuditEntry) =>
-      this.jsonEnabled() ? JSON.stringify(auditJson(entry)) : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
+      this.jsonEnabled()
+        ? JSON.stringify(auditJson(entry))
+        : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
     try {
       if (entries.length > 0) this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));
       return true;

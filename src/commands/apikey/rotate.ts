@@ -13,7 +13,10 @@ export default class Rotate extends KeyCommand {
   static override summary = 'Give an API key a new secret, while the one before works on for a while.';
   static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. The secret before works until the grace ends, which begins now, or when the new secret is first used: then one that got lost on its way hurts nobody. A key has two secrets at most; --finish and --rollback end one of them.`;
   static override examples = [
-    { description: 'A new secret; the one before works for a day', command: 'KEY=$(<%= config.bin %> apikey rotate "CI deploy")' },
+    {
+      description: 'A new secret; the one before works for a day',
+      command: 'KEY=$(<%= config.bin %> apikey rotate "CI deploy")',
+    },
     {
       description: 'The one before works until the new one has arrived, and 10 minutes longer',
       command: '<%= config.bin %> apikey rotate "CI deploy" --activate on-first-use --grace 10m',
@@ -41,11 +44,16 @@ export default class Rotate extends KeyCommand {
     const { grace, activate, finish, rollback, database } = input.flags;
     const given = Object.entries({ finish, rollback, grace, activate }).filter(([, value]) => value !== undefined);
     if ((finish || rollback) && given.length > 1)
-      throw new CliError('USAGE', `${given.map(([flag]) => `--${flag}`).join(' and ')} exclude each other. Pass one of them.`);
+      throw new CliError(
+        'USAGE',
+        `${given.map(([flag]) => `--${flag}`).join(' and ')} exclude each other. Pass one of them.`,
+      );
     await this.withKeys(database, async (keys) => {
       const { id } = await this.findKey(keys, nameOf(input));
-      if (finish) return this.finish(keys, (await keys.finishRotation(id, OPERATOR)).after, 'The secret before is refused now.');
-      if (rollback) return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
+      if (finish)
+        return this.finish(keys, (await keys.finishRotation(id, OPERATOR)).after, 'The secret before is refused now.');
+      if (rollback)
+        return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
       const show: Parameters<typeof rotateKey>[3] = ({ secret, after }) =>
         this.deliver({ key: secret, name: after.name, id: after.id }, secret);
       this.note(await rotateKey(keys, id, { grace, activate }, show));
@@ -53,14 +61,19 @@ export default class Rotate extends KeyCommand {
   }
 
   private async finish(keys: OpenKeys, key: ApiKey, text: string): Promise<void> {
-    this.print({ key: await this.describe(keys, key) }, `API key "${key.name}" has one secret, ${prefixOf(key.publicId)}. ${text}`);
+    this.print(
+      { key: await this.describe(keys, key) },
+      `API key "${key.name}" has one secret, ${prefixOf(key.publicId)}. ${text}`,
+    );
   }
 
   private note({ name, publicId, rotation }: ApiKey): void {
     const rotated = `Rotated API key "${name}": its new secret is ${prefixOf(publicId)}, and is not shown again.`;
     if (!rotation) return this.terminal.note(rotated);
     const end =
-      rotation.previousEndsAt === null ? 'until the new one was used and the grace is over' : `until ${dateOf(rotation.previousEndsAt)}`;
+      rotation.previousEndsAt === null
+        ? 'until the new one was used and the grace is over'
+        : `until ${dateOf(rotation.previousEndsAt)}`;
     this.terminal.note(`${rotated} The one before, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
   }
 }

@@ -16,7 +16,10 @@ export default class Show extends KeyCommand {
     const input = await this.parse(Show);
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
-      const json = { ...(await this.describe(keys, key)), effectivePermissions: PermissionSet.of(keys.catalog, key).grants() };
+      const json = {
+        ...(await this.describe(keys, key)),
+        effectivePermissions: PermissionSet.of(keys.catalog, key).grants(),
+      };
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + textOf(value));
       this.print(json, lines.join('\n'));

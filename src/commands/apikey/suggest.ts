@@ -42,5 +42,9 @@ function explain(key: ApiKey, { permissions, unused }: Suggestion, uses: number,
     const grants = [...new Set(catalog.grantsOf(role))];
     return `Role ${role}: ${grants.filter((grant) => !never.has(grant)).length} of ${grants.length} grants used.`;
   });
-  return [`${seen}, for ${listOf(permissions)}.`, ...roles, ...(needless.length > 0 ? [`Never used: ${listOf(needless)}.`] : [])];
+  return [
+    `${seen}, for ${listOf(permissions)}.`,
+    ...roles,
+    ...(needless.length > 0 ? [`Never used: ${listOf(needless)}.`] : []),
+  ];
 }

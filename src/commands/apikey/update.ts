@@ -14,7 +14,8 @@ const EXCLUSIVE = [
 
 export default class Update extends KeyCommand {
   static override summary = 'Change the name, description, grants or end of an API key.';
-  static override description = 'What is left out stays. The secret stays, too; to replace it, see rotate or create --overwrite.';
+  static override description =
+    'What is left out stays. The secret stays, too; to replace it, see rotate or create --overwrite.';
   static override examples = [
     { description: 'Let a key do less', command: '<%= config.bin %> apikey update --name "CI deploy" --roles GUEST' },
     {

@@ -25,14 +25,18 @@ export default class Verify extends KeyCommand {
     },
   ];
   static override flags = {
-    permission: Flags.string({ description: 'Tell also whether it has this permission.', helpValue: '<resource:action>' }),
+    permission: Flags.string({
+      description: 'Tell also whether it has this permission.',
+      helpValue: '<resource:action>',
+    }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parseArguments();
     const { permission: wanted, database } = flags;
     // The permission is looked at first: nobody should type a secret for a request that is wrong.
-    const permission = wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
+    const permission =
+      wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
     const secret = await readSecret(this.interactive);
     await this.withKeys(database, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);
@@ -45,11 +49,15 @@ export default class Verify extends KeyCommand {
   private async parseArguments() {
     const parsed = await this.parse(Verify).catch((error: unknown) => {
       // What looks like a flag and is none may be a secret, too.
-      if (error instanceof Error && 'flags' in error) throw new CliError('USAGE', 'There is a flag that this command does not have.');
+      if (error instanceof Error && 'flags' in error)
+        throw new CliError('USAGE', 'There is a flag that this command does not have.');
       throw error;
     });
     if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
     const command = `${this.config.bin} apikey verify`;
-    throw new CliError('USAGE', `The only argument is -, for stdin: an argument is no place for a secret. Run: ${command} - < file`);
+    throw new CliError(
+      'USAGE',
+      `The only argument is -, for stdin: an argument is no place for a secret. Run: ${command} - < file`,
+    );
   }
 }

@@ -21,6 +21,10 @@ export async function createApiKeys(db: Kysely<Tables>, dialect: DialectName): P
     .addColumn('search_text', text, (column) => column.notNull().defaultTo(sql`''`))
     .execute();
   await db.schema.createIndex('api_keys_in_order').on('api_keys').columns(['created_at', 'id']).execute();
-  await db.schema.createIndex('api_keys_by_creator').on('api_keys').columns(['created_by', 'created_at', 'id']).execute();
+  await db.schema
+    .createIndex('api_keys_by_creator')
+    .on('api_keys')
+    .columns(['created_by', 'created_at', 'id'])
+    .execute();
   if (dialect === 'postgres') await announceChanges(db);
 }

@@ -32,7 +32,9 @@ export async function createAuditLog(db: Kysely<Tables>, dialect: DialectName): 
   if (dialect === 'postgres') return forbidAuditChanges(db);
   for (const change of ['update', 'delete']) {
     await sql
-      .raw(`create trigger audit_log_no_${change} before ${change} on audit_log begin select raise(abort, 'the audit log only grows'); end`)
+      .raw(
+        `create trigger audit_log_no_${change} before ${change} on audit_log begin select raise(abort, 'the audit log only grows'); end`,
+      )
       .execute(db);
   }
 }
