@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { digestSecret } from '../src/keys/secret.ts';
+import { digestSecret } from '../src/keys/secret/secret.ts';
 import type { BenchKey } from './stores.ts';
 import { OPERATOR, openKeys } from './svc-api.ts';
 

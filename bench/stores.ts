@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { ApiKey } from '../src/keys/api-key.ts';
+import type { ApiKey } from '../src/keys/key/api-key.ts';
 import { cursorOf } from '../src/keys/list.ts';
-import { createSecret } from '../src/keys/secret.ts';
+import { createSecret } from '../src/keys/secret/secret.ts';
 import { openKeys } from './svc-api.ts';
 
 /** A key that is asked with. */

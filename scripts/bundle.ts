@@ -27,7 +27,9 @@ const later = new Set(
  */
 function sharedBy(path: string): string[] {
   const rules = entryPoints.includes(path) || later.has(path) ? ['src/open-keys.ts'] : [];
-  const command = path.startsWith('src/commands/') ? ['src/cli/key-command.ts', 'src/cli/key-flags.ts'] : [];
+  const command = path.startsWith('src/commands/')
+    ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts']
+    : [];
   return [...rules, ...command].filter((shared) => shared !== path);
 }
 

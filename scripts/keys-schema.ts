@@ -1,8 +1,8 @@
-import { ACTIONS, ROLES } from '../src/keys/catalog.ts';
-import { KEY_FIELDS, TOP_FIELDS } from '../src/keys/declaration.ts';
-import { DESCRIPTION_LIMIT } from '../src/keys/description.ts';
-import { DATE } from '../src/keys/expiry.ts';
-import { NAME_LIMIT } from '../src/keys/name.ts';
+import { ACTIONS, ROLES } from '../src/keys/permissions/catalog.ts';
+import { KEY_FIELDS, TOP_FIELDS } from '../src/keys/apply/declaration.ts';
+import { DESCRIPTION_LIMIT } from '../src/keys/key/description.ts';
+import { DATE } from '../src/keys/key/expiry.ts';
+import { NAME_LIMIT } from '../src/keys/key/name.ts';
 
 /**
  * The JSON Schema of the file that `apply` takes, by draft 2020-12. It is a little wider than the rules: it knows nothing

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { APPLY_TYPE_DEFS } from '../src/graphql/apply-type-defs.ts';
 import { AUDIT_TYPE_DEFS } from '../src/graphql/audit-type-defs.ts';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
-import { createCatalog } from '../src/keys/catalog.ts';
+import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { keysSchema } from './keys-schema.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));

@@ -1,5 +1,5 @@
 import { createApp, listen, OPERATOR, openKeys, openLog } from '../src/index.ts';
-import { stopSignal } from '../src/cli/signals.ts';
+import { stopSignal } from '../src/cli/serve/signals.ts';
 
 /** `npm start`: serves the default store, with a key made on the spot and a request to paste. */
 const keys = await openKeys();

@@ -1,5 +1,5 @@
 import { KeysError } from './keys/errors.ts';
-import { redactSecrets } from './keys/secret.ts';
+import { redactSecrets } from './keys/secret/secret.ts';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

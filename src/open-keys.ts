@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { createCatalog } from './keys/catalog.ts';
+import { createCatalog } from './keys/permissions/catalog.ts';
 import { KeysService } from './keys/service.ts';
 import type { OpenStoreOptions } from './store/open.ts';
 

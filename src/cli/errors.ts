@@ -1,5 +1,5 @@
 import { isKeysError, type NameTakenError } from '../keys/errors.ts';
-import { redactSecrets } from '../keys/secret.ts';
+import { redactSecrets } from '../keys/secret/secret.ts';
 import { printable } from '../keys/text.ts';
 
 export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED' | 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_RUN';

@@ -1,8 +1,8 @@
 import type { Config } from '@oclif/core/interfaces';
 import type { SchemaExtension } from '../graphql/extension.ts';
-import { type Catalog, createCatalog } from '../keys/catalog.ts';
+import { type Catalog, createCatalog } from '../keys/permissions/catalog.ts';
 import { KeysError } from '../keys/errors.ts';
-import { parsePermissions } from '../keys/grants.ts';
+import { parsePermissions } from '../keys/permissions/grants.ts';
 
 /**
  * Asks the host CLI and its plugins for their parts of the schema, by the oclif hook `svc-api:schema`.

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { hostExtensions } from '../cli/host.ts';
-import { stopSignal } from '../cli/signals.ts';
+import { stopSignal } from '../cli/serve/signals.ts';
 import { printable } from '../keys/text.ts';
 import { logLevelOf, openLog } from '../log.ts';
 
@@ -13,7 +13,7 @@ interface ServeOptions {
   database: string | undefined;
   host: string;
   port: number;
-  workers: typeof import('../cli/workers.ts');
+  workers: typeof import('../cli/serve/workers.ts');
 }
 
 export default class Serve extends BaseCommand {
@@ -47,7 +47,7 @@ export default class Serve extends BaseCommand {
     const host = readHost(flags.host) ?? (process.env['SVC_API_HOST'] || '127.0.0.1');
     const count = readWorkers(flags.workers);
     this.logger = await openLog(logLevelOf(process.env) ?? 'info');
-    const workers = await import('../cli/workers.ts');
+    const workers = await import('../cli/serve/workers.ts');
     if (count > 1 && !workers.isWorker()) {
       process.exitCode = await workers.runWorkers({
         count,

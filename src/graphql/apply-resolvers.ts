@@ -1,8 +1,8 @@
-import { type AuditValues, auditChange } from '../keys/audit.ts';
-import type { Role } from '../keys/catalog.ts';
-import { type DeclaredKey, readDeclaration } from '../keys/declaration.ts';
-import type { Permission } from '../keys/permission-set.ts';
-import type { Plan } from '../keys/plan.ts';
+import { type AuditValues, auditChange } from '../keys/audit/audit-entry.ts';
+import type { Role } from '../keys/permissions/catalog.ts';
+import { type DeclaredKey, readDeclaration } from '../keys/apply/declaration.ts';
+import type { Permission } from '../keys/permissions/permission-set.ts';
+import type { Plan } from '../keys/apply/plan.ts';
 import type { KeysService } from '../keys/service.ts';
 import { DECLARED_LIMIT } from './apply-type-defs.ts';
 import type { Resolvers } from './extension.ts';

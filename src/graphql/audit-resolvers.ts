@@ -1,7 +1,7 @@
 import { badInput, changesOf, connectionOf, type Resolve } from './resolve.ts';
-import type { AuditEntry } from '../keys/audit.ts';
-import type { AuditRequest } from '../keys/audit-log.ts';
-import { PAGE_DEFAULT } from '../keys/list.ts';
+import type { AuditEntry } from '../keys/audit/audit-entry.ts';
+import type { AuditRequest } from '../keys/audit/audit-log.ts';
+import { PAGE_DEFAULT } from '../keys/page.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers } from './extension.ts';
 

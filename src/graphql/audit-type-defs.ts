@@ -1,5 +1,5 @@
-import { AUDIT_ACTIONS, type AuditAction } from '../keys/audit.ts';
-import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/list.ts';
+import { AUDIT_ACTIONS, type AuditAction } from '../keys/audit/audit-entry.ts';
+import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/page.ts';
 
 const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   CREATE: 'A key was created, or put back.',

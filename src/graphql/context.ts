@@ -1,4 +1,4 @@
-import type { Principal } from '../keys/principal.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
 
 /** What every resolver gets as its context. */
 export interface GraphQLContext {

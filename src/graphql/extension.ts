@@ -1,4 +1,4 @@
-import type { Catalog } from '../keys/catalog.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
 
 /** Resolvers by type and field, as graphql-tools takes them. */
 export type Resolvers = Record<string, unknown>;

@@ -7,8 +7,8 @@ import {
   Kind,
   parse,
 } from 'graphql';
-import type { Action, Grant } from '../keys/catalog.ts';
-import { requirePermission } from '../keys/principal.ts';
+import type { Action, Grant } from '../keys/permissions/catalog.ts';
+import { requirePermission } from '../keys/authorization/principal.ts';
 import type { GraphQLContext } from './context.ts';
 
 export interface RootField {

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
-import type { AuditValues } from '../keys/audit.ts';
-import type { Catalog } from '../keys/catalog.ts';
-import type { Permission } from '../keys/permission-set.ts';
+import type { AuditValues } from '../keys/audit/audit-entry.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
+import type { Permission } from '../keys/permissions/permission-set.ts';
 import type { GraphQLContext } from './context.ts';
 
 /** A resolver of a root field. */

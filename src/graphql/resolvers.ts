@@ -1,11 +1,12 @@
 import { arch, platform } from 'node:process';
 import { GraphQLScalarType } from 'graphql';
-import type { ApiKey } from '../keys/api-key.ts';
-import { type Action, type Grant, ROLE_MEANINGS, type Role } from '../keys/catalog.ts';
-import { cursorOf, PAGE_LIMIT, type PageQuery } from '../keys/list.ts';
-import { groupGrants, type Permission, PermissionSet } from '../keys/permission-set.ts';
-import type { RotationRequest } from '../keys/rotation.ts';
-import { prefixOf } from '../keys/secret.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { type Action, type Grant, ROLE_MEANINGS, type Role } from '../keys/permissions/catalog.ts';
+import { cursorOf, type PageQuery } from '../keys/list.ts';
+import { PAGE_LIMIT } from '../keys/page.ts';
+import { groupGrants, type Permission, PermissionSet } from '../keys/permissions/permission-set.ts';
+import type { RotationRequest } from '../keys/key/rotation.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers, ServiceInfo } from './extension.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';

@@ -1,6 +1,6 @@
-import { ACTIONS, type Catalog, ROLE_MEANINGS, ROLES } from '../keys/catalog.ts';
-import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/list.ts';
-import { GRACE_DEFAULT } from '../keys/rotation.ts';
+import { ACTIONS, type Catalog, ROLE_MEANINGS, ROLES } from '../keys/permissions/catalog.ts';
+import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/page.ts';
+import { GRACE_DEFAULT } from '../keys/key/rotation.ts';
 
 /** The schema in SDL. `Resource` is made from the catalog, so that it holds the host's resources as well. */
 export function typeDefsOf(catalog: Catalog): string {

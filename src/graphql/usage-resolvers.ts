@@ -1,10 +1,10 @@
 import DataLoader from 'dataloader';
-import type { ApiKey } from '../keys/api-key.ts';
-import { groupGrants } from '../keys/permission-set.ts';
-import { prefixOf } from '../keys/secret.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { groupGrants } from '../keys/permissions/permission-set.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import { suggestGrants } from '../keys/suggest.ts';
-import { NO_USAGE, type UsageTotals } from '../keys/usage.ts';
+import { suggestGrants } from '../keys/authorization/suggest.ts';
+import { NO_USAGE, type UsageTotals } from '../keys/key/usage.ts';
 import type { Resolvers } from './extension.ts';
 import { knownTo } from './resolve.ts';
 

@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
-import type { Action, Grant } from '../keys/catalog.ts';
-import { splitGrant } from '../keys/permission-set.ts';
-import type { Principal } from '../keys/principal.ts';
+import type { Action, Grant } from '../keys/permissions/catalog.ts';
+import { splitGrant } from '../keys/permissions/permission-set.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { readCredentials } from './credentials.ts';

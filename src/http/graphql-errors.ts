@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { isKeysError, type KeysError, type NameTakenError } from '../keys/errors.ts';
-import { redactSecrets } from '../keys/secret.ts';
+import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { digestSecret } from '../keys/secret.ts';
+import { digestSecret } from '../keys/secret/secret.ts';
 import { readCredentials } from './credentials.ts';
 import { JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 

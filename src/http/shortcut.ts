@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { CompiledOperations, RunOperation } from '../graphql/compiled-operations.ts';
 import type { GraphQLContext } from '../graphql/context.ts';
-import type { Principal } from '../keys/principal.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { GraphQLParameters } from './graphql-request.ts';
 import type { ResponseType } from './media-type.ts';

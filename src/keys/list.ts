@@ -1,15 +1,12 @@
-import type { ApiKey } from './api-key.ts';
-import type { Catalog, Role } from './catalog.ts';
+import type { ApiKey } from './key/api-key.ts';
+import type { Catalog, Role } from './permissions/catalog.ts';
 import { KeysError, refuseFaults } from './errors.ts';
-import { parseRoles } from './grants.ts';
-import { type Actor, mayForAny, OPERATOR } from './principal.ts';
+import { parseRoles } from './permissions/grants.ts';
+import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
+import { PAGE_DEFAULT, PAGE_LIMIT } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
-import { type Status, STATUSES } from './status.ts';
+import { type Status, STATUSES } from './key/status.ts';
 import { listOf, printable } from './text.ts';
-
-/** The most keys that one page can have. */
-export const PAGE_LIMIT = 500;
-export const PAGE_DEFAULT = 50;
 
 export interface PageQuery {
   /** How many keys at most, up to 500. */

@@ -1,20 +1,20 @@
-import type { ApiKey } from './api-key.ts';
-import type { ApplyOptions } from './apply.ts';
-import type { AuditEntry } from './audit.ts';
-import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit-log.ts';
-import { type Lookup, lookUp } from './authenticate.ts';
-import type { Catalog, Grant } from './catalog.ts';
-import type { DeclaredKey } from './declaration.ts';
-import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
-import { type Identification, identify } from './identify.ts';
+import type { ApiKey } from './key/api-key.ts';
+import type { ApplyOptions } from './apply/apply.ts';
+import type { AuditEntry } from './audit/audit-entry.ts';
+import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit/audit-log.ts';
+import { type Lookup, lookUp } from './authentication/authenticate.ts';
+import type { Catalog, Grant } from './permissions/catalog.ts';
+import type { DeclaredKey } from './apply/declaration.ts';
+import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
+import { type Identification, identify } from './authentication/identify.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
-import { normalizeName } from './name.ts';
-import { type Plan, planChanges } from './plan.ts';
-import { type Actor, mayFor, OPERATOR, requirePermission } from './principal.ts';
+import { normalizeName } from './key/name.ts';
+import { type Plan, planChanges } from './apply/plan.ts';
+import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
-import { isUnderWay, type Rotation } from './rotation.ts';
-import { type Status, statusOf } from './status.ts';
-import type { UsageTotals } from './usage.ts';
+import { isUnderWay, type Rotation } from './key/rotation.ts';
+import { type Status, statusOf } from './key/status.ts';
+import type { UsageTotals } from './key/usage.ts';
 
 /** What the questions about keys need from outside. */
 export interface QueriesOptions {

@@ -1,8 +1,8 @@
-import type { ApiKey, StoredKey } from './api-key.ts';
-import type { AuditDraft, AuditReader } from './audit.ts';
-import type { Grant, Role } from './catalog.ts';
-import type { Status } from './status.ts';
-import type { KeyUsage, UsageTotals } from './usage.ts';
+import type { ApiKey, StoredKey } from './key/api-key.ts';
+import type { AuditDraft, AuditReader } from './audit/audit-entry.ts';
+import type { Grant, Role } from './permissions/catalog.ts';
+import type { Status } from './key/status.ts';
+import type { KeyUsage, UsageTotals } from './key/usage.ts';
 
 /** The place in the list after which a page starts: keys are listed by time of creation, then id. */
 export interface ListPosition {

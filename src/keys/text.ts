@@ -1,4 +1,4 @@
-import { redactSecrets } from './secret.ts';
+import { redactSecrets } from './secret/secret.ts';
 
 /** Control characters, line and paragraph separators, and halves of surrogate pairs: nothing that a line of text may hold. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;

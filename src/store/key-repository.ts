@@ -1,7 +1,7 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
-import type { ApiKey } from '../keys/api-key.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
 import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
-import type { Status } from '../keys/status.ts';
+import type { Status } from '../keys/key/status.ts';
 import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
-import { isPostgresUrl } from './postgres-address.ts';
+import { isPostgresUrl } from './postgres/postgres-address.ts';
 
 /**
  * Where the store is: the given path, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base

@@ -5,7 +5,7 @@ import type { KeyRepository } from '../keys/repository.ts';
 import type { Connection } from './connection.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
-import { isPostgresUrl } from './postgres-address.ts';
+import { isPostgresUrl } from './postgres/postgres-address.ts';
 
 /** How long a command waits while other processes write, in milliseconds: dozens may do so at once. */
 const LOCK_WAIT = 8000;
@@ -47,7 +47,7 @@ export async function storeExists({
 }: Pick<OpenStoreOptions, 'database' | 'env'>): Promise<boolean> {
   const place = storeLocation(database, env);
   if (!isPostgresUrl(place)) return existsSync(place);
-  return (await import('./postgres.ts')).PostgresConnection.exists(place, LOCK_WAIT);
+  return (await import('./postgres/postgres-connection.ts')).PostgresConnection.exists(place, LOCK_WAIT);
 }
 
 /** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
@@ -62,6 +62,7 @@ export async function openConnection({
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
   const place = storeLocation(database, env);
   const options = { lockWait, mustExist };
-  if (isPostgresUrl(place)) return (await import('./postgres.ts')).PostgresConnection.open(place, options);
-  return (await import('./sqlite.ts')).SqliteConnection.open(place, options);
+  if (isPostgresUrl(place))
+    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(place, options);
+  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(place, options);
 }

@@ -1,7 +1,7 @@
-import type { ApiKey, StoredKey } from '../keys/api-key.ts';
-import type { AuditEntry } from '../keys/audit.ts';
-import type { Grant, Role } from '../keys/catalog.ts';
-import type { Rotation } from '../keys/rotation.ts';
+import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
+import type { AuditEntry } from '../keys/audit/audit-entry.ts';
+import type { Grant, Role } from '../keys/permissions/catalog.ts';
+import type { Rotation } from '../keys/key/rotation.ts';
 import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
 export function apiKeyOf(row: ApiKeyTable): ApiKey {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import type { Grant } from '../keys/catalog.ts';
-import type { KeyUsage, UsageTotals } from '../keys/usage.ts';
+import type { Grant } from '../keys/permissions/catalog.ts';
+import type { KeyUsage, UsageTotals } from '../keys/key/usage.ts';
 import { chunksOf } from './chunks.ts';
 import { numberOf } from './rows.ts';
 import type { Tables } from './tables.ts';

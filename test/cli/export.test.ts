@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCli, runCliWithInput } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';

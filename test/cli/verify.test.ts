@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { openTestKeys } from '../support/keys.ts';

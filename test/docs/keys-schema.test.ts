@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { createCatalog } from '../../src/keys/catalog.ts';
-import { DESCRIPTION_LIMIT } from '../../src/keys/description.ts';
-import { readDeclaration } from '../../src/keys/declaration.ts';
-import { NAME_LIMIT } from '../../src/keys/name.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { DESCRIPTION_LIMIT } from '../../src/keys/key/description.ts';
+import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { NAME_LIMIT } from '../../src/keys/key/name.ts';
 import { ROOT } from '../support/process.ts';
 
 const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/keys.schema.json'), 'utf8')) as object;

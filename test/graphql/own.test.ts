@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, sendAndCut, sendRaw } from '../support/raw-http.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, sendRaw } from '../support/raw-http.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { OPERATOR } from '../../src/keys/principal.ts';
-import { createSecret } from '../../src/keys/secret.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

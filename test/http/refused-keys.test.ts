@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, renameSync } from 'node:fs';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

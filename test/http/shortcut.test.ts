@@ -4,7 +4,7 @@ import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { randomQuery } from '../support/random-query.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { countKeys, cursorOf, listKeys, PAGE_LIMIT } from '../../src/keys/list.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { countKeys, cursorOf, listKeys } from '../../src/keys/list.ts';
+import { PAGE_LIMIT } from '../../src/keys/page.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type KyselyPlugin, sql } from 'kysely';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection } from '../../src/store/open.ts';

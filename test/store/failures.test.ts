@@ -17,7 +17,7 @@ import {
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { ErrorCode } from '../../src/keys/errors.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { type Finished, runCli } from '../support/process.ts';
 import { AS_NOBODY, runCliWithFileLimit, runStoreChild } from '../support/store-process.ts';

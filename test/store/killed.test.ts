@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { finished, startCli } from '../support/process.ts';
 import { startStoreChild } from '../support/store-process.ts';

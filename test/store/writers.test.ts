@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { readDirectly } from '../support/direct.ts';
 import { openTestKeys } from '../support/keys.ts';

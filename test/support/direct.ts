@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { isPostgresUrl } from '../../src/store/postgres-address.ts';
+import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { askPostgres } from './postgres.ts';
 
 /** What SQL says of a store of any dialect, behind svc-api's back. */

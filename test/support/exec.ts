@@ -1,7 +1,7 @@
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { ApiKey } from '../../src/keys/api-key.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import type { ApiKey } from '../../src/keys/key/api-key.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, finished, startCli } from './process.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { NewKey, StoredKey } from '../../src/keys/api-key.ts';
-import { createCatalog } from '../../src/keys/catalog.ts';
-import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { openStore, type Store } from '../../src/store/open.ts';

@@ -2,7 +2,7 @@
 import { readdirSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isKeysError } from '../../src/keys/errors.ts';
-import { OPERATOR, principalOf } from '../../src/keys/principal.ts';
+import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 
 const [, , task = '', database = '', ...rest] = process.argv;

@@ -1,7 +1,7 @@
 import { checkbox, confirm } from '@inquirer/prompts';
-import type { ApiKey } from '../../keys/api-key.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
 import type { Page } from '../../keys/list.ts';
-import { ageOf } from '../age.ts';
+import { ageOf } from '../views/age.ts';
 import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
 
 /**

@@ -1,10 +1,13 @@
 import { checkbox, confirm, input, search } from '@inquirer/prompts';
-import type { Catalog } from '../../keys/catalog.ts';
-import { ROLE_MEANINGS } from '../../keys/catalog.ts';
-import { descriptionFault } from '../../keys/description.ts';
-import { nameFault } from '../../keys/name.ts';
-import type { KeyRequest } from '../create-key.ts';
+import type { Catalog } from '../../keys/permissions/catalog.ts';
+import { ROLE_MEANINGS } from '../../keys/permissions/catalog.ts';
+import type { NewKey } from '../../keys/key/api-key.ts';
+import { descriptionFault } from '../../keys/key/description.ts';
+import { nameFault } from '../../keys/key/name.ts';
 import { ON_STDERR, orCancelled, verdict } from './prompt.ts';
+
+/** A new key as far as it is known: what is missing may be asked for. */
+export type KeyRequest = Partial<NewKey>;
 
 /**
  * Asks for what a request for a key lacks, each answer checked as it is given.

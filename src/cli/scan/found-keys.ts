@@ -1,6 +1,6 @@
-import type { ApiKey } from '../../keys/api-key.ts';
-import type { Identification } from '../../keys/identify.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { Identification } from '../../keys/authentication/identify.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 /** How many secrets are remembered, so that each is asked for once. */

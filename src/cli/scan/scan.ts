@@ -1,6 +1,6 @@
-import type { Identification, SecretStatus } from '../../keys/identify.ts';
-import { prefixOf } from '../../keys/secret.ts';
-import { type FoundSecret, SecretFinder } from '../../keys/secret-finder.ts';
+import type { Identification, SecretStatus } from '../../keys/authentication/identify.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
+import { type FoundSecret, SecretFinder } from '../../keys/secret/secret-finder.ts';
 import { printable } from '../../keys/text.ts';
 import { type Source, sourcesOf } from './sources.ts';
 

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { describeGrant, grantsBehind, readPermission } from '../../keys/explain.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { describeGrant, grantsBehind, readPermission } from '../../keys/authorization/explain.ts';
 import { listOf } from '../../keys/text.ts';
 
 const NOT_ALLOWED = 4;

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { keyFlags, requestOf } from '../../cli/key-flags.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';

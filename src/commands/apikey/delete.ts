@@ -1,5 +1,5 @@
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';

@@ -1,5 +1,5 @@
-import { KeyCommand } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 
 export default class Enable extends KeyCommand {
   static override summary = 'Switch an API key on again.';

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { grantFlags } from '../../cli/key-flags.ts';
-import { runWithKey } from '../../cli/run-with-key.ts';
-import { createTemporaryKey } from '../../cli/temporary-key.ts';
+import { grantFlags } from '../../cli/input/key-flags.ts';
+import { runWithKey } from '../../cli/exec/run-with-key.ts';
+import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
 import type { Fault } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 

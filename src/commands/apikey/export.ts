@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
 
 export default class Export extends KeyCommand {
   static override enableJsonFlag = false;

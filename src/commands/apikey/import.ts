@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { failureOf, reportText, summaryOf } from '../../cli/import-report.ts';
-import { openInput } from '../../cli/input.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import type { ImportReport } from '../../keys/import.ts';
+import { failureOf, reportText, summaryOf } from '../../cli/views/import-report.ts';
+import { openInput } from '../../cli/input/input.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import type { ImportReport } from '../../keys/transfer/import.ts';
 
 export default class Import extends KeyCommand {
   static override summary = 'Import API keys that were made elsewhere: they keep working unchanged.';

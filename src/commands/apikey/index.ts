@@ -1,8 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { keyFlags, requestOf } from '../../cli/key-flags.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
 
 /** Flags that say what a key is to be, and mean nothing when one is deleted. */
 const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;

@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { listFlags, readNumber } from '../../cli/key-flags.ts';
-import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';
-import { tableOf } from '../../cli/table.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { listFlags, readNumber } from '../../cli/input/key-flags.ts';
+import { type KeyJson, keyJson, textOf } from '../../cli/views/key-view.ts';
+import { tableOf } from '../../cli/views/table.ts';
 import { cursorOf } from '../../keys/list.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 
 const HEAD = [
   'NAME',

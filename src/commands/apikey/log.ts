@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
-import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/audit-view.ts';
+import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { readNumber } from '../../cli/key-flags.ts';
-import { tableOf } from '../../cli/table.ts';
-import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit.ts';
-import type { AuditRequest } from '../../keys/audit-log.ts';
-import { PAGE_LIMIT } from '../../keys/list.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { readNumber } from '../../cli/input/key-flags.ts';
+import { tableOf } from '../../cli/views/table.ts';
+import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
+import type { AuditRequest } from '../../keys/audit/audit-log.ts';
+import { PAGE_LIMIT } from '../../keys/page.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 /** How often new entries are looked for, in milliseconds. */

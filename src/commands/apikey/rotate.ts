@@ -1,12 +1,12 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import { rotateKey } from '../../cli/rotate-key.ts';
-import type { ApiKey } from '../../keys/api-key.ts';
-import { OPERATOR } from '../../keys/principal.ts';
-import { GRACE_DEFAULT } from '../../keys/rotation.ts';
-import { prefixOf } from '../../keys/secret.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { rotateKey } from '../../cli/manage/rotate-key.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { GRACE_DEFAULT } from '../../keys/key/rotation.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 export default class Rotate extends KeyCommand {

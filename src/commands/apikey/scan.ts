@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { FoundKeys } from '../../cli/scan/found-keys.ts';
 import { type Finding, scan } from '../../cli/scan/scan.ts';
-import type { ApiKey } from '../../keys/api-key.ts';
-import { prefixOf } from '../../keys/secret.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 const UNREADABLE = 1;

@@ -1,7 +1,7 @@
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import { textOf } from '../../cli/key-view.ts';
-import { PermissionSet } from '../../keys/permission-set.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { textOf } from '../../cli/views/key-view.ts';
+import { PermissionSet } from '../../keys/permissions/permission-set.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, with all that it may do.';

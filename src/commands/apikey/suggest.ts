@@ -1,7 +1,7 @@
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import type { ApiKey } from '../../keys/api-key.ts';
-import { type Suggestion, suggestGrants } from '../../keys/suggest.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { type Suggestion, suggestGrants } from '../../keys/authorization/suggest.ts';
 import { listOf } from '../../keys/text.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 

@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { grantFlags, nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import { changesOf, textOfChange } from '../../cli/key-view.ts';
-import type { KeyChange } from '../../keys/api-key.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { grantFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { changesOf, textOfChange } from '../../cli/views/key-view.ts';
+import type { KeyChange } from '../../keys/key/api-key.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],

@@ -1,11 +1,11 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { catalogFor } from '../../cli/host.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { readSecret } from '../../cli/read-secret.ts';
-import { verdictOn } from '../../cli/verdict.ts';
-import { readPermission } from '../../keys/explain.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { readSecret } from '../../cli/input/read-secret.ts';
+import { verdictOn } from '../../cli/views/verdict.ts';
+import { readPermission } from '../../keys/authorization/explain.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 
 const STDIN = '-';
 const NOT_VALID = 3;
