@@ -40,10 +40,10 @@ const EXITS: Readonly<Record<string, number>> = {
 /** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
   NO_GRANTS: 'Pass --roles, --permissions or both.',
-  ROTATION_UNDER_WAY: 'End one of them first, with --finish or --rollback.',
+  ROTATION_IN_PROGRESS: 'End one of them first, with --finish or --rollback.',
 };
 
-/** Turns whatever was thrown into what the user sees: a text, a stable code and an exit code. */
+/** Mutex whatever was thrown into what the user sees: a text, a stable code and an exit code. */
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);

@@ -26,7 +26,7 @@ export async function hostResources(config: Config): Promise<string[]> {
 /** A catalog that is enough to read these permissions: the host is asked only where a resource is not built in. */
 export async function catalogFor(permissions: readonly string[], config: Config): Promise<Catalog> {
   const builtIn = createCatalog();
-  return parsePermissions(permissions, builtIn).faults.length === 0
+  return parsePermissions(permissions, builtIn).issues.length === 0
     ? builtIn
     : createCatalog(await hostResources(config));
 }

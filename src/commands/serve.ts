@@ -7,7 +7,7 @@ import { printable } from '../keys/text.ts';
 import { logLevelOf, openLog } from '../log.ts';
 
 /** How long a request may wait for the store's lock, in milliseconds. */
-const LOCK_WAIT = 2000;
+const LOCK_WAIT_MS = 2000;
 
 interface ServeOptions {
   database: string | undefined;
@@ -72,7 +72,7 @@ export default class Serve extends BaseCommand {
     ]);
     const extensions = await hostExtensions(this.config);
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
-    const keys = await openKeys({ database, resources, lockWait: LOCK_WAIT });
+    const keys = await openKeys({ database, resources, lockWaitMs: LOCK_WAIT_MS });
     try {
       if (keys.created) this.logger.warn({ store: keys.location }, 'a new key store was made: it has no keys yet');
       const app = await createApp({ keys, extensions, log: this.logger });

@@ -1,7 +1,7 @@
-import { badInput, changesOf, connectionOf, type Resolve } from './resolve.ts';
+import { badInput, auditChanges, connectionOf, type Resolve } from './resolve.ts';
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import type { AuditRequest } from '../keys/audit/audit-log.ts';
-import { PAGE_DEFAULT } from '../keys/page.ts';
+import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers } from './extension.ts';
 
@@ -14,7 +14,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
   ) => {
     const entries = await keys.auditLog(request, principal, after ? { before: readCursor(after) } : {});
     const last = entries.at(-1);
-    const first = request.first ?? PAGE_DEFAULT;
+    const first = request.first ?? DEFAULT_PAGE_SIZE;
     const hasNextPage =
       entries.length === first && last !== undefined && last.number > 1 && (await hasOlder(request, last, principal));
     return connectionOf(entries, ({ number }) => Buffer.from(`log:${number}`).toString('base64url'), hasNextPage);
@@ -31,7 +31,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     AuditEntry: {
       keyId: ({ key }: AuditEntry) => key?.id,
       keyName: ({ key }: AuditEntry) => key?.name,
-      changes: ({ before, after }: AuditEntry) => changesOf(before, after),
+      changes: ({ before, after }: AuditEntry) => auditChanges(before, after),
     },
   };
 }

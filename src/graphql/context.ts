@@ -7,5 +7,5 @@ export interface GraphQLContext {
   /** The HTTP request, its body already read. */
   readonly request: Request;
   /** Whether a refusal is only found out here, and the request then run again where it counts. */
-  readonly isTrial?: boolean;
+  readonly isSpeculative?: boolean;
 }

@@ -7,7 +7,7 @@ import {
   Kind,
   parse,
 } from 'graphql';
-import type { Action, Grant } from '../keys/permissions/catalog.ts';
+import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { requirePermission } from '../keys/authorization/principal.ts';
 import type { GraphQLContext } from './context.ts';
 
@@ -65,10 +65,10 @@ function guard(schema: GraphQLSchema, field: RootField['field']): boolean {
   const required = directive && field.astNode && getDirectiveValues(directive, field.astNode);
   if (!required) return false;
   const { resource, action } = required as { resource: string; action: Action };
-  const grant: Grant = `${resource}:${action}`;
+  const grant: Permission = `${resource}:${action}`;
   const resolve = field.resolve ?? defaultFieldResolver;
   field.resolve = (parent, args, context, info) => {
-    if (context.isTrial && !context.principal.access.has(resource, action)) throw REFUSED;
+    if (context.isSpeculative && !context.principal.access.has(resource, action)) throw REFUSED;
     requirePermission(context.principal, resource, action, grant);
     return resolve(parent, args, context, info);
   };

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
 import type { AuditValues } from '../keys/audit/audit-entry.ts';
 import type { Catalog } from '../keys/permissions/catalog.ts';
-import type { Permission } from '../keys/permissions/permission-set.ts';
+import type { ResourceActions } from '../keys/permissions/permission-set.ts';
 import type { GraphQLContext } from './context.ts';
 
 /** A resolver of a root field. */
@@ -24,7 +24,7 @@ export function connectionOf<Node>(
 }
 
 /** Leaves out the resources of another host, whose names this schema does not have. */
-export function knownTo(catalog: Catalog, permissions: Permission[]): Permission[] {
+export function knownTo(catalog: Catalog, permissions: ResourceActions[]): ResourceActions[] {
   return permissions.filter(({ resource }) => catalog.resources.includes(resource));
 }
 
@@ -33,7 +33,7 @@ export function badInput(message: string): GraphQLError {
 }
 
 /** What changed in a key, field by field, each value as JSON. */
-export function changesOf(before: AuditValues | null, after: AuditValues | null): object[] {
+export function auditChanges(before: AuditValues | null, after: AuditValues | null): object[] {
   return Object.keys(after ?? before ?? {}).map((field) => ({
     field,
     before: jsonOf(before?.[field]),

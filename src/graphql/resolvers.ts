@@ -1,10 +1,10 @@
 import { arch, platform } from 'node:process';
 import { GraphQLScalarType } from 'graphql';
 import type { ApiKey } from '../keys/key/api-key.ts';
-import { type Action, type Grant, ROLE_MEANINGS, type Role } from '../keys/permissions/catalog.ts';
+import { type Action, type Permission, ROLE_MEANINGS, type Role } from '../keys/permissions/catalog.ts';
 import { cursorOf, type PageQuery } from '../keys/list.ts';
-import { PAGE_LIMIT } from '../keys/page.ts';
-import { groupGrants, type Permission, PermissionSet } from '../keys/permissions/permission-set.ts';
+import { MAX_PAGE_SIZE } from '../keys/page.ts';
+import { groupPermissions, type ResourceActions, PermissionSet } from '../keys/permissions/permission-set.ts';
 import type { RotationRequest } from '../keys/key/rotation.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
@@ -14,7 +14,7 @@ import { usageResolversOf } from './usage-resolvers.ts';
 
 interface GrantsInput {
   roles?: Role[] | null;
-  permissions?: Permission[] | null;
+  permissions?: ResourceActions[] | null;
 }
 
 const DateTime = new GraphQLScalarType({
@@ -45,13 +45,12 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     roles: catalog.roles.map((role) => ({
       role,
       description: ROLE_MEANINGS[role],
-      permissions: groupGrants(catalog.grantsOf(role)),
+      permissions: groupPermissions(catalog.permissionsOf(role)),
     })),
     resources: catalog.resources,
     actions: catalog.actions,
   });
-  const previewPermissions: Resolve<GrantsInput> = (_, args) =>
-    PermissionSet.of(catalog, grantsOf(args)).toPermissions();
+  const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).byResource();
 
   const createApiKey: Resolve<{
     input: GrantsInput & {
@@ -93,7 +92,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const rollBackApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
     (await keys.rollBackRotation(id, principal)).after;
   const deleteApiKeys: Resolve<{ ids: string[] }> = async (_, { ids }, { principal }) => {
-    if (ids.length > PAGE_LIMIT) throw badInput(`There are ${ids.length} ids; at most ${PAGE_LIMIT} are allowed.`);
+    if (ids.length > MAX_PAGE_SIZE)
+      throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
     const deleted = await keys.delete(ids, principal);
     return { deleted: deleted.length, keys: deleted };
   };
@@ -125,8 +125,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       deleteApiKeys,
     },
     ApiKey: {
-      permissions: (key: ApiKey) => knownTo(catalog, groupGrants(key.permissions)),
-      effectivePermissions: (key: ApiKey) => knownTo(catalog, PermissionSet.of(catalog, key).toPermissions()),
+      permissions: (key: ApiKey) => knownTo(catalog, groupPermissions(key.permissions)),
+      effectivePermissions: (key: ApiKey) => knownTo(catalog, PermissionSet.of(catalog, key).byResource()),
       status: (key: ApiKey) => keys.statusOf(key),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
       ...usageResolversOf(keys),
@@ -134,9 +134,9 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   };
 }
 
-function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Grant[] } {
+function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Permission[] } {
   const grants = (permissions ?? []).flatMap(({ resource, actions }) =>
-    actions.map((action: Action): Grant => `${resource}:${action}`),
+    actions.map((action: Action): Permission => `${resource}:${action}`),
   );
   return { roles: roles ?? [], permissions: grants };
 }

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { Action, Grant } from '../keys/permissions/catalog.ts';
-import { splitGrant } from '../keys/permissions/permission-set.ts';
+import type { Action, Permission } from '../keys/permissions/catalog.ts';
+import { splitPermission } from '../keys/permissions/permission-set.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
@@ -15,7 +15,7 @@ export interface BearerEnv {
 export interface BearerAuthOptions {
   keys: Pick<KeysService, 'authenticate'>;
   /** A permission that every request needs, such as `DOCKER:READ_ANY`; without it any valid key may pass. */
-  permission?: Grant;
+  permission?: Permission;
   /** The protection space that `WWW-Authenticate` names. */
   realm?: string;
   log?: Log;
@@ -32,7 +32,7 @@ export interface BearerAuthOptions {
  */
 export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
   const { keys, permission, realm = 'svc-api', log = NO_LOG } = options;
-  const required = permission && (splitGrant(permission) satisfies [string, Action]);
+  const required = permission && (splitPermission(permission) satisfies [string, Action]);
   const challenge = `Bearer realm="${realm}"`;
 
   return async (c, next) => {

@@ -7,7 +7,7 @@ import { isIntrospection, readDocument } from '../graphql/document.ts';
 import type { ServedSchema } from '../graphql/schema.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { BearerEnv } from './bearer-auth.ts';
-import { presentError } from './graphql-errors.ts';
+import { formatGraphQLError } from './graphql-errors.ts';
 import { type GraphQLParameters, readGraphQLRequest, RequestRefused } from './graphql-request.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { errorBody, NO_STORE, refuse } from './replies.ts';
@@ -75,12 +75,12 @@ function runnerOf(schema: GraphQLSchema): Run {
 }
 
 function reply(c: Context, type: ResponseType, result: ExecutionResult, log: Log): Response {
-  const errors = result.errors?.map((error) => presentError(error, log));
+  const errors = result.errors?.map((error) => formatGraphQLError(error, log));
   const body: { errors?: GraphQLFormattedError[]; data?: unknown } = {
     ...(errors && { errors }),
     ...('data' in result && { data: result.data }),
   };
-  // A request that was not run is the client's fault, which only the newer media type says in the status.
+  // A request that was not run is the client's issue, which only the newer media type says in the status.
   const refused = !('data' in result) && type === GRAPHQL_RESPONSE;
   return send(c, type, refused ? 400 : 200, body);
 }

@@ -18,9 +18,9 @@ export class RequestRefused extends Error {
 }
 
 /** The most that a body may have, in bytes. */
-export const BODY_LIMIT = 1024 * 1024;
+export const MAX_BODY_BYTES = 1024 * 1024;
 /** How deep a body's arrays and objects may nest. */
-export const BODY_NESTING = 64;
+export const MAX_BODY_NESTING = 64;
 
 /**
  * Reads a POSTed GraphQL request. Nothing of it is taken from the URL.
@@ -69,10 +69,10 @@ function checkContentType(headers: Headers): void {
 
 async function readBody(request: Request): Promise<string> {
   const length = request.headers.get('content-length');
-  if (Number(length ?? 0) > BODY_LIMIT) throw tooLarge();
+  if (Number(length ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   // Node keeps a body to the length that it was announced with, and one that is read at once takes no stream.
   const bytes = length === null ? await readStream(request) : await request.arrayBuffer().catch(cutOff);
-  if (bytes.byteLength > BODY_LIMIT) throw tooLarge();
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -88,7 +88,7 @@ async function readStream(request: Request): Promise<Uint8Array> {
     const { done, value } = (await reader?.read().catch(cutOff)) ?? { done: true, value: undefined };
     if (done) return Buffer.concat(chunks);
     size += value.byteLength;
-    if (size > BODY_LIMIT) {
+    if (size > MAX_BODY_BYTES) {
       await reader?.cancel().catch(() => {});
       throw tooLarge();
     }
@@ -104,7 +104,7 @@ function tooLarge(): RequestRefused {
   return new RequestRefused(
     413,
     'BODY_TOO_LARGE',
-    `The body is larger than ${BODY_LIMIT} bytes, which is the most that is allowed.`,
+    `The body is larger than ${MAX_BODY_BYTES} bytes, which is the most that is allowed.`,
   );
 }
 
@@ -120,8 +120,8 @@ function checkNesting(text: string): void {
     } else if (character === '"') inString = true;
     else if (character === '{' || character === '[') depth += 1;
     else if (character === '}' || character === ']') depth -= 1;
-    if (depth > BODY_NESTING)
-      throw badRequest(`The body nests deeper than ${BODY_NESTING} levels, which is the most that is allowed.`);
+    if (depth > MAX_BODY_NESTING)
+      throw badRequest(`The body nests deeper than ${MAX_BODY_NESTING} levels, which is the most that is allowed.`);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
 import type { ServiceApp } from './app.ts';
 import { errorBody, NO_STORE } from './replies.ts';
-import type { Shortcut } from './shortcut.ts';
+import type { FastPath } from './fast-path.ts';
 
 export interface ListenOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
@@ -31,16 +31,15 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 5_000,
 };
-export const STOP_GRACE = 10_000;
+export const STOP_GRACE_MS = 10_000;
 
 /** Starts an HTTP server. @throws KeysError LISTEN_FAILED when the address can't be had */
 export async function listen({ app, host, port }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerUnreadable, overrideGlobalObjects: false });
   // A request without a Host is refused by the listener: Node's own answer to it has no body.
-  const shortcut: Shortcut =
-    (app as Partial<ServiceApp>).shortcut ?? ((_incoming, _outgoing, otherwise) => otherwise());
+  const fastPath: FastPath = (app as Partial<ServiceApp>).fastPath ?? ((_incoming, _outgoing, next) => next());
   const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) =>
-    shortcut(incoming, outgoing, () => void answer(incoming, outgoing)),
+    fastPath(incoming, outgoing, () => void answer(incoming, outgoing)),
   );
   server.on('clientError', answerBrokenRequest);
   server.on('checkExpectation', refuseExpectation);
@@ -53,7 +52,7 @@ export async function listen({ app, host, port }: ListenOptions): Promise<Runnin
     server.once('error', (error) => reject(listenError(error, host, port)));
     server.listen(port, host, resolve);
   });
-  return { url: urlOf(server.address() as AddressInfo), stop: (grace = STOP_GRACE) => stop(server, open, grace) };
+  return { url: urlOf(server.address() as AddressInfo), stop: (grace = STOP_GRACE_MS) => stop(server, open, grace) };
 }
 
 async function stop(server: Server, open: ReadonlySet<Socket>, grace: number): Promise<void> {

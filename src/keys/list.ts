@@ -1,9 +1,9 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { Catalog, Role } from './permissions/catalog.ts';
-import { KeysError, refuseFaults } from './errors.ts';
+import { KeysError, assertValid } from './errors.ts';
 import { parseRoles } from './permissions/grants.ts';
 import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
-import { PAGE_DEFAULT, PAGE_LIMIT } from './page.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
 import { listOf, printable } from './text.ts';
@@ -40,9 +40,9 @@ export async function listKeys(
   actor: Actor,
   { catalog, now }: ListSurroundings,
 ): Promise<Page> {
-  const first = query.first ?? PAGE_DEFAULT;
-  if (!Number.isInteger(first) || first < 0 || first > PAGE_LIMIT) {
-    throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${PAGE_LIMIT} keys.`);
+  const first = query.first ?? DEFAULT_PAGE_SIZE;
+  if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
+    throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
   }
   const keys = await repository.list({
     limit: first + 1,
@@ -74,8 +74,8 @@ function readCursor(cursor: string): ListPosition {
 }
 
 function readRoles(items: readonly string[], catalog: Catalog): Role[] {
-  const { values, faults } = parseRoles(items, catalog);
-  refuseFaults(faults);
+  const { values, issues } = parseRoles(items, catalog);
+  assertValid(issues);
   return values;
 }
 

@@ -3,7 +3,7 @@ import type { ApplyOptions } from './apply/apply.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit/audit-log.ts';
 import { type Lookup, lookUp } from './authentication/authenticate.ts';
-import type { Catalog, Grant } from './permissions/catalog.ts';
+import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
 import { type Identification, identify } from './authentication/identify.ts';
@@ -12,7 +12,7 @@ import { normalizeName } from './key/name.ts';
 import { type Plan, planChanges } from './apply/plan.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
-import { isUnderWay, type Rotation } from './key/rotation.ts';
+import { isInProgress, type Rotation } from './key/rotation.ts';
 import { type Status, statusOf } from './key/status.ts';
 import type { UsageTotals } from './key/usage.ts';
 
@@ -70,7 +70,7 @@ export class KeyQueries {
 
   /** The rotation of a key while its secret before still works. */
   rotationOf({ rotation }: ApiKey): Rotation | null {
-    return isUnderWay(rotation, this.#options.clock()) ? rotation : null;
+    return isInProgress(rotation, this.#options.clock()) ? rotation : null;
   }
 
   /** How much keys were used, by their ids; those that never were are left out. */
@@ -79,8 +79,8 @@ export class KeyQueries {
   }
 
   /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  usedGrantsOf(id: string): Promise<Map<Grant, number>> {
-    return this.#options.repository.findUsedGrants(id);
+  usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
+    return this.#options.repository.findUsedPermissions(id);
   }
 
   /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */

@@ -1,6 +1,6 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
 import type { AuditDraft, AuditReader } from './audit/audit-entry.ts';
-import type { Grant, Role } from './permissions/catalog.ts';
+import type { Permission, Role } from './permissions/catalog.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 
@@ -78,7 +78,7 @@ export interface KeyRepository extends KeyFinder {
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  findUsedGrants(id: string): Promise<Map<Grant, number>>;
+  findUsedPermissions(id: string): Promise<Map<Permission, number>>;
   readonly auditLog: AuditReader;
   /**
    * A number that is another one after any change of a key, by whatever process, and the same where only uses were counted:

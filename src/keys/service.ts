@@ -3,10 +3,10 @@ import { type ApiKey, type KeyChange, type NewKey, withoutDigests } from './key/
 import { type AppliedKeys, appliedKeysOf, applyDeclaration, type ApplyOptions, undoApply } from './apply/apply.ts';
 import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
-import { createKey, newKeyOf, undoCreateKey } from './changes/create.ts';
+import { createKey, buildKey, undoCreateKey } from './changes/create.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { deleteKeys } from './changes/delete.ts';
-import { KeysError, refuseFaults } from './errors.ts';
+import { KeysError, assertValid } from './errors.ts';
 import { importKeys, type ImportReport } from './transfer/import.ts';
 import { hasChanges } from './apply/plan.ts';
 import { type Actor, OPERATOR, principalOf } from './authorization/principal.ts';
@@ -17,7 +17,7 @@ import { createSecret, type RandomBytes } from './secret/secret.ts';
 import { statusOf } from './key/status.ts';
 import { type ChangedKey, Transaction } from './changes/transaction.ts';
 import { setKeyEnabled, updateKey } from './changes/update.ts';
-import { faultsOfChange, faultsOfNewKey } from './key/validation.ts';
+import { validateChange, validateNewKey } from './key/validation.ts';
 import { writeActivity } from './authentication/write-activity.ts';
 import { KeyQueries, type QueriesOptions } from './queries.ts';
 
@@ -69,13 +69,13 @@ export class KeysService extends KeyQueries {
     this.authenticator = new Authenticator({ ...options, activity: this.#activity });
   }
 
-  /** @throws ValidationError with all faults; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error */
+  /** @throws ValidationError with all issues; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error */
   async create(input: NewKey, actor: Actor): Promise<CreatedKey> {
     const { clock, randomBytes, randomId } = this.#options;
     const now = clock();
-    refuseFaults(faultsOfNewKey(input, this.catalog, now));
+    assertValid(validateNewKey(input, this.catalog, now));
     const secret = createSecret(randomBytes);
-    const fresh = newKeyOf(input, { catalog: this.catalog, now, id: randomId(), secret });
+    const fresh = buildKey(input, { catalog: this.catalog, now, id: randomId(), secret });
     const { key, replaced } = await this.#write(actor, (transaction) => createKey(transaction, input, fresh), now);
     return {
       secret: secret.text,
@@ -88,7 +88,7 @@ export class KeysService extends KeyQueries {
   /** @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN; ForbiddenError; a STORE_ error */
   async update(id: string, change: KeyChange, actor: Actor): Promise<ChangedKey> {
     const now = this.#options.clock();
-    refuseFaults(faultsOfChange(change, this.catalog, now));
+    assertValid(validateChange(change, this.catalog, now));
     return this.#write(actor, (transaction) => updateKey(transaction, id, change), now);
   }
 
@@ -99,11 +99,11 @@ export class KeysService extends KeyQueries {
 
   /**
    * Gives a key a new secret; the one that it had works on until the grace ends.
-   * @throws ValidationError; KeysError NOT_FOUND, ROTATION_UNDER_WAY; ForbiddenError; a STORE_ error
+   * @throws ValidationError; KeysError NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_ error
    */
   async rotate(id: string, request: RotationRequest, actor: Actor): Promise<RotatedKey> {
-    const { faults, ...rotation } = readRotation(request);
-    refuseFaults(faults);
+    const { issues, ...rotation } = readRotation(request);
+    assertValid(issues);
     const secret = createSecret(this.#options.randomBytes);
     const changed = await this.#write(actor, (transaction) => rotateKey(transaction, id, secret, rotation));
     return {

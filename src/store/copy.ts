@@ -22,7 +22,7 @@ const TABLES = [
 ] as const satisfies [keyof Tables, string[]][];
 
 /** How many rows are read and written at once. */
-const ROWS = 500;
+const PAGE_ROWS = 500;
 
 type Row = Record<string, string | number | null>;
 
@@ -107,10 +107,10 @@ async function* pagesOf(db: Kysely<Tables>, table: keyof Tables, key: readonly s
       .selectAll()
       .$if(after !== undefined, (query) => query.where(after!))
       .orderBy(sql`${sql.join(columns)}`)
-      .limit(ROWS)
+      .limit(PAGE_ROWS)
       .execute();
     if (rows.length > 0) yield rows;
-    last = rows.length === ROWS ? rows.at(-1) : undefined;
+    last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
   } while (last);
 }
 

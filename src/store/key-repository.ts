@@ -7,7 +7,7 @@ import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
-import { addUsage, findUsage, findUsedGrants } from './usage.ts';
+import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
@@ -21,7 +21,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
-    findUsedGrants: (id) => run((db) => findUsedGrants(db, id)),
+    findUsedPermissions: (id) => run((db) => findUsedPermissions(db, id)),
     revision: () => connection.revision(),
     auditLog: {
       find: (query) => run((db) => findAuditEntries(db, query)),

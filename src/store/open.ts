@@ -8,7 +8,7 @@ import { storeLocation } from './location.ts';
 import { isPostgresUrl } from './postgres/postgres-address.ts';
 
 /** How long a command waits while other processes write, in milliseconds: dozens may do so at once. */
-const LOCK_WAIT = 8000;
+const LOCK_WAIT_MS = 8000;
 
 export interface Store {
   repository: KeyRepository;
@@ -24,7 +24,7 @@ export interface OpenStoreOptions {
   database?: string | undefined;
   env?: NodeJS.ProcessEnv;
   /** How long to wait while another process writes, in milliseconds. Default: 8000. */
-  lockWait?: number | undefined;
+  lockWaitMs?: number | undefined;
   /** Makes no store where there is none: that is an error then. */
   mustExist?: boolean;
 }
@@ -47,21 +47,21 @@ export async function storeExists({
 }: Pick<OpenStoreOptions, 'database' | 'env'>): Promise<boolean> {
   const place = storeLocation(database, env);
   if (!isPostgresUrl(place)) return existsSync(place);
-  return (await import('./postgres/postgres-connection.ts')).PostgresConnection.exists(place, LOCK_WAIT);
+  return (await import('./postgres/postgres-connection.ts')).PostgresConnection.exists(place, LOCK_WAIT_MS);
 }
 
 /** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
 export async function openConnection({
   database,
   env = process.env,
-  lockWait = LOCK_WAIT,
+  lockWaitMs = LOCK_WAIT_MS,
   mustExist = false,
 }: OpenStoreOptions): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
   const place = storeLocation(database, env);
-  const options = { lockWait, mustExist };
+  const options = { lockWaitMs, mustExist };
   if (isPostgresUrl(place))
     return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(place, options);
   return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(place, options);

@@ -1,6 +1,6 @@
 import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
-import type { Grant, Role } from '../keys/permissions/catalog.ts';
+import type { Permission, Role } from '../keys/permissions/catalog.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
 import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
@@ -10,7 +10,7 @@ export function apiKeyOf(row: ApiKeyTable): ApiKey {
     name: row.name,
     description: row.description,
     roles: JSON.parse(row.roles) as Role[],
-    permissions: JSON.parse(row.permissions) as Grant[],
+    permissions: JSON.parse(row.permissions) as Permission[],
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,

@@ -29,6 +29,7 @@ const ROOMS: Record<string, string[]> = {
     'secret',
     'nearest',
     'text',
+    'time',
     'permissions',
     'key',
     'page',

@@ -104,7 +104,7 @@ describe('apikey with bad values', () => {
     });
   }
 
-  it('reports all faults together, one a line, with the exit code of the first', async () => {
+  it('reports all issues together, one a line, with the exit code of the first', async () => {
     const cli = testCli();
     const args = [
       ...CREATE,

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { DESCRIPTION_LIMIT } from '../../src/keys/key/description.ts';
+import { MAX_DESCRIPTION_LENGTH } from '../../src/keys/key/description.ts';
 import { readDeclaration } from '../../src/keys/apply/declaration.ts';
-import { NAME_LIMIT } from '../../src/keys/key/name.ts';
+import { MAX_NAME_LENGTH } from '../../src/keys/key/name.ts';
 import { ROOT } from '../support/process.ts';
 
 const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/keys.schema.json'), 'utf8')) as object;
@@ -29,8 +29,8 @@ const TAKEN: unknown[] = [
   { keys: [] },
   { $schema: 'keys.schema.json', keys: [] },
   key({}),
-  ...['CI deploy', ' Ключ 1 ', 'e\u0301', '日本', 'हिन्दी', 'a'.repeat(NAME_LIMIT)].map((name) => key({ name })),
-  ...[null, '', 'What it is for', 'é'.repeat(DESCRIPTION_LIMIT)].map((description) => key({ description })),
+  ...['CI deploy', ' Ключ 1 ', 'e\u0301', '日本', 'हिन्दी', 'a'.repeat(MAX_NAME_LENGTH)].map((name) => key({ name })),
+  ...[null, '', 'What it is for', 'é'.repeat(MAX_DESCRIPTION_LENGTH)].map((description) => key({ description })),
   ...[[], ['guest', ' Viewer ', 'CONNECT', 'admin']].map((roles) => key({ roles, permissions: ['DOCKER:READ_ANY'] })),
   ...[
     [],
@@ -61,8 +61,10 @@ const REFUSED: unknown[] = [
   { keys: [{ name: 'A' }] },
   { keys: [{ name: 'A', roles: [], permissions: [] }] },
   key({ colour: 'red' }),
-  ...['', ' ', 'a-b', 'a\nb', '\u0301a', '../a', 12, null, 'a'.repeat(NAME_LIMIT + 1)].map((name) => key({ name })),
-  ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(DESCRIPTION_LIMIT + 1)].map((description) => key({ description })),
+  ...['', ' ', 'a-b', 'a\nb', '\u0301a', '../a', 12, null, 'a'.repeat(MAX_NAME_LENGTH + 1)].map((name) =>
+    key({ name }),
+  ),
+  ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(MAX_DESCRIPTION_LENGTH + 1)].map((description) => key({ description })),
   ...['GUEST', null, ['BOSS'], [1], [null], ['GUEST,VIEWER'], ['']].map((roles) => key({ roles })),
   ...['DOCKER:READ_ANY', null, ['DOCKER'], ['DOCKER:FLY'], ['DOCKER:READ_ANY:x'], [':READ_ANY'], [1], ['']].map(
     (permissions) => key({ permissions }),

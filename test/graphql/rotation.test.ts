@@ -62,7 +62,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
       '2030-01-02T00:00:00.000Z',
     );
     const { error } = await rotate();
-    assert.equal(error!.extensions['code'], 'ROTATION_UNDER_WAY');
+    assert.equal(error!.extensions['code'], 'ROTATION_IN_PROGRESS');
     assert.match(error!.message, /finishApiKeyRotation or rollBackApiKeyRotation/);
   });
 

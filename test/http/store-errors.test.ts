@@ -17,7 +17,7 @@ describe('a store that fails behind the bearer check', () => {
   const { log, lines } = collectingLog();
 
   beforeEach(async () => {
-    keys = await openKeys({ database: tempStore(), lockWait: 50 });
+    keys = await openKeys({ database: tempStore(), lockWaitMs: 50 });
     ({ secret } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, 'operator'));
     lines.length = 0;
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { countKeys, cursorOf, listKeys } from '../../src/keys/list.ts';
-import { PAGE_LIMIT } from '../../src/keys/page.ts';
+import { MAX_PAGE_SIZE } from '../../src/keys/page.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
@@ -58,7 +58,7 @@ describeOnEach('the list of keys', () => {
 
   it('has 50 keys a page unless told otherwise, and at most 500', async () => {
     const { key } = await create('First');
-    const more = Array.from({ length: PAGE_LIMIT }, (_, index) => ({
+    const more = Array.from({ length: MAX_PAGE_SIZE }, (_, index) => ({
       ...key,
       id: randomUUID(),
       name: `Key ${index}`,
@@ -69,8 +69,8 @@ describeOnEach('the list of keys', () => {
     await test.store.repository.write((writer) => writer.insert(more));
     assert.equal((await names()).length, 50);
     assert.equal((await names({ first: null, after: null, search: null })).length, 50);
-    const page = await test.keys.list({ first: PAGE_LIMIT }, OPERATOR);
-    assert.equal(page.keys.length, PAGE_LIMIT);
+    const page = await test.keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
+    assert.equal(page.keys.length, MAX_PAGE_SIZE);
     assert.equal(page.hasNextPage, true);
     assert.deepEqual(await test.keys.list({ first: 0 }, OPERATOR), { keys: [], hasNextPage: true });
   });

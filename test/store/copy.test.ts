@@ -43,7 +43,7 @@ async function contentOf(database: string): Promise<object> {
   const content = {
     keys: page.keys,
     usage: await keys.usageOf(ids),
-    grants: await Promise.all(ids.map((id) => keys.usedGrantsOf(id))),
+    grants: await Promise.all(ids.map((id) => keys.usedPermissionsOf(id))),
     log: await keys.auditLog({ first: 500 }, OPERATOR),
     whole: await keys.verifyAuditLog(),
   };

@@ -53,7 +53,7 @@ describe('a store that another process writes', () => {
 
   it('is STORE_LOCKED past the wait, and nothing is changed', async () => {
     const first = await openStore({ database: tempStore() });
-    const store = await openStore({ database: first.location, lockWait: 100 });
+    const store = await openStore({ database: first.location, lockWaitMs: 100 });
     const { release } = lock(store.location);
     const started = performance.now();
     await assert.rejects(
@@ -73,14 +73,14 @@ describe('a store that another process writes', () => {
   it('is STORE_LOCKED past the wait when it is new', async () => {
     const path = tempStore();
     const { release } = lock(path);
-    await assert.rejects(openStore({ database: path, lockWait: 50 }), { code: 'STORE_LOCKED' });
+    await assert.rejects(openStore({ database: path, lockWaitMs: 50 }), { code: 'STORE_LOCKED' });
     release();
   });
 
   it('is not waited for where waiting does not help', async () => {
     const path = tempStore();
     writeFileSync(path, 'No store at all.');
-    await assert.rejects(openStore({ database: path, lockWait: 3_600_000 }), { code: 'STORE_CORRUPT' });
+    await assert.rejects(openStore({ database: path, lockWaitMs: 3_600_000 }), { code: 'STORE_CORRUPT' });
   });
 
   it('lets nobody come between what a transaction reads and what it writes', async () => {

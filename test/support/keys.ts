@@ -22,14 +22,14 @@ export async function openTestKeys(
     database?: string;
     resources?: readonly string[];
     schedule?: KeysOptions['schedule'];
-    lockWait?: number;
+    lockWaitMs?: number;
     /** Puts something in front of the store, to see what it is asked. */
     repository?: (repository: KeyRepository) => KeyRepository;
   } = {},
 ): Promise<TestKeys> {
   const store = await openStore({
     database: options.database ?? tempStore(),
-    ...(options.lockWait && { lockWait: options.lockWait }),
+    ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
   });
   const time = { now: Date.UTC(2030, 0, 1) };
   const service: KeysOptions = {

@@ -87,7 +87,7 @@ async function change(): Promise<object> {
         await steps['ROTATE']!();
         return 'ROTATE';
       } catch (error) {
-        if (!isKeysError(error) || error.code !== 'ROTATION_UNDER_WAY') throw error;
+        if (!isKeysError(error) || error.code !== 'ROTATION_IN_PROGRESS') throw error;
       }
       try {
         await keys.finishRotation(turning, OPERATOR);

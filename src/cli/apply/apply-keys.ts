@@ -10,7 +10,7 @@ import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts
 import { CliError } from '../errors.ts';
 import { hostResources } from '../host.ts';
 import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
-import { fileNameFaults, SecretFiles } from './secret-files.ts';
+import { validateFileNames, SecretFiles } from './secret-files.ts';
 
 export interface ApplyRequest {
   /** A path, or `-` for stdin. */
@@ -36,7 +36,7 @@ export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   const declaration = await readDeclarationFile(
     file,
     createCatalog(resources),
-    secretsDir === undefined ? undefined : fileNameFaults,
+    secretsDir === undefined ? undefined : validateFileNames,
   );
   const { openKeys, storeExists } = await import('../../open-keys.ts');
   // A store that is not there yet is not made to look into it.

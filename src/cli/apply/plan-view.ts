@@ -1,7 +1,8 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import type { DeclaredKey } from '../../keys/apply/declaration.ts';
 import type { Plan } from '../../keys/apply/plan.ts';
-import { changesOf, type FieldChange, textOf, textOfChange, timeOf } from '../views/key-view.ts';
+import { fieldChanges, type FieldChange, fieldText, changeText } from '../views/key-view.ts';
+import { formatTime } from '../../keys/time.ts';
 
 /** One change of a plan: a part of the JSON of `apply`. A key that is still to be made has no id. */
 export interface PlannedChange {
@@ -35,7 +36,7 @@ export function plannedChanges({ creates, updates, deletes }: Plan, created: rea
       action: 'UPDATE',
       name: after.name,
       id: after.id,
-      changes: changesOf(before, after),
+      changes: fieldChanges(before, after),
     })),
     ...deletes.map(({ name, id }): PlannedChange => ({ action: 'DELETE', name, id })),
   ];
@@ -45,8 +46,8 @@ export function plannedChanges({ creates, updates, deletes }: Plan, created: rea
 export function diffOf(changes: readonly PlannedChange[]): string[] {
   return changes.flatMap(({ action, name, changes: fields = [] }) => {
     if (action === 'DELETE') return [`- delete "${name}"`];
-    if (action === 'UPDATE') return [`~ update "${name}"`, ...fields.map((change) => `    ${textOfChange(change)}`)];
-    return [`+ create "${name}"`, ...fields.map(({ field, after }) => `    ${field}: ${textOf(after)}`)];
+    if (action === 'UPDATE') return [`~ update "${name}"`, ...fields.map((change) => `    ${changeText(change)}`)];
+    return [`+ create "${name}"`, ...fields.map(({ field, after }) => `    ${field}: ${fieldText(after)}`)];
   });
 }
 
@@ -55,7 +56,7 @@ function fieldsOfNew({ description, roles, permissions, expiresAt, enabled }: De
     description,
     roles: roles.length > 0 ? roles : null,
     permissions: permissions.length > 0 ? permissions : null,
-    expiresAt: expiresAt === null ? null : timeOf(expiresAt),
+    expiresAt: expiresAt === null ? null : formatTime(expiresAt),
     enabled: enabled ?? null,
   };
   return Object.entries(fields)

@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NewSecret } from '../../keys/apply/apply.ts';
-import type { DeclarationFault, DeclaredKey } from '../../keys/apply/declaration.ts';
+import type { DeclarationIssue, DeclaredKey } from '../../keys/apply/declaration.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
 /** The longest file name that common file systems take, in bytes. */
-const LONGEST_NAME = 255;
+const MAX_NAME_BYTES = 255;
 
 /** Names that are too long for a file. */
-export function fileNameFaults(keys: readonly DeclaredKey[]): DeclarationFault[] {
+export function validateFileNames(keys: readonly DeclaredKey[]): DeclarationIssue[] {
   return keys.flatMap(({ name }, index) => {
     const length = Buffer.byteLength(name);
-    if (length <= LONGEST_NAME) return [];
-    const message = `The name takes ${length} bytes; for a file in --secrets-dir at most ${LONGEST_NAME} are allowed.`;
+    if (length <= MAX_NAME_BYTES) return [];
+    const message = `The name takes ${length} bytes; for a file in --secrets-dir at most ${MAX_NAME_BYTES} are allowed.`;
     return [{ path: ['keys', index, 'name'], message }];
   });
 }

@@ -1,8 +1,8 @@
 import type { Document, Node } from 'yaml';
-import type { DeclarationFault } from '../../keys/apply/declaration.ts';
+import type { DeclarationIssue } from '../../keys/apply/declaration.ts';
 
 /** How many aliases there may be: two in each of some thousand keys. Aliases of aliases could stand for any amount. */
-const MOST_ALIASES = 10_000;
+const MAX_ALIASES = 10_000;
 
 const TOO_DEEP = 'The text is nested too deeply.';
 
@@ -13,14 +13,14 @@ export interface Place {
 }
 
 /** One thing that is wrong with a text. */
-export interface PlacedFault extends Place {
+export interface PlacedIssue extends Place {
   message: string;
 }
 
 /** What a YAML text says, or what keeps it from saying anything. */
 export type ReadYaml =
-  | { value: unknown; placeOf(fault: Pick<DeclarationFault, 'path' | 'ofField'>): Place }
-  | { faults: PlacedFault[] };
+  | { value: unknown; placeOf(issue: Pick<DeclarationIssue, 'path' | 'ofField'>): Place }
+  | { issues: PlacedIssue[] };
 
 /** Reads a text of one YAML 1.2 document by the core schema, in which dates, yes and no are texts. */
 export async function readYaml(text: string): Promise<ReadYaml> {
@@ -43,24 +43,24 @@ export async function readYaml(text: string): Promise<ReadYaml> {
     const problems = [...document.errors, ...document.warnings];
     // The library takes some of its own stack overflows for errors in the text.
     if (problems.some(({ message }) => /stack overflow|call stack/i.test(message))) return atStart(TOO_DEEP);
-    const faults = problems.map(({ code, message, pos }) => ({
+    const issues = problems.map(({ code, message, pos }) => ({
       ...placeAt(pos[0]),
       message: code === 'MULTIPLE_DOCS' ? 'Another document begins here; a file has one only.' : message,
     }));
-    faults.push(...faultsOfNodes());
-    if (faults.length > 0) return { faults };
-    return { value: document.toJS({ maxAliasCount: MOST_ALIASES }), placeOf: (fault) => placeAt(offsetOf(fault)) };
+    issues.push(...validateNodes());
+    if (issues.length > 0) return { issues };
+    return { value: document.toJS({ maxAliasCount: MAX_ALIASES }), placeOf: (issue) => placeAt(offsetOf(issue)) };
   } catch (error) {
     return atStart(
-      error instanceof RangeError ? TOO_DEEP : `The aliases stand for too much. At most ${MOST_ALIASES} are allowed.`,
+      error instanceof RangeError ? TOO_DEEP : `The aliases stand for too much. At most ${MAX_ALIASES} are allowed.`,
     );
   }
 
   /** Fields that are given twice, and aliases of nothing. */
-  function faultsOfNodes(): PlacedFault[] {
+  function validateNodes(): PlacedIssue[] {
     const anchors = new Set<string>();
-    const faults: PlacedFault[] = [];
-    const refuse = (node: Node, message: string) => faults.push({ ...placeAt(node.range?.[0] ?? 0), message });
+    const issues: PlacedIssue[] = [];
+    const refuse = (node: Node, message: string) => issues.push({ ...placeAt(node.range?.[0] ?? 0), message });
     const look = (node: Node) => {
       if (isAlias(node)) {
         if (!anchors.has(node.source)) refuse(node, `There is no anchor "&${node.source}" before this alias.`);
@@ -76,11 +76,11 @@ export async function readYaml(text: string): Promise<ReadYaml> {
       }
     };
     visit(document, { Node: (_, node) => look(node) });
-    return faults;
+    return issues;
   }
 
-  /** Where the part of the document that a fault means begins; an alias on the way there is the place itself. */
-  function offsetOf({ path, ofField = false }: Pick<DeclarationFault, 'path' | 'ofField'>): number {
+  /** Where the part of the document that a issue means begins; an alias on the way there is the place itself. */
+  function offsetOf({ path, ofField = false }: Pick<DeclarationIssue, 'path' | 'ofField'>): number {
     let node = document.contents as unknown;
     let offset = document.contents?.range[0] ?? 0;
     for (const [depth, step] of path.entries()) {
@@ -99,5 +99,5 @@ export async function readYaml(text: string): Promise<ReadYaml> {
 }
 
 function atStart(message: string): ReadYaml {
-  return { faults: [{ line: 1, column: 1, message }] };
+  return { issues: [{ line: 1, column: 1, message }] };
 }

@@ -3,6 +3,7 @@ import { printable } from '../../keys/text.ts';
 import { CliError, presentError } from '../errors.ts';
 import { exitCodeOf, SignalRelay } from './signal-relay.ts';
 import type { TemporaryKey } from './temporary-key.ts';
+import { formatTime } from '../../keys/time.ts';
 
 export interface RunOptions {
   command: string;
@@ -72,7 +73,7 @@ async function remove(key: TemporaryKey, note: RunOptions['note']): Promise<bool
     return true;
   } catch (error) {
     const { code, message } = presentError(error);
-    const end = key.expiresAt === null ? '' : ` It ends by itself at ${new Date(key.expiresAt).toISOString()}.`;
+    const end = key.expiresAt === null ? '' : ` It ends by itself at ${formatTime(key.expiresAt)}.`;
     note(
       `Error: The temporary key "${key.name}" could not be deleted (${code}): ${message.replaceAll('\n', ' ')}${end}`,
     );

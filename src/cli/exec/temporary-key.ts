@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Config } from '@oclif/core/interfaces';
 import type { NewKey } from '../../keys/key/api-key.ts';
-import { type Fault, NameTakenError, refuseFaults } from '../../keys/errors.ts';
+import { type Issue, NameTakenError, assertValid } from '../../keys/errors.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printable } from '../../keys/text.ts';
-import { faultsOfNewKey } from '../../keys/key/validation.ts';
+import { validateNewKey } from '../../keys/key/validation.ts';
 import { catalogFor } from '../host.ts';
 import { withKeys } from '../with-keys.ts';
 
@@ -31,19 +31,19 @@ export interface TemporaryKeyOptions {
   request: TemporaryKeyRequest;
   database: string | undefined;
   config: Config;
-  /** What else is wrong with the flags: all faults are reported together. */
-  faults: readonly Fault[];
+  /** What else is wrong with the flags: all issues are reported together. */
+  issues: readonly Issue[];
 }
 
 /**
  * Creates a temporary key. The store is open for this moment only, and for that of its removal.
- * @throws ValidationError with all faults; NameTakenError; KeysError STORE_…
+ * @throws ValidationError with all issues; NameTakenError; KeysError STORE_…
  */
 export async function createTemporaryKey({
   request,
   database,
   config,
-  faults,
+  issues,
 }: TemporaryKeyOptions): Promise<TemporaryKey> {
   const { roles, permissions, ttl, command, name } = request;
   const input: NewKey = {
@@ -54,7 +54,7 @@ export async function createTemporaryKey({
     expiresIn: ttl,
   };
   const catalog = await catalogFor(permissions ?? [], config);
-  refuseFaults([...faults, ...faultsOfNewKey(input, catalog, Date.now())]);
+  assertValid([...issues, ...validateNewKey(input, catalog, Date.now())]);
 
   const { secret, key } = await withKeys({ database, resources: catalog.resources }, (keys) =>
     keys.create(input, OPERATOR),

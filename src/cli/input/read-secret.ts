@@ -1,10 +1,10 @@
 import { CliError } from '../errors.ts';
 
 /** The most that is read, in bytes. */
-const LIMIT = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** Reads a secret: asks for it where somebody can be asked, otherwise takes what stdin holds. @throws CliError USAGE, CANCELLED */
-export async function readSecret(interactive: boolean): Promise<string> {
+export async function readSecretInput(interactive: boolean): Promise<string> {
   const text = interactive ? await ask() : await readInput();
   const secret = text.trim();
   if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty.');
@@ -27,7 +27,8 @@ async function readInput(): Promise<string> {
   for await (const part of inputParts()) {
     parts.push(part);
     length += part.length;
-    if (length > LIMIT) throw new CliError('USAGE', `Stdin holds more than ${LIMIT} bytes, which is no secret.`);
+    if (length > MAX_BYTES)
+      throw new CliError('USAGE', `Stdin holds more than ${MAX_BYTES} bytes, which is no secret.`);
   }
   return Buffer.concat(parts).toString();
 }

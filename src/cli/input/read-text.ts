@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { KeysError } from '../../keys/errors.ts';
 
 /** In bytes. */
-const LARGEST = 8 * 1024 * 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
 
 /**
  * Reads a text in UTF-8 from a file of any kind, or from stdin by the path `-`.
@@ -17,14 +17,14 @@ export async function readText(path: string, name: string): Promise<string> {
     for await (const chunk of stream) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > LARGEST) break;
+      if (size > MAX_BYTES) break;
     }
   } catch (error) {
     const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
     throw new KeysError('INPUT_INVALID', `The file ${name} could not be read (${code}).`, { cause: error });
   }
-  if (size > LARGEST)
-    throw new KeysError('INPUT_INVALID', `The file ${name} is larger than ${LARGEST / 1024 / 1024} MiB.`);
+  if (size > MAX_BYTES)
+    throw new KeysError('INPUT_INVALID', `The file ${name} is larger than ${MAX_BYTES / 1024 / 1024} MiB.`);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch (error) {

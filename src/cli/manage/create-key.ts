@@ -1,5 +1,5 @@
 import type { Config } from '@oclif/core/interfaces';
-import { type Fault, refuseFaults } from '../../keys/errors.ts';
+import { type Issue, assertValid } from '../../keys/errors.ts';
 import { readExpiry } from '../../keys/key/expiry.ts';
 import { normalizeName } from '../../keys/key/name.ts';
 import { PermissionSet } from '../../keys/permissions/permission-set.ts';
@@ -7,14 +7,15 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { CreatedKey } from '../../keys/service.ts';
 import { listOf } from '../../keys/text.ts';
-import { faultsOfChange, faultsOfNewKey, readGrants } from '../../keys/key/validation.ts';
+import { validateChange, validateNewKey, readGrants } from '../../keys/key/validation.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
 import { catalogFor, hostResources } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Terminal } from '../terminal.ts';
+import { formatTime } from '../../keys/time.ts';
 
-export interface CreateOptions {
+export interface CreateCommandOptions {
   request: KeyRequest;
   database: string | undefined;
   config: Config;
@@ -28,7 +29,7 @@ export interface CreateOptions {
 }
 
 /** Creates a key from flags, and from answers where values are missing and somebody can be asked. */
-export async function createKey({
+export async function runCreate({
   request,
   database,
   config,
@@ -36,16 +37,16 @@ export async function createKey({
   interactive,
   show,
   preview,
-}: CreateOptions): Promise<void> {
+}: CreateCommandOptions): Promise<void> {
   const { openKeys } = await import('../../open-keys.ts');
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
   const catalog = await catalogFor(request.permissions ?? [], config);
   const now = Date.now();
-  refuseFaults(
+  assertValid(
     prompting
-      ? faultsOfChange(request, catalog, now)
-      : [...missingName(request), ...faultsOfNewKey(request, catalog, now)],
+      ? validateChange(request, catalog, now)
+      : [...missingName(request), ...validateNewKey(request, catalog, now)],
   );
 
   const resources = prompting ? await hostResources(config) : catalog.resources;
@@ -67,11 +68,15 @@ async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
 }
 
 /** What a key would be, and all that it would be allowed. */
-function showPreview(request: KeyRequest, { catalog }: OpenKeys, preview: NonNullable<CreateOptions['preview']>): void {
+function showPreview(
+  request: KeyRequest,
+  { catalog }: OpenKeys,
+  preview: NonNullable<CreateCommandOptions['preview']>,
+): void {
   const grants = readGrants(request, catalog);
   const end = readExpiry(request, Date.now());
-  const expiresAt = typeof end === 'number' ? new Date(end).toISOString() : null;
-  const effectivePermissions = PermissionSet.of(catalog, grants).grants();
+  const expiresAt = typeof end === 'number' ? formatTime(end) : null;
+  const effectivePermissions = PermissionSet.of(catalog, grants).permissions();
   preview(
     { name: normalizeName(request.name ?? ''), ...grants, expiresAt, effectivePermissions },
     effectivePermissions.join('\n'),
@@ -79,7 +84,7 @@ function showPreview(request: KeyRequest, { catalog }: OpenKeys, preview: NonNul
 }
 
 /** A key whose secret nobody got must not exist: it could only be found by who should not have it. */
-async function deliver(created: CreatedKey, show: CreateOptions['show']): Promise<void> {
+async function deliver(created: CreatedKey, show: CreateCommandOptions['show']): Promise<void> {
   try {
     show(created);
   } catch (error) {
@@ -94,7 +99,7 @@ async function deliver(created: CreatedKey, show: CreateOptions['show']): Promis
   }
 }
 
-function missingName({ name }: KeyRequest): Fault[] {
+function missingName({ name }: KeyRequest): Issue[] {
   if (name !== undefined) return [];
   return [
     {

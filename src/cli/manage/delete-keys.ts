@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
-import { refuseFaults } from '../../keys/errors.ts';
-import { PAGE_LIMIT } from '../../keys/page.ts';
-import { nameFault, normalizeName } from '../../keys/key/name.ts';
+import { assertValid } from '../../keys/errors.ts';
+import { MAX_PAGE_SIZE } from '../../keys/page.ts';
+import { validateName, normalizeName } from '../../keys/key/name.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
@@ -19,9 +19,9 @@ export interface DeleteOptions {
 export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: string };
 
 /** Deletes the named key, or those that are chosen at the terminal, each with the keys that it created. */
-export async function deleteKeys({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
+export async function runDelete({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
   const { openKeys } = await import('../../open-keys.ts');
-  if (name !== undefined) refuseFaults([nameFault(name)].filter((fault) => fault !== undefined));
+  if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
   if (name === undefined && !interactive && !json) throw nobodyToAsk();
   const keys = await openKeys({ database });
   try {
@@ -38,7 +38,7 @@ async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
 }
 
 async function deleteChosen(keys: OpenKeys, interactive: boolean): Promise<Deletion> {
-  const page = await keys.list({ first: PAGE_LIMIT }, OPERATOR);
+  const page = await keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
   if (page.keys.length === 0) return { nothing: 'there are none' };
   if (!interactive) throw nobodyToAsk();
   const { chooseKeys } = await import('../prompts/choose-keys.ts');

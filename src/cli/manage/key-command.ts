@@ -6,8 +6,8 @@ import { printable } from '../../keys/text.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
-import { createKey } from './create-key.ts';
-import { deleteKeys } from './delete-keys.ts';
+import { runCreate } from './create-key.ts';
+import { runDelete } from './delete-keys.ts';
 import { CliError } from '../errors.ts';
 import { hostResources } from '../host.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
@@ -34,11 +34,11 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** Creates a key, and writes its secret to stdout. */
-  protected async createKey(
+  protected async create(
     request: KeyRequest,
     { database, dryRun = false }: { database: string | undefined; dryRun?: boolean | undefined },
   ): Promise<void> {
-    await createKey({
+    await runCreate({
       request,
       database,
       config: this.config,
@@ -50,14 +50,14 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** Deletes the named key, or those that are chosen, and says how many are gone. */
-  protected async deleteKeys({
+  protected async delete({
     name,
     database,
   }: {
     name: string | undefined;
     database: string | undefined;
   }): Promise<void> {
-    const result = await deleteKeys({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
+    const result = await runDelete({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));

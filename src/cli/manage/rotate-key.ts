@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
-import { refuseFaults } from '../../keys/errors.ts';
+import { assertValid } from '../../keys/errors.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { type Activation, readRotation, type RotationRequest } from '../../keys/key/rotation.ts';
 import type { RotatedKey } from '../../keys/service.ts';
@@ -12,14 +12,14 @@ import { CliError } from '../errors.ts';
  * @param show writes the secret out; when it throws, the rotation is taken back
  * @returns the key as it is then
  */
-export async function rotateKey(
+export async function runRotate(
   keys: OpenKeys,
   id: string,
   request: RotationRequest,
   show: (rotated: RotatedKey, activate: Activation) => void,
 ): Promise<ApiKey> {
-  const { activate, faults } = readRotation(request);
-  refuseFaults(faults);
+  const { activate, issues } = readRotation(request);
+  assertValid(issues);
   const rotated = await keys.rotate(
     id,
     activate === 'NOW' ? { ...request, activate: 'on-first-use' } : request,

@@ -2,8 +2,8 @@ import { checkbox, confirm, input, search } from '@inquirer/prompts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/catalog.ts';
 import type { NewKey } from '../../keys/key/api-key.ts';
-import { descriptionFault } from '../../keys/key/description.ts';
-import { nameFault } from '../../keys/key/name.ts';
+import { validateDescription } from '../../keys/key/description.ts';
+import { validateName } from '../../keys/key/name.ts';
 import { ON_STDERR, orCancelled, verdict } from './prompt.ts';
 
 /** A new key as far as it is known: what is missing may be asked for. */
@@ -23,7 +23,7 @@ export function askForKey(
     const description =
       request.description ??
       (await input(
-        { message: 'Description (optional)', validate: (text) => verdict(descriptionFault(text)) },
+        { message: 'Description (optional)', validate: (text) => verdict(validateDescription(text)) },
         ON_STDERR,
       ));
     if (request.roles ?? request.permissions) return { ...request, ...named, description };
@@ -45,7 +45,7 @@ async function askForName(
 ): Promise<Pick<KeyRequest, 'name' | 'overwrite'>> {
   let name = request.name;
   for (;;) {
-    name ??= await input({ message: 'Name', validate: (text) => verdict(nameFault(text)) }, ON_STDERR);
+    name ??= await input({ message: 'Name', validate: (text) => verdict(validateName(text)) }, ON_STDERR);
     if (request.overwrite || !(await exists(name))) return { name, overwrite: request.overwrite ?? false };
     const replace = await confirm(
       { message: `An API key named "${name.trim()}" already exists. Replace it?`, default: false },

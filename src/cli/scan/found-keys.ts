@@ -4,7 +4,7 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 /** How many secrets are remembered, so that each is asked for once. */
-const REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 export interface FoundKeysOptions {
   open: () => Promise<OpenKeys>;
@@ -41,7 +41,7 @@ export class FoundKeys {
     this.#keys ??= await this.#options.open();
     const found = await this.#keys.identify(secret, OPERATOR);
     if ('key' in found && found.status === 'ACTIVE') await this.#foundLive(found.key, this.#keys);
-    if (this.#known.size >= REMEMBERED) this.#known.clear();
+    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
     this.#known.set(secret, found);
     return found;
   }

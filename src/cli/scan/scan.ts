@@ -29,7 +29,7 @@ export interface ScanOptions {
 }
 
 /** The longest path that is shown whole. */
-const PATH_LENGTH = 4096;
+const MAX_PATH_LENGTH = 4096;
 
 /** Looks for secrets in files, folders and stdin. @returns how many were read @throws CliError USAGE; KeysError STORE_… */
 export async function scan({ paths, git, identify, onFound, onUnreadable }: ScanOptions): Promise<number> {
@@ -75,7 +75,7 @@ function findingOf(path: Buffer, { publicId, line, column }: FoundSecret, found:
 }
 
 function shown(path: Buffer): string {
-  return printable(path.toString(), PATH_LENGTH);
+  return printable(path.toString(), MAX_PATH_LENGTH);
 }
 
 function isGone(error: unknown): boolean {

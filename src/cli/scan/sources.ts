@@ -12,7 +12,7 @@ export interface Source {
 }
 
 /** How much is read at once, in bytes. */
-const PART = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 const STDIN = '-';
 
 /**
@@ -25,7 +25,7 @@ export async function* sourcesOf(
   onUnreadable: OnUnreadable,
 ): AsyncGenerator<Source> {
   if (git) for (const path of paths) if (path !== STDIN && isFolder(path)) await requireWorkTree(path);
-  const part = Buffer.allocUnsafe(PART);
+  const part = Buffer.allocUnsafe(CHUNK_BYTES);
   for (const name of paths) {
     const path = Buffer.from(name);
     if (name === STDIN) yield { path, parts: process.stdin, named: true };

@@ -6,7 +6,7 @@ import { stopSignal } from './signals.ts';
 /** What the first process tells the others. */
 const STOP = 'stop';
 /** How long to wait before a worker is replaced that ended soon after its start, in milliseconds. */
-const PAUSE = 1000;
+const RESTART_DELAY_MS = 1000;
 
 export interface WorkersOptions {
   count: number;
@@ -38,7 +38,7 @@ export async function runWorkers({ count, log, onListening }: WorkersOptions): P
   const replace = (worker: Worker, code: number | null, signal: string | null) => {
     if (isStopping) return;
     log.error({ worker: worker.process.pid, code, signal }, 'a worker ended, and is replaced');
-    setTimeout(() => !isStopping && cluster.fork(), PAUSE);
+    setTimeout(() => !isStopping && cluster.fork(), RESTART_DELAY_MS);
   };
   cluster.on('exit', replace);
   for (let index = 1; index < count; index += 1) cluster.fork();

@@ -1,9 +1,10 @@
 import type { AuditEntry, AuditValues } from '../../keys/audit/audit-entry.ts';
 import { printable } from '../../keys/text.ts';
+import { formatTime } from '../../keys/time.ts';
 
 /** An entry of the audit log as JSON: a closed list of fields. */
 export function auditJson({ number, at, actor, action, key, before, after, hash }: AuditEntry): object {
-  return { number, at: new Date(at).toISOString(), actor, action, key, before, after, hash };
+  return { number, at: formatTime(at), actor, action, key, before, after, hash };
 }
 
 export const AUDIT_HEAD = ['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'KEY', 'CHANGES'];
@@ -13,16 +14,16 @@ export function auditRow({ number, at, actor, action, key, before, after }: Audi
   const who = `${actor.kind.toLowerCase()} ${actor.name === null ? '-' : printable(actor.name, 100)}`;
   return [
     String(number),
-    new Date(at).toISOString(),
+    formatTime(at),
     who,
     action,
     key ? printable(key.name, 100) : '-',
-    changesOf(before, after),
+    changesText(before, after),
   ];
 }
 
 /** `roles: VIEWER -> GUEST`, or all fields of a key that is new or gone. */
-function changesOf(before: AuditValues | null, after: AuditValues | null): string {
+function changesText(before: AuditValues | null, after: AuditValues | null): string {
   const fields = Object.keys(after ?? before ?? {});
   const parts = fields.map((field) => {
     const values = [before, after].filter((side) => side !== null).map((side) => valueOf(side[field]));

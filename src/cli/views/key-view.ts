@@ -1,9 +1,10 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
-import { isUnderWay } from '../../keys/key/rotation.ts';
+import { isInProgress } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { type Status, statusOf } from '../../keys/key/status.ts';
 import { printable } from '../../keys/text.ts';
 import { NO_USAGE, type UsageTotals } from '../../keys/key/usage.ts';
+import { formatTime } from '../../keys/time.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are by RFC 3339, in UTC. */
 export interface KeyJson {
@@ -45,13 +46,13 @@ export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE)
     permissions: key.permissions,
     prefix: prefixOf(key.publicId),
     status: statusOf(key, now),
-    createdAt: new Date(key.createdAt).toISOString(),
+    createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
-    expiresAt: timeOf(key.expiresAt),
-    disabledAt: timeOf(key.disabledAt),
+    expiresAt: formatTime(key.expiresAt),
+    disabledAt: formatTime(key.disabledAt),
     managed: key.managed,
     uses: usage.uses,
-    lastUsedAt: timeOf(usage.lastUsedAt),
+    lastUsedAt: formatTime(usage.lastUsedAt),
     rotation: rotationJson(key, now, usage),
   };
 }
@@ -68,7 +69,7 @@ export interface FieldChange {
 }
 
 /** What differs between two states of a key. */
-export function changesOf(before: ApiKey, after: ApiKey): FieldChange[] {
+export function fieldChanges(before: ApiKey, after: ApiKey): FieldChange[] {
   const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
   return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
     field,
@@ -78,16 +79,16 @@ export function changesOf(before: ApiKey, after: ApiKey): FieldChange[] {
 }
 
 function fieldsOf({ disabledAt, expiresAt, ...key }: ApiKey): Record<FieldChange['field'], FieldValue> {
-  return { ...key, expiresAt: expiresAt === null ? null : timeOf(expiresAt), enabled: disabledAt === null };
+  return { ...key, expiresAt: expiresAt === null ? null : formatTime(expiresAt), enabled: disabledAt === null };
 }
 
 /** A change of a field as one line of text. */
-export function textOfChange({ field, before, after }: FieldChange): string {
-  return `${field}: ${textOf(before)} -> ${textOf(after)}`;
+export function changeText({ field, before, after }: FieldChange): string {
+  return `${field}: ${fieldText(before)} -> ${fieldText(after)}`;
 }
 
 /** A field of a key as one line of text. */
-export function textOf(value: FieldValue | KeyJson[keyof KeyJson]): string {
+export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
   if (value === null || value === '') return '-';
   if (Array.isArray(value)) return value.join(', ') || '-';
   return isRotation(value) ? rotationText(value) : printable(String(value), 1000);
@@ -98,24 +99,17 @@ function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is Rotati
 }
 
 function rotationJson({ rotation }: ApiKey, now: number, { previousLastUsedAt }: UsageTotals): RotationJson | null {
-  if (!isUnderWay(rotation, now)) return null;
+  if (!isInProgress(rotation, now)) return null;
   const usedSince = previousLastUsedAt !== null && previousLastUsedAt >= rotation.startedAt;
   return {
-    startedAt: new Date(rotation.startedAt).toISOString(),
+    startedAt: formatTime(rotation.startedAt),
     previousPrefix: prefixOf(rotation.previousPublicId),
-    previousEndsAt: timeOf(rotation.previousEndsAt),
-    previousLastUsedAt: usedSince ? timeOf(previousLastUsedAt) : null,
+    previousEndsAt: formatTime(rotation.previousEndsAt),
+    previousLastUsedAt: usedSince ? formatTime(previousLastUsedAt) : null,
   };
 }
 
 function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: RotationJson): string {
   const end = previousEndsAt === null ? 'works until the new secret is used' : `works until ${previousEndsAt}`;
   return `${previousPrefix} ${end}, ${previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`}`;
-}
-
-/** A time in milliseconds since 1970 by RFC 3339, in UTC. */
-export function timeOf(instant: number): string;
-export function timeOf(instant: number | null): string | null;
-export function timeOf(instant: number | null): string | null {
-  return instant === null ? null : new Date(instant).toISOString();
 }

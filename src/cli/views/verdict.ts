@@ -1,7 +1,8 @@
-import type { Catalog, Grant } from '../../keys/permissions/catalog.ts';
+import type { Catalog, Permission } from '../../keys/permissions/catalog.ts';
 import { grantsBehind } from '../../keys/authorization/explain.ts';
 import type { Identification } from '../../keys/authentication/identify.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
+import { formatTime } from '../../keys/time.ts';
 
 type Known = Extract<Identification, { key: unknown }>;
 type Unknown = Exclude<Identification, Known>;
@@ -17,7 +18,7 @@ export interface Verdict {
 const REASONS = { DISABLED: 'disabled', EXPIRED: 'expired', ROTATED: 'rotated' } as const;
 
 /** What is to be said of a secret, and of whether it may do something, if that is asked for. */
-export function verdictOn(found: Identification, permission: Grant | undefined, catalog: Catalog): Verdict {
+export function verdictOn(found: Identification, permission: Permission | undefined, catalog: Catalog): Verdict {
   const refused = { valid: false, permitted: permission === undefined ? null : false };
   if ('unknown' in found) return { ...refused, reason: found.unknown, text: `not valid: ${unknownText(found)}` };
   const text = `API key "${found.key.name}" (${prefixOf(found.publicId)}), ${statusText(found)}`;
@@ -35,14 +36,10 @@ function unknownText({ unknown, publicId }: Unknown): string {
 
 function statusText({ key, status, publicId }: Known): string {
   if (status === 'ROTATED') return 'ROTATED, a newer secret has replaced this one';
-  if (status === 'DISABLED') return `DISABLED since ${timeOf(key.disabledAt)}`;
-  if (status === 'EXPIRED') return `EXPIRED since ${timeOf(key.expiresAt)}`;
-  const end = key.expiresAt === null ? 'does not end' : `ends ${timeOf(key.expiresAt)}`;
+  if (status === 'DISABLED') return `DISABLED since ${formatTime(key.disabledAt)}`;
+  if (status === 'EXPIRED') return `EXPIRED since ${formatTime(key.expiresAt)}`;
+  const end = key.expiresAt === null ? 'does not end' : `ends ${formatTime(key.expiresAt)}`;
   if (publicId === key.publicId) return `ACTIVE, ${end}`;
   const last = key.rotation?.previousEndsAt ?? null;
-  return `ACTIVE, ${end}; this is the secret before its newest, and ends ${last === null ? 'some time after that is used' : timeOf(last)}`;
-}
-
-function timeOf(instant: number | null): string {
-  return instant === null ? '-' : new Date(instant).toISOString();
+  return `ACTIVE, ${end}; this is the secret before its newest, and ends ${last === null ? 'some time after that is used' : formatTime(last)}`;
 }

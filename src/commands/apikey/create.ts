@@ -22,6 +22,6 @@ export default class Create extends KeyCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Create);
-    await this.createKey(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
+    await this.create(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
   }
 }

@@ -18,6 +18,6 @@ export default class Delete extends KeyCommand {
 
   async run(): Promise<void> {
     const input = await this.parse(Delete);
-    await this.deleteKeys({ name: nameOf(input), database: input.flags.database });
+    await this.delete({ name: nameOf(input), database: input.flags.database });
   }
 }

@@ -4,7 +4,7 @@ import { CliError } from '../../cli/errors.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
 import { runWithKey } from '../../cli/exec/run-with-key.ts';
 import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
-import type { Fault } from '../../keys/errors.ts';
+import type { Issue } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -61,7 +61,7 @@ export default class Exec extends BaseCommand {
       command,
       args,
       variable: env,
-      create: () => createTemporaryKey({ request, database, config: this.config, faults: variableFaults(env) }),
+      create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env) }),
       note: (text) => this.terminal.note(text),
     });
   }
@@ -78,7 +78,7 @@ export default class Exec extends BaseCommand {
   }
 }
 
-function variableFaults(name: string): Fault[] {
+function validateVariable(name: string): Issue[] {
   if (VARIABLE.test(name)) return [];
   const rule = 'Use letters, digits and _, with no digit first.';
   return [

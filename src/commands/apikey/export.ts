@@ -21,16 +21,16 @@ export default class Export extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Export);
     const withDigests = flags['with-digests'] ?? false;
-    let underRotation = 0;
+    let rotating = 0;
     await this.withKeys(flags.database, async (keys) => {
       for await (const page of keys.exportKeys({ withDigests })) {
-        underRotation += page.underRotation;
+        rotating += page.rotating;
         this.terminal.deliver(page.keys.map((key) => `${JSON.stringify(key)}\n`).join(''));
       }
     });
-    if (withDigests && underRotation > 0)
+    if (withDigests && rotating > 0)
       this.terminal.note(
-        `Only the newest secret of a key is exported. Being rotated, with an older one that still works here: ${underRotation}.`,
+        `Only the newest secret of a key is exported. Being rotated, with an older one that still works here: ${rotating}.`,
       );
   }
 }

@@ -40,7 +40,7 @@ export default class ApiKey extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ApiKey);
     checkMode(flags);
-    await (flags.create ? this.createKey(requestOf(flags), flags) : this.deleteKeys(flags));
+    await (flags.create ? this.create(requestOf(flags), flags) : this.delete(flags));
   }
 }
 

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { listFlags, readNumber } from '../../cli/input/key-flags.ts';
-import { type KeyJson, keyJson, textOf } from '../../cli/views/key-view.ts';
+import { type KeyJson, keyJson, fieldText } from '../../cli/views/key-view.ts';
 import { tableOf } from '../../cli/views/table.ts';
 import { cursorOf } from '../../keys/list.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
@@ -66,5 +66,5 @@ export default class List extends KeyCommand {
 
 function rowOf(key: KeyJson): string[] {
   const { name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation } = key;
-  return [name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation].map(textOf);
+  return [name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation].map(fieldText);
 }

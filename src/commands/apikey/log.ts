@@ -7,12 +7,12 @@ import { readNumber } from '../../cli/input/key-flags.ts';
 import { tableOf } from '../../cli/views/table.ts';
 import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import type { AuditRequest } from '../../keys/audit/audit-log.ts';
-import { PAGE_LIMIT } from '../../keys/page.ts';
+import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 /** How often new entries are looked for, in milliseconds. */
-const INTERVAL = 250;
+const POLL_MS = 250;
 const BROKEN = 1;
 
 export default class Log extends KeyCommand {
@@ -95,8 +95,8 @@ export default class Log extends KeyCommand {
     for (;;) {
       if (!this.writeLines(entries)) return;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
-      await delay(entries.length < PAGE_LIMIT ? INTERVAL : 0);
-      entries = await keys.auditLog({ ...request, first: PAGE_LIMIT }, OPERATOR, { after });
+      await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
+      entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });
     }
   }
 

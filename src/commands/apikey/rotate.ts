@@ -2,12 +2,13 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { rotateKey } from '../../cli/manage/rotate-key.ts';
+import { runRotate } from '../../cli/manage/rotate-key.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
-import { GRACE_DEFAULT } from '../../keys/key/rotation.ts';
+import { DEFAULT_GRACE } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
+import { formatTime } from '../../keys/time.ts';
 
 export default class Rotate extends KeyCommand {
   static override summary = 'Give an API key a new secret, while the one before works on for a while.';
@@ -28,7 +29,7 @@ export default class Rotate extends KeyCommand {
   static override flags = {
     name: nameFlag,
     grace: Flags.string({
-      description: `How long the secret before works on: a number with s, m, h, d or w; 0s for not at all. Default: ${GRACE_DEFAULT}.`,
+      description: `How long the secret before works on: a number with s, m, h, d or w; 0s for not at all. Default: ${DEFAULT_GRACE}.`,
       helpValue: '90m|12h|7d',
     }),
     activate: Flags.string({
@@ -54,9 +55,9 @@ export default class Rotate extends KeyCommand {
         return this.finish(keys, (await keys.finishRotation(id, OPERATOR)).after, 'The secret before is refused now.');
       if (rollback)
         return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
-      const show: Parameters<typeof rotateKey>[3] = ({ secret, after }) =>
+      const show: Parameters<typeof runRotate>[3] = ({ secret, after }) =>
         this.deliver({ key: secret, name: after.name, id: after.id }, secret);
-      this.note(await rotateKey(keys, id, { grace, activate }, show));
+      this.note(await runRotate(keys, id, { grace, activate }, show));
     });
   }
 
@@ -73,11 +74,7 @@ export default class Rotate extends KeyCommand {
     const end =
       rotation.previousEndsAt === null
         ? 'until the new one was used and the grace is over'
-        : `until ${dateOf(rotation.previousEndsAt)}`;
+        : `until ${formatTime(rotation.previousEndsAt)}`;
     this.terminal.note(`${rotated} The one before, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
   }
-}
-
-function dateOf(instant: number): string {
-  return new Date(instant).toISOString();
 }

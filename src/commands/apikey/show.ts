@@ -1,6 +1,6 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { textOf } from '../../cli/views/key-view.ts';
+import { fieldText } from '../../cli/views/key-view.ts';
 import { PermissionSet } from '../../keys/permissions/permission-set.ts';
 
 export default class Show extends KeyCommand {
@@ -18,10 +18,10 @@ export default class Show extends KeyCommand {
       const key = await this.findKey(keys, nameOf(input));
       const json = {
         ...(await this.describe(keys, key)),
-        effectivePermissions: PermissionSet.of(keys.catalog, key).grants(),
+        effectivePermissions: PermissionSet.of(keys.catalog, key).permissions(),
       };
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
-      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + textOf(value));
+      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + fieldText(value));
       this.print(json, lines.join('\n'));
     });
   }

@@ -22,7 +22,7 @@ export default class Suggest extends KeyCommand {
     const input = await this.parse(Suggest);
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
-      const used = await keys.usedGrantsOf(key.id);
+      const used = await keys.usedPermissionsOf(key.id);
       const suggestion = suggestGrants(key, used.keys(), keys.catalog);
       const { uses, lastUsedAt } = await this.describe(keys, key);
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
@@ -39,7 +39,7 @@ function explain(key: ApiKey, { permissions, unused }: Suggestion, uses: number,
   const never = new Set(unused);
   const needless = key.permissions.filter((grant) => never.has(grant));
   const roles = key.roles.map((role) => {
-    const grants = [...new Set(catalog.grantsOf(role))];
+    const grants = [...new Set(catalog.permissionsOf(role))];
     return `Role ${role}: ${grants.filter((grant) => !never.has(grant)).length} of ${grants.length} grants used.`;
   });
   return [

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { grantFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { changesOf, textOfChange } from '../../cli/views/key-view.ts';
+import { fieldChanges, changeText } from '../../cli/views/key-view.ts';
 import type { KeyChange } from '../../keys/key/api-key.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 
@@ -40,8 +40,8 @@ export default class Update extends KeyCommand {
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
       const { before, after } = await keys.update(key.id, change, OPERATOR);
-      const changes = changesOf(before, after);
-      const text = changes.length > 0 ? changes.map(textOfChange).join('\n') : 'Nothing has changed.';
+      const changes = fieldChanges(before, after);
+      const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
       this.print({ key: await this.describe(keys, after), changes }, text);
     });
   }

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { catalogFor } from '../../cli/host.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { readSecret } from '../../cli/input/read-secret.ts';
+import { readSecretInput } from '../../cli/input/read-secret.ts';
 import { verdictOn } from '../../cli/views/verdict.ts';
 import { readPermission } from '../../keys/authorization/explain.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
@@ -37,7 +37,7 @@ export default class Verify extends KeyCommand {
     // The permission is looked at first: nobody should type a secret for a request that is wrong.
     const permission =
       wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
-    const secret = await readSecret(this.interactive);
+    const secret = await readSecretInput(this.interactive);
     await this.withKeys(database, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);

@@ -60,7 +60,7 @@ export async function applyDeclaration(
   const plan = await planChanges(find, declared, { prune, caller, catalog, now });
   const created = plan.creates.map((key) => {
     const secret = newSecret();
-    return { secret, key: newKeyOf(key, secret, newId(), transaction) };
+    return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };
   });
   if (created.length > 0)
     deliver?.(created.map(({ secret, key }) => ({ secret: secret.text, key: withoutDigests(key) })));
@@ -99,7 +99,7 @@ export async function undoApply(transaction: Transaction, { plan, created }: App
   }
 }
 
-function newKeyOf(
+function buildDeclaredKey(
   { enabled, ...declared }: DeclaredKey,
   secret: Secret,
   id: string,

@@ -1,8 +1,8 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import { type DeclarationFault, type DeclaredKey, refuseDeclaration } from './declaration.ts';
+import { type DeclarationIssue, type DeclaredKey, assertValidDeclaration } from './declaration.ts';
 import { KeysError } from '../errors.ts';
-import { expiryFaults } from '../key/expiry.ts';
+import { validateExpiry } from '../key/expiry.ts';
 import {
   type Actor,
   OPERATOR,
@@ -14,6 +14,7 @@ import {
 import { PermissionSet } from '../permissions/permission-set.ts';
 import type { KeyFinder } from '../repository.ts';
 import { listOf } from '../text.ts';
+import { formatTime } from '../time.ts';
 
 /** What has to change so that the keys are as they are declared. */
 export interface Plan<Key extends ApiKey = ApiKey> {
@@ -64,17 +65,17 @@ export async function planChanges<Key extends ApiKey>(
   );
   const existing = new Map(found.map((key) => [key.name, key]));
   const plan: Plan<Key> = { creates: [], updates: [], deletes: [], unchanged: 0 };
-  const faults: DeclarationFault[] = [];
+  const issues: DeclarationIssue[] = [];
   for (const [index, key] of declared.entries()) {
     const before = existing.get(key.name);
     if (key.expiresAt !== (before?.expiresAt ?? null))
-      faults.push(...faultsOfEnd(key, ['keys', index, 'expiresAt'], now));
+      issues.push(...validateEnd(key, ['keys', index, 'expiresAt'], now));
     const after = before && asDeclared(before, key, now);
     if (!before || !after) plan.creates.push(key);
     else if (after === before) plan.unchanged += 1;
     else plan.updates.push({ before, after });
   }
-  refuseDeclaration(faults);
+  assertValidDeclaration(issues);
   if (prune) plan.deletes = await findUndeclared(find, new Set(declared.map(({ name }) => name)), caller);
 
   for (const key of plan.creates) requireToCreate(caller, key, catalog);
@@ -102,9 +103,12 @@ function sameItems(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((item) => other.includes(item));
 }
 
-function faultsOfEnd({ expiresAt }: DeclaredKey, path: DeclarationFault['path'], now: number): DeclarationFault[] {
+function validateEnd({ expiresAt }: DeclaredKey, path: DeclarationIssue['path'], now: number): DeclarationIssue[] {
   if (expiresAt === null) return [];
-  return expiryFaults({ expiresAt: new Date(expiresAt).toISOString() }, now).map(({ message }) => ({ path, message }));
+  return validateExpiry({ expiresAt: formatTime(expiresAt) }, now).map(({ message }) => ({
+    path,
+    message,
+  }));
 }
 
 /** The keys that an apply made and that are declared no longer. @throws KeysError PRUNE_REFUSED where others would go with them */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ApiKey } from '../key/api-key.ts';
 import { prefixOf } from '../secret/secret.ts';
+import { formatTime } from '../time.ts';
 
 export const AUDIT_ACTIONS = [
   'CREATE',
@@ -113,13 +114,13 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     permissions: key.permissions,
     prefix: prefixOf(key.publicId),
     createdBy: key.createdBy,
-    expiresAt: timeOf(key.expiresAt),
-    disabledAt: timeOf(key.disabledAt),
+    expiresAt: formatTime(key.expiresAt),
+    disabledAt: formatTime(key.disabledAt),
     managed: key.managed,
     rotation: rotation && {
       previousPrefix: prefixOf(rotation.previousPublicId),
       grace: rotation.grace,
-      previousEndsAt: timeOf(rotation.previousEndsAt),
+      previousEndsAt: formatTime(rotation.previousEndsAt),
     },
   };
 }
@@ -130,8 +131,4 @@ export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValue
   const changed = Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
   const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
   return { before: pick(old), after: pick(fresh) };
-}
-
-function timeOf(instant: number | null): string | null {
-  return instant === null ? null : new Date(instant).toISOString();
 }

@@ -7,8 +7,8 @@ import {
   chainHash,
 } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
-import { readDate, readDuration } from '../key/expiry.ts';
-import { PAGE_DEFAULT, PAGE_LIMIT } from '../page.ts';
+import { readDate, readDuration } from '../time.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
 import { listOf, printable } from '../text.ts';
 
 /** What a user asks of the audit log. Texts are as the user wrote them. */
@@ -25,9 +25,9 @@ export interface AuditRequest {
 
 /** Reads what a user asks of the audit log. @throws KeysError INPUT_INVALID */
 export function readAuditRequest(request: AuditRequest, now: number): AuditFilter & { limit: number } {
-  const limit = request.first ?? PAGE_DEFAULT;
-  if (!Number.isInteger(limit) || limit < 0 || limit > PAGE_LIMIT) {
-    throw new KeysError('INPUT_INVALID', `"first" is ${limit}; a page has 0 to ${PAGE_LIMIT} entries.`);
+  const limit = request.first ?? DEFAULT_PAGE_SIZE;
+  if (!Number.isInteger(limit) || limit < 0 || limit > MAX_PAGE_SIZE) {
+    throw new KeysError('INPUT_INVALID', `"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} entries.`);
   }
   return {
     limit,
@@ -42,14 +42,14 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
 /** Whether the log is as it was written, or which entry is the first that is not. */
 export type AuditVerification = { entries: number; hash: string } | { broken: number; reason: string };
 
-const BATCH = 1000;
+const BATCH_ENTRIES = 1000;
 
 /** Goes through the whole log. What is appended meanwhile is not looked at. */
 export async function verifyAuditLog(log: AuditReader): Promise<AuditVerification> {
   const head = (await log.head()) ?? { number: 0, hash: CHAIN_START };
   let [number, hash] = [0, CHAIN_START];
   while (number < head.number) {
-    const entries = await log.find({ order: 'oldest', after: number, before: head.number + 1, limit: BATCH });
+    const entries = await log.find({ order: 'oldest', after: number, before: head.number + 1, limit: BATCH_ENTRIES });
     if (entries.length === 0) return { broken: number + 1, reason: 'is missing' };
     for (const entry of entries) {
       number += 1;

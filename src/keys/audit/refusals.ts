@@ -10,8 +10,8 @@ export interface Refusal {
 }
 
 /** For how long the same refusal is only counted, in milliseconds, and how many are told apart meanwhile. */
-const PERIOD = 60_000;
-const KINDS = 50;
+const PERIOD_MS = 60_000;
+const MAX_KINDS = 50;
 
 /**
  * Chooses which refusals are written down: each kind once a minute, and its repetitions as one number a minute later.
@@ -25,7 +25,7 @@ export class RefusalSampler {
   add(refusal: Refusal, now: number): void {
     this.#endPeriod(now);
     const { reason, actor, key, missing } = refusal;
-    const known = this.#counts.size < KINDS;
+    const known = this.#counts.size < MAX_KINDS;
     const kind = JSON.stringify([reason, actor, key?.id, missing]);
     const counted = this.#counts.get(kind) ?? (known ? undefined : this.#counts.get(''));
     if (counted) counted.count += 1;
@@ -51,7 +51,7 @@ export class RefusalSampler {
     if (until < this.#periodEnd) return;
     for (const { refusal, count } of this.#counts.values()) if (count > 0) this.#choose(refusal, count, now);
     this.#counts = new Map();
-    this.#periodEnd = now + PERIOD;
+    this.#periodEnd = now + PERIOD_MS;
   }
 
   #choose({ reason, actor, key, missing }: Refusal, count: number, at: number): void {

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { AuditDraft } from '../audit/audit-entry.ts';
-import type { Grant } from '../permissions/catalog.ts';
+import type { Permission } from '../permissions/catalog.ts';
 import type { AccessObserver } from '../authorization/principal.ts';
 import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
 import { type KeyUsage, NO_USAGE } from '../key/usage.ts';
@@ -28,11 +28,11 @@ interface Seen {
   /** 0 while none of its uses was counted. */
   lastUsedAt: number;
   previousLastUsedAt: number | null;
-  grants: Set<Grant>;
+  grants: Set<Permission>;
 }
 
 /** How long uses are collected before they are written, in milliseconds. */
-const DELAY = 2000;
+const FLUSH_MS = 2000;
 
 /**
  * What keys are used for. It is collected in memory, never on a request's path, and written behind in batches: a crash
@@ -102,7 +102,7 @@ export class Activity {
     this.#options.schedule(() => {
       this.#scheduled = false;
       void this.#writeInBackground();
-    }, DELAY);
+    }, FLUSH_MS);
   }
 
   async #writeInBackground(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { Principal } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
-import { isUnderWay } from '../key/rotation.ts';
+import { isInProgress } from '../key/rotation.ts';
 import { digestSecret, hasOwnForm, readSecret } from '../secret/secret.ts';
 import { type Status, statusOf } from '../key/status.ts';
 
@@ -33,7 +33,7 @@ export async function lookUp(secret: string, repository: KeyRepository, now: num
   const found = await repository.findByDigest(digestSecret(secret));
   if (!found) return { refused: publicId === undefined ? 'malformed' : 'unknown', publicId };
   const { key } = found;
-  const isReplaced = found.secret === 'previous' && !isUnderWay(key.rotation, now);
+  const isReplaced = found.secret === 'previous' && !isInProgress(key.rotation, now);
   const refused = isReplaced ? 'rotated' : REFUSALS[statusOf(key, now)];
   if (!refused) return found;
   return { refused, key, publicId: found.secret === 'previous' ? key.rotation?.previousPublicId : key.publicId };

@@ -24,13 +24,13 @@ export async function identify(
 ): Promise<Identification> {
   const found = await lookUp(secret, repository, now);
   const { key } = found;
-  const publicId = found.refused ? found.publicId : publicIdOf(found);
+  const publicId = found.refused ? found.publicId : publicIdOfFound(found);
   if (!key || publicId === undefined || !mayFor(actor, 'READ', key)) {
     return { unknown: found.refused === 'malformed' ? 'malformed' : 'unknown', publicId };
   }
   return { key, status: found.refused === 'rotated' ? 'ROTATED' : statusOf(key, now), publicId };
 }
 
-function publicIdOf({ key, secret }: { key: ApiKey; secret: 'current' | 'previous' }): string | undefined {
+function publicIdOfFound({ key, secret }: { key: ApiKey; secret: 'current' | 'previous' }): string | undefined {
   return secret === 'current' ? key.publicId : key.rotation?.previousPublicId;
 }

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { Principal } from '../authorization/principal.ts';
-import { isUnderWay } from '../key/rotation.ts';
+import { isInProgress } from '../key/rotation.ts';
 import { statusOf } from '../key/status.ts';
 
 /** A secret that was found in the store, and who it makes of its bearer. */
@@ -11,7 +11,7 @@ export interface VerifiedKey {
 }
 
 /** How many secrets are remembered; each takes about 1 KB. */
-const MOST = 20_000;
+const MAX_ENTRIES = 20_000;
 
 /**
  * The secrets that were let in, by their digests, as long as the store is as it was. Only secrets that are in the store
@@ -26,7 +26,7 @@ export class VerifiedKeys {
     if (revision === undefined || revision !== this.#revision) return undefined;
     const entry = this.#entries.get(digest);
     if (!entry || statusOf(entry.key, now) !== 'ACTIVE') return undefined;
-    return entry.secret === 'current' || isUnderWay(entry.key.rotation, now) ? entry : undefined;
+    return entry.secret === 'current' || isInProgress(entry.key.rotation, now) ? entry : undefined;
   }
 
   /** Remembers a secret that was let in, as it was found at this revision. */
@@ -35,7 +35,7 @@ export class VerifiedKeys {
     if (revision !== this.#revision) this.#entries.clear();
     this.#revision = revision;
     // The one that came first leaves: a Map keeps that order, and no look-up has to change it.
-    if (this.#entries.size >= MOST) this.#entries.delete(this.#entries.keys().next().value!);
+    if (this.#entries.size >= MAX_ENTRIES) this.#entries.delete(this.#entries.keys().next().value!);
     this.#entries.set(digest, entry);
   }
 }

@@ -1,13 +1,14 @@
 import type { ApiKey } from '../key/api-key.ts';
-import type { Action, Catalog, Grant } from '../permissions/catalog.ts';
+import type { Action, Catalog, Permission } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
+import { formatTime } from '../time.ts';
 
 /** Sees what a key makes use of, and what it asked for in vain. */
 export interface AccessObserver {
-  used(grant: Grant): void;
-  lacked(grants: readonly Grant[]): void;
+  used(grant: Permission): void;
+  lacked(grants: readonly Permission[]): void;
 }
 
 /** Who asks by a key, with all that it may do. */
@@ -49,7 +50,7 @@ export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): v
   for (const key of keys) {
     if (mayFor(actor, verb, key)) continue;
     const own = actor !== OPERATOR && owns(actor, key);
-    throw forbidden(actor, [`API_KEY:${verb}_${own ? 'OWN' : 'ANY'}` as Grant]);
+    throw forbidden(actor, [`API_KEY:${verb}_${own ? 'OWN' : 'ANY'}` as Permission]);
   }
 }
 
@@ -58,7 +59,7 @@ export function requireToHold(actor: Actor, granted: PermissionSet): void {
   if (actor === OPERATOR) return;
   const missing = granted.missingFrom(actor.access);
   if (missing.length > 0) throw forbidden(actor, missing, 'Nobody grants more than they hold: ');
-  for (const grant of granted.grants()) actor.observer?.used(grant);
+  for (const grant of granted.permissions()) actor.observer?.used(grant);
 }
 
 /**
@@ -69,7 +70,7 @@ export function requireToOutlive(actor: Actor, expiresAt: number | null): void {
   if (actor === OPERATOR || actor.key.expiresAt === null) return;
   if (expiresAt !== null && expiresAt <= actor.key.expiresAt) return;
   throw new ForbiddenError(
-    `Nobody grants more than they hold: this key ends at ${new Date(actor.key.expiresAt).toISOString()}.`,
+    `Nobody grants more than they hold: this key ends at ${formatTime(actor.key.expiresAt)}.`,
     [],
   );
 }
@@ -90,7 +91,7 @@ export function requirePermission(
   principal: Principal,
   resource: string,
   action: Action,
-  grant: Grant = `${resource}:${action}`,
+  grant: Permission = `${resource}:${action}`,
 ): void {
   if (!principal.access.has(resource, action)) throw forbidden(principal, [grant]);
   principal.observer?.used(grant);
@@ -105,15 +106,15 @@ export function uses(principal: Principal, resource: string, action: Action): bo
 
 /** A refusal that names the permissions which are missing: the first 5 in its text, all of them in `missing`. */
 export class ForbiddenError extends KeysError {
-  readonly missing: readonly Grant[];
+  readonly missing: readonly Permission[];
 
-  constructor(message: string, missing: readonly Grant[]) {
+  constructor(message: string, missing: readonly Permission[]) {
     super('FORBIDDEN', message);
     this.missing = missing;
   }
 }
 
-function forbidden(actor: Actor, missing: readonly Grant[], reason = ''): ForbiddenError {
+function forbidden(actor: Actor, missing: readonly Permission[], reason = ''): ForbiddenError {
   if (actor !== OPERATOR) actor.observer?.lacked(missing);
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);

@@ -10,7 +10,7 @@ import type { Transaction } from './transaction.ts';
 import { readGrants } from '../key/validation.ts';
 
 /** A new key from a request that was checked. Who creates it is seen to when it is inserted. */
-export function newKeyOf(
+export function buildKey(
   input: NewKey,
   { catalog, now, id, secret }: { catalog: Catalog; now: number; id: string; secret: Secret },
 ): StoredKey {

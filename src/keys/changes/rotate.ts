@@ -2,13 +2,13 @@ import type { StoredKey } from '../key/api-key.ts';
 import { KeysError } from '../errors.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
 import { requireToHold, requireToOutlive } from '../authorization/principal.ts';
-import { type Activation, isUnderWay } from '../key/rotation.ts';
+import { type Activation, isInProgress } from '../key/rotation.ts';
 import type { Secret } from '../secret/secret.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
 
 /**
  * Gives a key a new secret; the one that it had works on until the grace ends.
- * @throws KeysError NOT_FOUND; ROTATION_UNDER_WAY while it has two; ForbiddenError
+ * @throws KeysError NOT_FOUND; ROTATION_IN_PROGRESS while it has two; ForbiddenError
  */
 export async function rotateKey(
   transaction: Transaction,
@@ -21,9 +21,9 @@ export async function rotateKey(
   // Who gets a secret can do all that it can do.
   requireToHold(caller, PermissionSet.of(catalog, before));
   requireToOutlive(caller, before.expiresAt);
-  if (isUnderWay(before.rotation, now)) {
+  if (isInProgress(before.rotation, now)) {
     throw new KeysError(
-      'ROTATION_UNDER_WAY',
+      'ROTATION_IN_PROGRESS',
       `The API key "${before.name}" is being rotated already: it has two secrets that work.`,
     );
   }
@@ -85,7 +85,7 @@ async function findRotating(
 ): Promise<StoredKey & { rotation: NonNullable<StoredKey['rotation']>; previousDigest: string }> {
   const key = await transaction.findToChange(id);
   const { rotation, previousDigest } = key;
-  if (!isUnderWay(rotation, transaction.now) || previousDigest === null) {
+  if (!isInProgress(rotation, transaction.now) || previousDigest === null) {
     throw new KeysError(
       'ROTATION_NONE',
       `The API key "${key.name}" is not being rotated: it has one secret that works.`,

@@ -1,12 +1,12 @@
 import type { KeyChange } from '../key/api-key.ts';
 import { normalizeDescription } from '../key/description.ts';
-import { NameTakenError, refuseFaults } from '../errors.ts';
+import { NameTakenError, assertValid } from '../errors.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
 import { requireToHold, requireToOutlive } from '../authorization/principal.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
-import { grantsFault, readGrants } from '../key/validation.ts';
+import { validateGrants, readGrants } from '../key/validation.ts';
 
 /** Changes what a request that was checked asks for. @throws ValidationError; KeysError NOT_FOUND; NameTakenError; ForbiddenError */
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<ChangedKey> {
@@ -22,7 +22,7 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
     permissions: change.permissions ? given.permissions : before.permissions,
     expiresAt: expiry === undefined ? before.expiresAt : expiry,
   };
-  refuseFaults(grantsFault(after.roles, after.permissions));
+  assertValid(validateGrants(after.roles, after.permissions));
   if (change.roles ?? change.permissions) requireToHold(caller, PermissionSet.of(catalog, after));
   if (expiry !== undefined) requireToOutlive(caller, expiry);
   const holder = await find.findByName(after.name);

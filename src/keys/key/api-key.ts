@@ -1,4 +1,4 @@
-import type { Grant, Role } from '../permissions/catalog.ts';
+import type { Permission, Role } from '../permissions/catalog.ts';
 import type { ExpiryRequest } from './expiry.ts';
 import type { Rotation } from './rotation.ts';
 
@@ -9,7 +9,7 @@ export interface ApiKey {
   name: string;
   description: string | null;
   roles: Role[];
-  permissions: Grant[];
+  permissions: Permission[];
   /** The 12 characters that stand open in the secret; one of our making for a secret of another form, see `createImportedId`. */
   publicId: string;
   /** Milliseconds since 1970. */

@@ -1,7 +1,7 @@
-import type { Fault } from '../errors.ts';
+import type { Issue } from '../errors.ts';
 import { codePoints, hasControlCharacters } from '../text.ts';
 
-export const DESCRIPTION_LIMIT = 1000;
+export const MAX_DESCRIPTION_LENGTH = 1000;
 
 /** A description as it is stored: NFC and trimmed; nothing at all where only blanks are left. */
 export function normalizeDescription(description: string | null | undefined): string | null {
@@ -9,15 +9,15 @@ export function normalizeDescription(description: string | null | undefined): st
 }
 
 /** Checks a description: at most 1,000 code points and no control characters. Returns what is wrong, or nothing. */
-export function descriptionFault(description: string): Fault | undefined {
+export function validateDescription(description: string): Issue | undefined {
   const length = codePoints(description.normalize('NFC').trim());
-  if (length > DESCRIPTION_LIMIT)
-    return fault(`The description is ${length} characters long; at most ${DESCRIPTION_LIMIT} are allowed.`);
+  if (length > MAX_DESCRIPTION_LENGTH)
+    return issue(`The description is ${length} characters long; at most ${MAX_DESCRIPTION_LENGTH} are allowed.`);
   if (hasControlCharacters(description))
-    return fault('The description may not contain control characters, such as line breaks or tabs.');
+    return issue('The description may not contain control characters, such as line breaks or tabs.');
   return undefined;
 }
 
-function fault(message: string): Fault {
+function issue(message: string): Issue {
   return { code: 'DESCRIPTION_INVALID', message };
 }

@@ -1,5 +1,6 @@
-import type { Fault } from '../errors.ts';
+import type { Issue } from '../errors.ts';
 import { printable } from '../text.ts';
+import { readDate, readDuration, UNIT_MS } from '../time.ts';
 
 /** When a key is to end, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
@@ -9,39 +10,17 @@ export interface ExpiryRequest {
   expiresAt?: string | null | undefined;
 }
 
-/** Milliseconds in each unit of a duration. */
-const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 /** Ten years: a key that is to live longer needs no end. */
-const LONGEST = 3653 * UNITS.d;
-const DURATION = /^(\d{1,9})([smhdw])$/i;
-/** A date and time by RFC 3339. That there is such a day is seen by `readDate`. */
-export const DATE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/;
-
-/** Reads a duration such as `90m` into milliseconds; nothing where it has another form or is nothing at all. */
-export function readDuration(text: string): number | undefined {
-  const [, count, unit] = DURATION.exec(text.trim()) ?? [];
-  if (count === undefined || unit === undefined || Number(count) === 0) return undefined;
-  return Number(count) * UNITS[unit.toLowerCase() as keyof typeof UNITS];
-}
-
-/** Reads a date and time by RFC 3339 into milliseconds since 1970; nothing where there is no such day or time. */
-export function readDate(text: string): number | undefined {
-  const [, day, time, offset] = DATE.exec(text.trim()) ?? [];
-  if (day === undefined || time === undefined || offset === undefined) return undefined;
-  const instant = Date.parse(`${day}T${time}${offset.toUpperCase()}`);
-  // Date.parse takes the 30th of February for the 2nd of March.
-  const sameDay = new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day);
-  return Number.isNaN(instant) || !sameDay ? undefined : instant;
-}
+const MAX_DURATION_MS = 3653 * UNIT_MS.d;
 
 /** Reads when a key is to end: milliseconds since 1970, null for never, or what is wrong with it. */
-export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number): number | null | Fault {
+export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number): number | null | Issue {
   if (expiresIn !== undefined && expiresAt !== undefined)
-    return fault('A key ends after a duration or at a date, not both.');
+    return issue('A key ends after a duration or at a date, not both.');
   if (expiresIn !== undefined) {
     const duration = readDuration(expiresIn);
     if (duration === undefined)
-      return fault(
+      return issue(
         `"${printable(expiresIn)}" is not a duration. Write a number with s, m, h, d or w, such as 90m, 12h or 30d.`,
       );
     return within(now + duration, now, expiresIn);
@@ -49,8 +28,8 @@ export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number)
   if (expiresAt === undefined || expiresAt === null) return null;
   const instant = readDate(expiresAt);
   if (instant === undefined)
-    return fault(`"${printable(expiresAt)}" is not a date and time by RFC 3339, such as 2030-12-31T23:59:59Z.`);
-  if (instant <= now) return fault(`"${printable(expiresAt)}" is in the past. Choose a later date.`);
+    return issue(`"${printable(expiresAt)}" is not a date and time by RFC 3339, such as 2030-12-31T23:59:59Z.`);
+  if (instant <= now) return issue(`"${printable(expiresAt)}" is in the past. Choose a later date.`);
   return within(instant, now, expiresAt);
 }
 
@@ -61,17 +40,17 @@ export function expiryOf(request: ExpiryRequest, now: number): number | null | u
 }
 
 /** What is wrong with a request, if anything is. */
-export function expiryFaults(request: ExpiryRequest, now: number): Fault[] {
+export function validateExpiry(request: ExpiryRequest, now: number): Issue[] {
   const read = readExpiry(request, now);
   return typeof read === 'object' && read !== null ? [read] : [];
 }
 
-function within(instant: number, now: number, text: string): number | Fault {
-  return instant - now <= LONGEST
+function within(instant: number, now: number, text: string): number | Issue {
+  return instant - now <= MAX_DURATION_MS
     ? instant
-    : fault(`"${printable(text)}" is more than ten years away. Choose an earlier end, or none.`);
+    : issue(`"${printable(text)}" is more than ten years away. Choose an earlier end, or none.`);
 }
 
-function fault(message: string): Fault {
+function issue(message: string): Issue {
   return { code: 'EXPIRY_INVALID', message };
 }

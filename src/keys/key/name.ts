@@ -1,7 +1,7 @@
-import type { Fault } from '../errors.ts';
+import type { Issue } from '../errors.ts';
 import { codePoints, describeCharacter, listOf } from '../text.ts';
 
-export const NAME_LIMIT = 100;
+export const MAX_NAME_LENGTH = 100;
 
 /** Letters with the marks that belong to them, decimal digits and spaces. */
 const ALLOWED = /(?:\p{L}\p{M}*|\p{Nd}|\u0020)+/uy;
@@ -17,17 +17,18 @@ export function normalizeName(name: string): string {
  * Checks a name by the rules: letters (with their combining marks), decimal digits and U+0020 only, all of which show,
  * and 1 to 100 code points after normalization. Returns what is wrong, or nothing.
  */
-export function nameFault(name: string): Fault | undefined {
+export function validateName(name: string): Issue | undefined {
   const normalized = normalizeName(name);
-  if (normalized === '') return fault('The name is empty: it needs at least one letter or digit.');
+  if (normalized === '') return issue('The name is empty: it needs at least one letter or digit.');
   const found = refusedCharacters(normalized);
   if (found.length > 0) {
     const shown = found.slice(0, 5).map((character) => describeCharacter(character));
     const more = found.length > 5 ? [`${found.length - 5} more`] : [];
-    return fault(`The name may only contain letters, digits and spaces; found ${listOf([...shown, ...more])}.`);
+    return issue(`The name may only contain letters, digits and spaces; found ${listOf([...shown, ...more])}.`);
   }
   const length = codePoints(normalized);
-  if (length > NAME_LIMIT) return fault(`The name is ${length} characters long; at most ${NAME_LIMIT} are allowed.`);
+  if (length > MAX_NAME_LENGTH)
+    return issue(`The name is ${length} characters long; at most ${MAX_NAME_LENGTH} are allowed.`);
   return undefined;
 }
 
@@ -48,6 +49,6 @@ function refusedCharacters(name: string): string[] {
   return [...refused];
 }
 
-function fault(message: string): Fault {
+function issue(message: string): Issue {
   return { code: 'NAME_INVALID', message };
 }

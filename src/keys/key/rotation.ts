@@ -1,5 +1,5 @@
-import type { Fault } from '../errors.ts';
-import { readDuration } from './expiry.ts';
+import type { Issue } from '../errors.ts';
+import { readDuration } from '../time.ts';
 import { printable } from '../text.ts';
 
 /** The secret that a key had before its newest one, and for how long it still works. */
@@ -25,10 +25,10 @@ export interface RotationRequest {
   activate?: string | null | undefined;
 }
 
-export const GRACE_DEFAULT = '24h';
+export const DEFAULT_GRACE = '24h';
 
 /** Whether the secret before still works, so that the key has two. */
-export function isUnderWay(rotation: Rotation | null, now: number): rotation is Rotation {
+export function isInProgress(rotation: Rotation | null, now: number): rotation is Rotation {
   return rotation !== null && (rotation.previousEndsAt === null || now < rotation.previousEndsAt);
 }
 
@@ -36,21 +36,21 @@ export function isUnderWay(rotation: Rotation | null, now: number): rotation is 
 export function readRotation({ grace, activate }: RotationRequest): {
   grace: number;
   activate: Activation;
-  faults: Fault[];
+  issues: Issue[];
 } {
-  const text = grace ?? GRACE_DEFAULT;
+  const text = grace ?? DEFAULT_GRACE;
   const duration = /^0+[smhdw]?$/i.test(text.trim()) ? 0 : readDuration(text);
   const wanted = (activate ?? 'now').trim().toUpperCase().replaceAll('-', '_');
   const activation = ACTIVATIONS.find((name) => name === wanted);
-  const faults: Fault[] = [];
+  const issues: Issue[] = [];
   if (duration === undefined) {
     const message = `"${printable(text)}" is not a duration. Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.`;
-    faults.push({ code: 'EXPIRY_INVALID', message });
+    issues.push({ code: 'EXPIRY_INVALID', message });
   }
   if (!activation)
-    faults.push({
+    issues.push({
       code: 'USAGE',
       message: `"${printable(activate ?? '')}" is no activation. It is now or on-first-use.`,
     });
-  return { grace: duration ?? 0, activate: activation ?? 'NOW', faults };
+  return { grace: duration ?? 0, activate: activation ?? 'NOW', issues };
 }

@@ -1,4 +1,4 @@
-import type { Grant } from '../permissions/catalog.ts';
+import type { Permission } from '../permissions/catalog.ts';
 
 /** How much a key was used. Times are milliseconds since 1970. */
 export interface UsageTotals {
@@ -12,7 +12,7 @@ export interface UsageTotals {
 export interface KeyUsage extends UsageTotals {
   id: string;
   /** The grants that it has used. */
-  grants: ReadonlySet<Grant>;
+  grants: ReadonlySet<Permission>;
 }
 
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };

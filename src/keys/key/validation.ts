@@ -1,33 +1,33 @@
 import type { KeyChange, NewKey } from './api-key.ts';
-import type { Catalog, Grant, Role } from '../permissions/catalog.ts';
-import { descriptionFault } from './description.ts';
-import type { Fault } from '../errors.ts';
-import { expiryFaults } from './expiry.ts';
+import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
+import { validateDescription } from './description.ts';
+import type { Issue } from '../errors.ts';
+import { validateExpiry } from './expiry.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
-import { nameFault } from './name.ts';
+import { validateName } from './name.ts';
 
 /** All that is wrong with what a new key is to be. A name that is missing is left to the caller, who may still ask for it. */
-export function faultsOfNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Fault[] {
-  return [...faultsOfChange(input, catalog, now), ...grantsFault(input.roles ?? [], input.permissions ?? [])];
+export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Issue[] {
+  return [...validateChange(input, catalog, now), ...validateGrants(input.roles ?? [], input.permissions ?? [])];
 }
 
 /** All that is wrong with the values that are given. */
-export function faultsOfChange(change: KeyChange, catalog: Catalog, now: number): Fault[] {
+export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
   const { name, description, roles = [], permissions = [] } = change;
   const texts = [
-    name === undefined ? undefined : nameFault(name),
-    description === undefined || description === null ? undefined : descriptionFault(description),
+    name === undefined ? undefined : validateName(name),
+    description === undefined || description === null ? undefined : validateDescription(description),
   ];
   return [
-    ...texts.filter((fault) => fault !== undefined),
-    ...parseRoles(roles, catalog).faults,
-    ...parsePermissions(permissions, catalog).faults,
-    ...expiryFaults(change, now),
+    ...texts.filter((issue) => issue !== undefined),
+    ...parseRoles(roles, catalog).issues,
+    ...parsePermissions(permissions, catalog).issues,
+    ...validateExpiry(change, now),
   ];
 }
 
-/** Asks for at least one role or permission. Items that are wrong count: they are faults of their own. */
-export function grantsFault(roles: readonly unknown[], permissions: readonly unknown[]): Fault[] {
+/** Asks for at least one role or permission. Items that are wrong count: they are issues of their own. */
+export function validateGrants(roles: readonly unknown[], permissions: readonly unknown[]): Issue[] {
   if (roles.length > 0 || permissions.length > 0) return [];
   return [{ code: 'NO_GRANTS', message: 'An API key needs at least one role or permission.' }];
 }
@@ -36,7 +36,7 @@ export function grantsFault(roles: readonly unknown[], permissions: readonly unk
 export function readGrants(
   input: Pick<NewKey, 'roles' | 'permissions'>,
   catalog: Catalog,
-): { roles: Role[]; permissions: Grant[] } {
+): { roles: Role[]; permissions: Permission[] } {
   return {
     roles: parseRoles(input.roles ?? [], catalog).values,
     permissions: parsePermissions(input.permissions ?? [], catalog).values,

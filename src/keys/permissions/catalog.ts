@@ -48,15 +48,15 @@ export const ROLES = ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** A permission as it is written on the command line and stored: `RESOURCE:ACTION`. */
-export type Grant = `${string}:${Action}`;
+export type Permission = `${string}:${Action}`;
 
 /** What can be granted in one installation: the built-in resources and the host's own, and what each role stands for. */
 export interface Catalog {
   readonly resources: readonly string[];
   readonly actions: readonly Action[];
   readonly roles: readonly Role[];
-  /** The grants that a role stands for. */
-  grantsOf(role: Role): readonly Grant[];
+  /** The permissions that a role stands for. */
+  permissionsOf(role: Role): readonly Permission[];
 }
 
 export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
@@ -68,7 +68,7 @@ export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
 
 const RESOURCE_NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
 const CREDENTIAL_RESOURCES: ReadonlySet<string> = new Set(['API_KEY', 'ACTIVATION_CODE']);
-const GUEST: readonly Grant[] = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
+const GUEST: readonly Permission[] = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
 
 /**
  * Makes the catalog of an installation.
@@ -82,10 +82,10 @@ export function createCatalog(hostResources: readonly string[] = []): Catalog {
     }
   }
   const resources = [...new Set<string>([...RESOURCES, ...hostResources])];
-  const grants: Record<Role, readonly Grant[]> = {
-    ADMIN: resources.flatMap((resource) => ACTIONS.map((action): Grant => `${resource}:${action}`)),
+  const permissions: Record<Role, readonly Permission[]> = {
+    ADMIN: resources.flatMap((resource) => ACTIONS.map((action): Permission => `${resource}:${action}`)),
     CONNECT: [
-      ...['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource): Grant[] => [
+      ...['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource): Permission[] => [
         `${resource}:READ_ANY`,
         `${resource}:UPDATE_ANY`,
       ]),
@@ -94,10 +94,10 @@ export function createCatalog(hostResources: readonly string[] = []): Catalog {
     VIEWER: [
       ...resources
         .filter((resource) => !CREDENTIAL_RESOURCES.has(resource))
-        .map((resource): Grant => `${resource}:READ_ANY`),
+        .map((resource): Permission => `${resource}:READ_ANY`),
       ...GUEST,
     ],
     GUEST,
   };
-  return { resources, actions: ACTIONS, roles: ROLES, grantsOf: (role) => grants[role] };
+  return { resources, actions: ACTIONS, roles: ROLES, permissionsOf: (role) => permissions[role] };
 }

@@ -1,32 +1,32 @@
-import type { Catalog, Grant, Role } from './catalog.ts';
-import type { Fault } from '../errors.ts';
+import type { Catalog, Permission, Role } from './catalog.ts';
+import type { Issue } from '../errors.ts';
 import { nearest } from '../nearest.ts';
 import { listOf, printable } from '../text.ts';
 
 /** Values that were read, and what was wrong with those that were not. */
 export interface Parsed<Value> {
   values: Value[];
-  faults: Fault[];
+  issues: Issue[];
 }
 
-/** Reads role names, whatever their case; doubles are dropped, unknown and empty ones are faults. */
+/** Reads role names, whatever their case; doubles are dropped, unknown and empty ones are issues. */
 export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<Role> {
   return parseItems<Role>(items, (item) => {
     const role = match(item, catalog.roles);
     if (role) return { value: role };
     const what = item === '' ? 'An item of the list of roles is empty.' : `"${printable(item)}" is not a role.`;
-    return { fault: { code: 'ROLE_INVALID', message: `${what} ${suggest('role', item, catalog.roles)}` } };
+    return { issue: { code: 'ROLE_INVALID', message: `${what} ${suggest('role', item, catalog.roles)}` } };
   });
 }
 
-/** Reads `RESOURCE:ACTION` permissions, whatever their case; doubles are dropped, all others are faults. */
-export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Grant> {
-  return parseItems<Grant>(items, (item) => {
+/** Reads `RESOURCE:ACTION` permissions, whatever their case; doubles are dropped, all others are issues. */
+export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Permission> {
+  return parseItems<Permission>(items, (item) => {
     const [resourceText = '', actionText = '', ...rest] = item.split(':').map((part) => part.trim());
     const resource = match(resourceText, catalog.resources);
     const action = match(actionText, catalog.actions);
     if (resource && action && rest.length === 0) return { value: `${resource}:${action}` };
-    return { fault: { code: 'PERMISSION_INVALID', message: explain() } };
+    return { issue: { code: 'PERMISSION_INVALID', message: explain() } };
 
     function explain(): string {
       if (item === '')
@@ -50,16 +50,16 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
 
 function parseItems<Value>(
   items: readonly string[],
-  read: (item: string) => { value: Value } | { fault: Fault },
+  read: (item: string) => { value: Value } | { issue: Issue },
 ): Parsed<Value> {
   const values = new Set<Value>();
-  const faults = new Map<string, Fault>();
+  const issues = new Map<string, Issue>();
   for (const item of items) {
     const result = read(item.trim());
     if ('value' in result) values.add(result.value);
-    else faults.set(result.fault.message, result.fault);
+    else issues.set(result.issue.message, result.issue);
   }
-  return { values: [...values], faults: [...faults.values()] };
+  return { values: [...values], issues: [...issues.values()] };
 }
 
 function match<Word extends string>(text: string, words: readonly Word[]): Word | undefined {

@@ -1,7 +1,7 @@
-import { ACTIONS, type Action, type Catalog, type Grant, type Role } from './catalog.ts';
+import { ACTIONS, type Action, type Catalog, type Permission, type Role } from './catalog.ts';
 
 /** The actions that are allowed on one resource. */
-export interface Permission {
+export interface ResourceActions {
   resource: string;
   actions: Action[];
 }
@@ -14,37 +14,37 @@ const ANY_BITS = ACTIONS.reduce((mask, action) => (action.endsWith('_ANY') ? mas
 export class PermissionSet {
   readonly #masks = new Map<string, number>();
 
-  constructor(grants: Iterable<Grant>) {
-    for (const grant of grants) {
-      const [resource, action] = splitGrant(grant);
+  constructor(permissions: Iterable<Permission>) {
+    for (const permission of permissions) {
+      const [resource, action] = splitPermission(permission);
       const bit = BITS.get(action) ?? 0;
       this.#masks.set(resource, (this.#masks.get(resource) ?? 0) | bit | ((bit & ANY_BITS) << 1));
     }
   }
 
   /** What roles and single permissions allow together, by the catalog of this installation. */
-  static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Grant[] }): PermissionSet {
-    return new PermissionSet([...granted.roles.flatMap((role) => catalog.grantsOf(role)), ...granted.permissions]);
+  static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
+    return new PermissionSet([...granted.roles.flatMap((role) => catalog.permissionsOf(role)), ...granted.permissions]);
   }
 
   has(resource: string, action: Action): boolean {
     return ((this.#masks.get(resource) ?? 0) & BITS.get(action)!) !== 0;
   }
 
-  /** The grants of this set that another one lacks. */
-  missingFrom(other: PermissionSet): Grant[] {
-    return this.grants().filter((grant) => !other.has(...splitGrant(grant)));
+  /** The permissions of this set that another one lacks. */
+  missingFrom(other: PermissionSet): Permission[] {
+    return this.permissions().filter((permission) => !other.has(...splitPermission(permission)));
   }
 
-  /** All grants, `X_OWN` beside its `X_ANY` included, in the order in which the resources came. */
-  grants(): Grant[] {
-    return this.toPermissions().flatMap(({ resource, actions }) =>
-      actions.map((action): Grant => `${resource}:${action}`),
+  /** All permissions, `X_OWN` beside its `X_ANY` included, in the order in which the resources came. */
+  permissions(): Permission[] {
+    return this.byResource().flatMap(({ resource, actions }) =>
+      actions.map((action): Permission => `${resource}:${action}`),
     );
   }
 
   /** One entry a resource, its actions in the order of `ACTIONS`. */
-  toPermissions(): Permission[] {
+  byResource(): ResourceActions[] {
     return Array.from(this.#masks, ([resource, mask]) => ({
       resource,
       actions: ACTIONS.filter((action) => (mask & BITS.get(action)!) !== 0),
@@ -53,16 +53,16 @@ export class PermissionSet {
 }
 
 /** Splits `DOCKER:READ_ANY` at its colon. */
-export function splitGrant(grant: Grant): [resource: string, action: Action] {
-  const colon = grant.indexOf(':');
-  return [grant.slice(0, colon), grant.slice(colon + 1) as Action];
+export function splitPermission(permission: Permission): [resource: string, action: Action] {
+  const colon = permission.indexOf(':');
+  return [permission.slice(0, colon), permission.slice(colon + 1) as Action];
 }
 
-/** Groups grants by resource, as they were granted: nothing is added or left out. */
-export function groupGrants(grants: readonly Grant[]): Permission[] {
+/** Groups permissions by resource, as they were granted: nothing is added or left out. */
+export function groupPermissions(permissions: readonly Permission[]): ResourceActions[] {
   const groups = new Map<string, Action[]>();
-  for (const grant of grants) {
-    const [resource, action] = splitGrant(grant);
+  for (const permission of permissions) {
+    const [resource, action] = splitPermission(permission);
     groups.set(resource, [...(groups.get(resource) ?? []), action]);
   }
   return Array.from(groups, ([resource, actions]) => ({ resource, actions }));

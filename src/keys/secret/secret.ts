@@ -18,7 +18,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PUBLIC_ID_LENGTH = 12;
 const BODY_BYTES = 32;
 const BODY_LENGTH = 43;
-const CHECK_LENGTH = 6;
+const CHECKSUM_LENGTH = 6;
 const IMPORTED = 'imported-';
 const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
 const IMPORTED_PREFIX = /^imported-[0-9A-Za-z]{12}$/;
@@ -26,7 +26,7 @@ const IMPORTED_PREFIX = /^imported-[0-9A-Za-z]{12}$/;
 /** How every secret of this form begins. */
 export const SECRET_START = 'svc_';
 /** How many characters a secret of this form has. */
-export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECK_LENGTH;
+export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
 
 const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
@@ -41,14 +41,15 @@ export function createSecret(randomBytes: RandomBytes): Secret {
   const publicId = randomBase62(PUBLIC_ID_LENGTH, randomBytes);
   const body = encodeBase62(BigInt(`0x${Buffer.from(randomBytes(BODY_BYTES)).toString('hex')}`), BODY_LENGTH);
   const unchecked = `svc_${publicId}_${body}`;
-  const text = unchecked + checkOf(unchecked);
+  const text = unchecked + checksumOf(unchecked);
   return { text, publicId, digest: digestSecret(text) };
 }
 
 /** Reads the public id of a secret by form and checksum alone; nothing where either is wrong. */
 export function readSecret(text: string): { publicId: string } | undefined {
   const publicId = FORM.exec(text)?.[1];
-  if (publicId === undefined || checkOf(text.slice(0, -CHECK_LENGTH)) !== text.slice(-CHECK_LENGTH)) return undefined;
+  if (publicId === undefined || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
+    return undefined;
   return { publicId };
 }
 
@@ -68,7 +69,7 @@ export function prefixOf(publicId: string): string {
 }
 
 /** The public id that a prefix shows; nothing where the text is no prefix. */
-export function publicIdOf(prefix: string): string | undefined {
+export function publicIdOfPrefix(prefix: string): string | undefined {
   return OWN_PREFIX.exec(prefix)?.[1] ?? IMPORTED_PREFIX.exec(prefix)?.[0];
 }
 
@@ -87,8 +88,8 @@ export function redactSecrets(text: string): string {
   return text.replace(/svc_([0-9A-Za-z]{12})_[0-9A-Za-z]+/g, (_, publicId: string) => prefixOf(publicId));
 }
 
-function checkOf(text: string): string {
-  return encodeBase62(BigInt(crc32(text)), CHECK_LENGTH);
+function checksumOf(text: string): string {
+  return encodeBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 
 function encodeBase62(number: bigint, length: number): string {

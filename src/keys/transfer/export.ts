@@ -1,9 +1,10 @@
 import type { StoredKey } from '../key/api-key.ts';
 import { hexOf } from '../secret/digest.ts';
-import { PAGE_LIMIT } from '../page.ts';
+import { MAX_PAGE_SIZE } from '../page.ts';
 import type { KeyRepository, ListPosition } from '../repository.ts';
-import { isUnderWay } from '../key/rotation.ts';
+import { isInProgress } from '../key/rotation.ts';
 import { prefixOf } from '../secret/secret.ts';
+import { formatTime } from '../time.ts';
 
 /** A key as it can be imported again: a closed list of fields. Times are by RFC 3339, in UTC. */
 export interface ExportedKey {
@@ -24,7 +25,7 @@ export interface ExportedKey {
 export interface ExportedPage {
   keys: ExportedKey[];
   /** How many of them have a secret before that still works. It is not exported. */
-  underRotation: number;
+  rotating: number;
 }
 
 export interface ExportOptions {
@@ -45,14 +46,14 @@ export async function* exportKeys(
   const places: { creators: string[] | null; after?: ListPosition }[] = [{ creators: null }];
   for (let place = places.pop(); place; place = places.pop()) {
     const { creators, after } = place;
-    const keys = await repository.listCreatedBy(creators, { limit: PAGE_LIMIT, after });
+    const keys = await repository.listCreatedBy(creators, { limit: MAX_PAGE_SIZE, after });
     const last = keys.at(-1);
     if (!last) continue;
     yield {
       keys: keys.map((key) => exportedKeyOf(key, withDigests)),
-      underRotation: keys.filter(({ rotation }) => isUnderWay(rotation, now)).length,
+      rotating: keys.filter(({ rotation }) => isInProgress(rotation, now)).length,
     };
-    if (keys.length === PAGE_LIMIT) places.push({ creators, after: { createdAt: last.createdAt, id: last.id } });
+    if (keys.length === MAX_PAGE_SIZE) places.push({ creators, after: { createdAt: last.createdAt, id: last.id } });
     places.push({ creators: keys.map(({ id }) => id) });
   }
 }
@@ -65,14 +66,10 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     roles: key.roles,
     permissions: key.permissions,
     prefix: prefixOf(key.publicId),
-    createdAt: timeOf(key.createdAt),
+    createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
-    expiresAt: key.expiresAt === null ? null : timeOf(key.expiresAt),
+    expiresAt: key.expiresAt === null ? null : formatTime(key.expiresAt),
     disabled: key.disabledAt !== null,
     ...(withDigests && { sha256: hexOf(key.digest) }),
   };
-}
-
-function timeOf(instant: number): string {
-  return new Date(instant).toISOString();
 }

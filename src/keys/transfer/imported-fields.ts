@@ -1,4 +1,4 @@
-import type { Fault } from '../errors.ts';
+import type { Issue } from '../errors.ts';
 import { nearest } from '../nearest.ts';
 import { listOf } from '../text.ts';
 
@@ -46,24 +46,24 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfie
 /** What may be repeated of a name that is no field's: nothing that could be a secret. */
 const HARMLESS = /^[A-Za-z]+(?:_[A-Za-z]+)*$/;
 /** Shorter secrets may stand in a text by chance. */
-const TELLING = 8;
+const MIN_TELLING_LENGTH = 8;
 
 /**
- * Reads a line that describes a key. No fault repeats a value, since any value may be a secret in the wrong place.
+ * Reads a line that describes a key. No issue repeats a value, since any value may be a secret in the wrong place.
  * @returns the fields, where they can be looked at further, and what is wrong
  */
-export function readFields(text: string): { fields?: ImportedFields; faults: Fault[] } {
+export function readFields(text: string): { fields?: ImportedFields; issues: Issue[] } {
   const object = readObject(text);
   if (!object)
-    return { faults: [invalid('The line is no JSON object. Write each key as one object on a line of its own.')] };
+    return { issues: [invalid('The line is no JSON object. Write each key as one object on a line of its own.')] };
   // What is null is not given: databases write it so.
   const given = Object.entries(object).filter(([, value]) => value !== null);
   const unknown = given.filter(([name]) => !isField(name)).map(([name]) => unknownField(name));
   const known = given.filter((entry): entry is [keyof ImportedFields, unknown] => isField(entry[0]));
-  const faults = [...known.flatMap(wrongKind), ...missing(new Set(known.map(([name]) => name))), ...exposed(known)];
+  const issues = [...known.flatMap(wrongKind), ...missing(new Set(known.map(([name]) => name))), ...exposed(known)];
   return {
-    ...(faults.length === 0 && { fields: Object.fromEntries(known) as unknown as ImportedFields }),
-    faults: [...unknown, ...faults],
+    ...(issues.length === 0 && { fields: Object.fromEntries(known) as unknown as ImportedFields }),
+    issues: [...unknown, ...issues],
   };
 }
 
@@ -80,7 +80,7 @@ function isField(name: string): boolean {
   return Object.hasOwn(FIELDS, name);
 }
 
-function unknownField(name: string): Fault {
+function unknownField(name: string): Issue {
   const what = HARMLESS.test(name) && name.length <= 30 ? `"${name}" is` : 'The line has a field that is';
   const upper = nearest(
     name,
@@ -91,17 +91,17 @@ function unknownField(name: string): Fault {
   return invalid(`${what} no field of a key. ${close ? `Did you mean ${close}?` : `The fields are ${listOf(NAMES)}.`}`);
 }
 
-function wrongKind([name, value]: [keyof ImportedFields, unknown]): Fault[] {
+function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {
   const { words, fits } = KINDS[FIELDS[name]];
   return fits(value) ? [] : [invalid(`"${name}" must be ${words}.`)];
 }
 
-function missing(names: ReadonlySet<keyof ImportedFields>): Fault[] {
-  const faults = names.has('name') ? [] : [invalid('The name is missing.')];
-  if (names.has('secret') !== names.has('sha256')) return faults;
+function missing(names: ReadonlySet<keyof ImportedFields>): Issue[] {
+  const issues = names.has('name') ? [] : [invalid('The name is missing.')];
+  if (names.has('secret') !== names.has('sha256')) return issues;
   const given = names.has('secret') ? 'Both are here' : 'Both are missing';
   return [
-    ...faults,
+    ...issues,
     {
       code: 'SECRET_INVALID',
       message: `A key needs its secret or the secret's sha256, and only one of them. ${given}.`,
@@ -110,7 +110,7 @@ function missing(names: ReadonlySet<keyof ImportedFields>): Fault[] {
 }
 
 /** Finds a secret, or its digest, that also stands in a field which is stored and shown. */
-function exposed(known: readonly [keyof ImportedFields, unknown][]): Fault[] {
+function exposed(known: readonly [keyof ImportedFields, unknown][]): Issue[] {
   const secrets = known.filter(([name]) => SECRET_FIELDS.has(name)).map(([, value]) => value);
   return known
     .filter(
@@ -125,9 +125,9 @@ function exposed(known: readonly [keyof ImportedFields, unknown][]): Fault[] {
 
 function holds(value: unknown, secret: string): boolean {
   if (value === secret) return true;
-  return secret.length >= TELLING && JSON.stringify(value).includes(JSON.stringify(secret).slice(1, -1));
+  return secret.length >= MIN_TELLING_LENGTH && JSON.stringify(value).includes(JSON.stringify(secret).slice(1, -1));
 }
 
-function invalid(message: string): Fault {
+function invalid(message: string): Issue {
   return { code: 'INPUT_INVALID', message };
 }

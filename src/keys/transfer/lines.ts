@@ -1,5 +1,5 @@
 /** The longest line that is read, in bytes. */
-export const LINE_LIMIT = 65_536;
+export const MAX_LINE_BYTES = 65_536;
 
 /** A line of a text, counted from 1; without its text where that is too long, or no UTF-8. */
 export type Line = { number: number; text: string } | { number: number; unreadable: 'TOO_LONG' | 'NOT_UTF8' };
@@ -27,14 +27,14 @@ export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator
 
   function keep(part: Uint8Array): void {
     length += part.length;
-    if (length <= LINE_LIMIT) parts.push(part);
+    if (length <= MAX_LINE_BYTES) parts.push(part);
     else parts = [];
   }
 
   function take(): Line {
     number += 1;
     const line: Line =
-      length > LINE_LIMIT ? { number, unreadable: 'TOO_LONG' } : { number, ...decode(Buffer.concat(parts)) };
+      length > MAX_LINE_BYTES ? { number, unreadable: 'TOO_LONG' } : { number, ...decode(Buffer.concat(parts)) };
     parts = [];
     length = 0;
     return line;

@@ -1,14 +1,15 @@
 import type { StoredKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { normalizeDescription } from '../key/description.ts';
-import type { ErrorCode, Fault } from '../errors.ts';
-import { readDate, readExpiry } from '../key/expiry.ts';
+import type { ErrorCode, Issue } from '../errors.ts';
+import { readExpiry } from '../key/expiry.ts';
+import { formatTime, readDate } from '../time.ts';
 import { type ImportedFields, readFields } from './imported-fields.ts';
 import { type ImportedSecret, readImportedSecret } from './imported-secret.ts';
-import { type Line, LINE_LIMIT, linesOf } from './lines.ts';
-import { nameFault, normalizeName } from '../key/name.ts';
+import { type Line, MAX_LINE_BYTES, linesOf } from './lines.ts';
+import { validateName, normalizeName } from '../key/name.ts';
 import type { RandomBytes } from '../secret/secret.ts';
-import { faultsOfNewKey, readGrants } from '../key/validation.ts';
+import { validateNewKey, readGrants } from '../key/validation.ts';
 
 /** What reading a file of keys depends on. */
 export interface ImportSurroundings {
@@ -41,7 +42,7 @@ export interface ImportLine {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const UNREADABLE = {
-  TOO_LONG: `The line is longer than ${LINE_LIMIT / 1024} KiB.`,
+  TOO_LONG: `The line is longer than ${MAX_LINE_BYTES / 1024} KiB.`,
   NOT_UTF8: 'The line is no text in UTF-8.',
 };
 
@@ -61,22 +62,22 @@ export async function readImport(
 function readLine(line: Line, surroundings: ImportSurroundings): ImportLine {
   const none = { line: line.number, name: null, warnings: [] };
   if ('unreadable' in line) return { ...none, errors: [invalid(UNREADABLE[line.unreadable])] };
-  const { fields, faults } = readFields(line.text);
-  return fields ? { ...none, ...readKey(fields, faults, surroundings) } : { ...none, errors: faults };
+  const { fields, issues } = readFields(line.text);
+  return fields ? { ...none, ...readKey(fields, issues, surroundings) } : { ...none, errors: issues };
 }
 
 function readKey(
   { expiresAt, ...fields }: ImportedFields,
-  faults: readonly Fault[],
+  issues: readonly Issue[],
   { catalog, now, randomBytes, randomId }: ImportSurroundings,
 ): Omit<ImportLine, 'line'> {
-  const errors = [...faults, ...faultsOfNewKey(fields, catalog, now)];
+  const errors = [...issues, ...validateNewKey(fields, catalog, now)];
   const secret = accept(readImportedSecret(fields, randomBytes));
   const end = accept(expiresAt === undefined ? null : readEnd(expiresAt, now));
   const id = accept(readId(fields.id, 'id'));
   const createdAt = accept(readCreation(fields.createdAt, now));
   const createdBy = accept(readId(fields.createdBy, 'createdBy'));
-  const name = nameFault(fields.name) ? null : normalizeName(fields.name);
+  const name = validateName(fields.name) ? null : normalizeName(fields.name);
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
     id: id ?? randomId(),
@@ -95,20 +96,20 @@ function readKey(
   };
   return { name, id, key, errors, warnings: warningsOf(key, secret, now) };
 
-  function accept<Value>(read: Value | Fault): Value | undefined {
-    if (!isFault(read)) return read;
+  function accept<Value>(read: Value | Issue): Value | undefined {
+    if (!isIssue(read)) return read;
     errors.push(read);
     return undefined;
   }
 }
 
 /** When an imported key ends. Unlike that of a new one, its end may be past. */
-function readEnd(text: string, now: number): number | null | Fault {
+function readEnd(text: string, now: number): number | null | Issue {
   const instant = readDate(text);
   return instant !== undefined && instant <= now ? instant : readExpiry({ expiresAt: text }, now);
 }
 
-function readCreation(text: string | undefined, now: number): number | Fault {
+function readCreation(text: string | undefined, now: number): number | Issue {
   if (text === undefined) return now;
   const instant = readDate(text);
   // Times before 1970 have no place in a cursor of the list.
@@ -117,7 +118,7 @@ function readCreation(text: string | undefined, now: number): number | Fault {
     : instant;
 }
 
-function readId(text: string | undefined, field: string): string | undefined | Fault {
+function readId(text: string | undefined, field: string): string | undefined | Issue {
   if (text === undefined || UUID.test(text)) return text?.toLowerCase();
   return invalid(`"${field}" is not a UUID. Leave it out for a key that was made elsewhere.`);
 }
@@ -130,14 +131,14 @@ function warningsOf({ expiresAt }: StoredKey, { guessable }: ImportedSecret, now
       message: 'The secret is so short that it may be guessed. Give the key a new one soon.',
     });
   if (expiresAt !== null && expiresAt <= now)
-    warnings.push({ code: 'EXPIRED', message: `It expired at ${new Date(expiresAt).toISOString()}.` });
+    warnings.push({ code: 'EXPIRED', message: `It expired at ${formatTime(expiresAt)}.` });
   return warnings;
 }
 
-function isFault(value: unknown): value is Fault {
+function isIssue(value: unknown): value is Issue {
   return typeof value === 'object' && value !== null && 'message' in value;
 }
 
-function invalid(message: string): Fault {
+function invalid(message: string): Issue {
   return { code: 'INPUT_INVALID', message };
 }

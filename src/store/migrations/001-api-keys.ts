@@ -2,11 +2,11 @@ import { type Kysely, sql } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { announceChanges } from './postgres-triggers.ts';
-import { textOf } from './text.ts';
+import { textType } from './text.ts';
 
 /** Keys, each with the digest of its secret. A key leaves with the key that created it. */
 export async function createApiKeys(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  const text = textOf(dialect);
+  const text = textType(dialect);
   await db.schema
     .createTable('api_keys')
     .addColumn('id', text, (column) => column.primaryKey())

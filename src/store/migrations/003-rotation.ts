@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
-import { textOf } from './text.ts';
+import { textType } from './text.ts';
 
 /** The secret that a key had before its newest one, which may still work for a while. */
 export async function addRotation(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  const text = textOf(dialect);
+  const text = textType(dialect);
   for (const column of ['previous_digest', 'previous_public_id'])
     await db.schema.alterTable('api_keys').addColumn(column, text).execute();
   for (const column of ['rotated_at', 'rotation_grace', 'previous_ends_at'])

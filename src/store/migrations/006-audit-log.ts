@@ -2,11 +2,11 @@ import { type Kysely, sql } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { forbidAuditChanges } from './postgres-triggers.ts';
-import { textOf } from './text.ts';
+import { textType } from './text.ts';
 
 /** What was done by whom: a chain of entries that only grows, and the number and hash of its newest one. */
 export async function createAuditLog(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  const text = textOf(dialect);
+  const text = textType(dialect);
   await db.schema
     .createTable('audit_log')
     .addColumn('number', 'bigint', (column) => column.primaryKey())

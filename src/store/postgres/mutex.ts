@@ -1,11 +1,11 @@
 import { KeysError } from '../../keys/errors.ts';
 
 /** Lets one piece of work in after the other. */
-export class Turns {
+export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
   /** Does the work when it is its turn. @throws KeysError STORE_LOCKED when that does not come within so many milliseconds */
-  take<Result>(wait: number, work: () => Promise<Result>): Promise<Result> {
+  run<Result>(wait: number, work: () => Promise<Result>): Promise<Result> {
     const deadline = performance.now() + wait;
     const turn = this.#last.then(() => {
       if (performance.now() > deadline)

@@ -5,25 +5,25 @@ import { KeysError } from '../../keys/errors.ts';
 import type { Connection, WriteWork } from '../connection.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 import { readPostgresUrl } from './postgres-address.ts';
-import { isLost, isUndone, postgresError } from './postgres-errors.ts';
+import { isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
 import { lockWriters, migratePostgres, versionOf } from './postgres-migrate.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
-import { Turns } from './mutex.ts';
+import { Mutex } from './mutex.ts';
 
 /** How often a connection may be lost before that is an error: several may have been, while nobody used them. */
-const MOST_LOSSES = 5;
+const MAX_RETRIES = 5;
 /** How long a migration may wait for others, and how long each of its steps may take, in milliseconds. */
-const MIGRATION_WAIT = 60_000;
-const MIGRATION_STEP = 600_000;
+const MIGRATION_WAIT_MS = 60_000;
+const MIGRATION_STEP_MS = 600_000;
 
 interface Parts {
   db: Kysely<Tables>;
   listener: PostgresListener;
   location: string;
   created: boolean;
-  lockWait: number;
+  lockWaitMs: number;
 }
 
 /** An open PostgreSQL store. Several programs may share it: one writes at a time, and all hear of each change. */
@@ -33,32 +33,32 @@ export class PostgresConnection implements Connection {
   readonly created: boolean;
   readonly #db: Kysely<Tables>;
   readonly #listener: PostgresListener;
-  readonly #lockWait: number;
+  readonly #lockWaitMs: number;
   /** Those that wait to write must not take up all connections: keys are checked on them, too. */
-  readonly #turns = new Turns();
+  readonly #mutex = new Mutex();
 
-  private constructor({ db, listener, location, created, lockWait }: Parts) {
+  private constructor({ db, listener, location, created, lockWaitMs }: Parts) {
     this.#db = db;
     this.#listener = listener;
     this.location = location;
     this.created = created;
-    this.#lockWait = lockWait;
+    this.#lockWaitMs = lockWaitMs;
   }
 
   /** Opens the store at a URL, and makes its tables first where there are none and none must be there. @throws KeysError USAGE, STORE_… */
   static async open(
     url: string,
-    { lockWait, mustExist }: { lockWait: number; mustExist: boolean },
+    { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
   ): Promise<PostgresConnection> {
     const { location, schema, config } = readPostgresUrl(url);
-    const timed = withTimeouts(config, lockWait);
+    const timed = withTimeouts(config, lockWaitMs);
     const db = await openPool(timed);
     try {
       const version = await retryLost(() => versionOf(db, location));
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
       const created = version !== MIGRATIONS.length && (await migrate(timed, location, schema));
-      return new PostgresConnection({ db, listener: new PostgresListener(timed), location, created, lockWait });
+      return new PostgresConnection({ db, listener: new PostgresListener(timed), location, created, lockWaitMs });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -66,9 +66,9 @@ export class PostgresConnection implements Connection {
   }
 
   /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
-  static async exists(url: string, lockWait: number): Promise<boolean> {
+  static async exists(url: string, lockWaitMs: number): Promise<boolean> {
     const { location, config } = readPostgresUrl(url);
-    const db = await openPool(withTimeouts(config, lockWait));
+    const db = await openPool(withTimeouts(config, lockWaitMs));
     try {
       return (await retryLost(() => versionOf(db, location))) !== undefined;
     } catch (error) {
@@ -88,7 +88,7 @@ export class PostgresConnection implements Connection {
 
   async write<Result>(work: WriteWork<Result>): Promise<Result> {
     try {
-      return await this.#turns.take(this.#lockWait, () => this.#retryWrite(work));
+      return await this.#mutex.run(this.#lockWaitMs, () => this.#retryWrite(work));
     } catch (error) {
       throw postgresError(error, this.location);
     }
@@ -104,7 +104,7 @@ export class PostgresConnection implements Connection {
   }
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
-    const deadline = performance.now() + this.#lockWait;
+    const deadline = performance.now() + this.#lockWaitMs;
     let [changed, committing] = [false, false];
     const transact = () =>
       this.#db
@@ -122,7 +122,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have come about: doing it all again could do it twice.
         return await retryLost(transact, () => !committing);
       } catch (error) {
-        if (!isUndone(error) || performance.now() > deadline) throw error;
+        if (!isSerializationFailure(error) || performance.now() > deadline) throw error;
         await delay(5 + Math.random() * 20);
       } finally {
         if (committing && changed) this.#listener.changed();
@@ -132,8 +132,12 @@ export class PostgresConnection implements Connection {
 }
 
 async function migrate(config: PoolConfig, location: string, schema: string | undefined): Promise<boolean> {
-  const timeouts = { lock_timeout: MIGRATION_WAIT, statement_timeout: MIGRATION_STEP, query_timeout: MIGRATION_STEP };
-  const db = await openPool({ ...config, ...timeouts, idle_in_transaction_session_timeout: MIGRATION_WAIT, max: 1 });
+  const timeouts = {
+    lock_timeout: MIGRATION_WAIT_MS,
+    statement_timeout: MIGRATION_STEP_MS,
+    query_timeout: MIGRATION_STEP_MS,
+  };
+  const db = await openPool({ ...config, ...timeouts, idle_in_transaction_session_timeout: MIGRATION_WAIT_MS, max: 1 });
   try {
     return await migratePostgres(db, { location, schema });
   } finally {
@@ -142,18 +146,18 @@ async function migrate(config: PoolConfig, location: string, schema: string | un
 }
 
 /** To connect takes longer than to write, also where nothing is to be waited for, in milliseconds. */
-const LEAST_CONNECT = 2000;
+const MIN_CONNECT_MS = 2000;
 
 /** Each limit a little above the one that should end it first; the server's own come before those of this end. */
-function withTimeouts(config: PoolConfig, lockWait: number): PoolConfig {
+function withTimeouts(config: PoolConfig, lockWaitMs: number): PoolConfig {
   const {
-    connectionTimeoutMillis = Math.max(lockWait, LEAST_CONNECT),
-    statement_timeout: statement = lockWait + 1000,
+    connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS),
+    statement_timeout: statement = lockWaitMs + 1000,
   } = config;
   return {
     ...config,
     connectionTimeoutMillis,
-    lock_timeout: lockWait,
+    lock_timeout: lockWaitMs,
     statement_timeout: statement,
     query_timeout: Number(statement) + 1000,
     // A server that was cut off in the middle of a change must not hold the lock of the writers.
@@ -166,7 +170,7 @@ async function retryLost<Result>(work: () => Promise<Result>, isAllowed: () => b
     try {
       return await work();
     } catch (error) {
-      if (!isLost(error) || !isAllowed() || losses > MOST_LOSSES) throw error;
+      if (!isLost(error) || !isAllowed() || losses > MAX_RETRIES) throw error;
       await delay(10 * losses);
     }
   }

@@ -1,4 +1,4 @@
-import { type Cause, codeOf, storeError, takenError } from '../errors.ts';
+import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
 
 const UNREACHABLE = 'cannot be reached. Check that the database server runs, and the address';
 const STOPPED = 'was cut off by its database server. Try again in a moment';
@@ -17,7 +17,7 @@ const CAUSES: readonly Cause[] = [
   [
     '42501',
     'STORE_READONLY',
-    'may not be used so by this user. Grant the user all rights to the tables and the schema',
+    'may not be used so by this user. Permission the user all rights to the tables and the schema',
   ],
   ['53100', 'STORE_FULL', 'cannot grow: the disk of its server is full. Make room and try again'],
   [
@@ -66,7 +66,7 @@ export function postgresError(error: unknown, location: string): Error {
 
 /** Tells whether the connection was lost, so that another one may do; what was not committed was undone. */
 export function isLost(error: unknown): boolean {
-  return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(codeOf(withCode(error)));
+  return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(driverCodeOf(withCode(error)));
 }
 
 /** Tells whether the connection can't be used any more after this error, or nobody knows. */
@@ -75,19 +75,19 @@ export function isBroken(error: unknown): boolean {
 }
 
 /** Tells whether a transaction was undone because of others that ran at the same time, so that it may be tried again. */
-export function isUndone(error: unknown): boolean {
-  return /^40(001|P01)$/.test(codeOf(error));
+export function isSerializationFailure(error: unknown): boolean {
+  return /^40(001|P01)$/.test(driverCodeOf(error));
 }
 
 function takenColumn(error: unknown): string | undefined {
-  if (codeOf(error) !== '23505') return undefined;
+  if (driverCodeOf(error) !== '23505') return undefined;
   const { constraint } = error as { constraint?: string };
   if (constraint === 'api_keys_by_previous_digest') return 'previous_digest';
   return constraint === 'api_keys_pkey' ? 'id' : /^api_keys_(.*)_key$/.exec(constraint ?? '')?.[1];
 }
 
 function withCode(error: unknown): unknown {
-  if (!(error instanceof Error) || codeOf(error) !== '') return error;
+  if (!(error instanceof Error) || driverCodeOf(error) !== '') return error;
   const code = TEXTS.find(([text]) => text.test(error.message))?.[1];
   return code === undefined ? error : Object.assign(new Error(error.message, { cause: error }), { code });
 }

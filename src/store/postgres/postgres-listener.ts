@@ -3,9 +3,9 @@ import type { Client, ClientConfig } from 'pg';
 import { loadDriver } from './postgres-pool.ts';
 
 /** For how long after the last question that the server has answered its silence means that nothing has changed, in milliseconds. */
-export const TRUST = 2000;
-const BEAT = 500;
-const RETRY = 250;
+export const TRUST_MS = 2000;
+const HEARTBEAT_MS = 500;
+const RETRY_MS = 250;
 
 /** The schema, to hear of its own keys alone, and what moves with each change, should an announcement get lost. */
 const STATE = 'select current_schema() as schema, (select hash from audit_head) as head';
@@ -26,9 +26,9 @@ export class PostgresListener {
   constructor(config: ClientConfig) {
     this.#config = {
       ...config,
-      connectionTimeoutMillis: TRUST,
-      query_timeout: TRUST,
-      statement_timeout: TRUST,
+      connectionTimeoutMillis: TRUST_MS,
+      query_timeout: TRUST_MS,
+      statement_timeout: TRUST_MS,
       keepAlive: true,
     };
   }
@@ -36,7 +36,7 @@ export class PostgresListener {
   /** See `KeyRepository.revision`. The first call starts the listening: a program that ends soon does without. */
   revision(): number | undefined {
     if (!this.#isStarted) this.#start();
-    return performance.now() - this.#aliveAt < TRUST ? this.#revision : undefined;
+    return performance.now() - this.#aliveAt < TRUST_MS ? this.#revision : undefined;
   }
 
   /** This program has changed something, and need not wait until it hears of it. */
@@ -59,7 +59,7 @@ export class PostgresListener {
       // Whatever is wrong with the database is for who asks it for a key.
       await this.#listen().catch(() => {});
       this.#leave();
-      await this.#wait(RETRY, this.#closed.signal);
+      await this.#wait(RETRY_MS, this.#closed.signal);
     }
   }
 
@@ -89,7 +89,7 @@ export class PostgresListener {
       if (rows[0]!.head !== state.head) this.changed();
       state = rows[0]!;
       this.#aliveAt = asked;
-      await this.#wait(BEAT, ended.signal);
+      await this.#wait(HEARTBEAT_MS, ended.signal);
     }
   }
 

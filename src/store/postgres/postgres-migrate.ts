@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
-import { codeOf } from '../errors.ts';
+import { driverCodeOf } from '../errors.ts';
 import { type Migration, MIGRATIONS } from '../migrations/index.ts';
 import type { Tables } from '../tables.ts';
 
@@ -21,7 +21,7 @@ export async function versionOf(
   try {
     version = (await sql<{ version: number }>`select version from svc_api_schema`.execute(db)).rows[0]?.version;
   } catch (error) {
-    if (codeOf(error) === '42P01') return undefined;
+    if (driverCodeOf(error) === '42P01') return undefined;
     throw error;
   }
   if (version !== undefined && version > newest) {

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isLocked } from './sqlite-errors.ts';
 
 /**
- * Does something again while another process holds the lock, for `lockWait` milliseconds at most. Between the tries
+ * Does something again while another process holds the lock, for `lockWaitMs` milliseconds at most. Between the tries
  * the event loop is free, which the driver's own wait would block.
  */
-export async function retryWhileLocked<Result>(lockWait: number, work: () => Promise<Result>): Promise<Result> {
-  const deadline = performance.now() + lockWait;
+export async function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {
+  const deadline = performance.now() + lockWaitMs;
   for (;;) {
     try {
       return await work();

@@ -26,7 +26,7 @@ import {
 import type { Tables } from '../tables.ts';
 
 /** How long the driver itself waits for a lock, in milliseconds: it blocks the event loop meanwhile. */
-const DRIVER_WAIT = 25;
+const DRIVER_WAIT_MS = 25;
 
 class ImmediateSqliteDriver extends SqliteDriver {
   readonly #database: Database.Database;
@@ -76,7 +76,7 @@ export class SqliteConnection implements Connection {
   /** Whether the file was made by this program just now. */
   readonly created: boolean;
   /** How long to try while another process holds the lock, in milliseconds. */
-  readonly lockWait: number;
+  readonly lockWaitMs: number;
   /** Nothing while there is no file at the path. */
   #file: OpenFile | undefined;
   #opening: Promise<OpenFile> | undefined;
@@ -85,20 +85,20 @@ export class SqliteConnection implements Connection {
   #dataVersion: number | undefined;
   #keyState: string | undefined;
 
-  private constructor(location: string, created: boolean, lockWait: number) {
+  private constructor(location: string, created: boolean, lockWaitMs: number) {
     this.location = location;
     this.created = created;
-    this.lockWait = lockWait;
+    this.lockWaitMs = lockWaitMs;
   }
 
   /** Opens the store at an absolute path, and makes it first where there is none and none must exist. @throws KeysError STORE_… */
   static async open(
     path: string,
-    { lockWait, mustExist }: { lockWait: number; mustExist: boolean },
+    { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
   ): Promise<SqliteConnection> {
     try {
       const created = !mustExist && createStoreFile(path);
-      const connection = new SqliteConnection(path, created, lockWait);
+      const connection = new SqliteConnection(path, created, lockWaitMs);
       await connection.#database();
       return connection;
     } catch (error) {
@@ -108,7 +108,7 @@ export class SqliteConnection implements Connection {
 
   async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     try {
-      return await retryWhileLocked(this.lockWait, async () => work(await this.#database()));
+      return await retryWhileLocked(this.lockWaitMs, async () => work(await this.#database()));
     } catch (error) {
       throw sqliteError(error, this.location);
     }
@@ -123,7 +123,7 @@ export class SqliteConnection implements Connection {
   async #database(): Promise<Kysely<Tables>> {
     this.#look();
     if (!this.#file) {
-      this.#opening ??= openFile(this.location, this.lockWait, () => this.#lookAgain()).finally(
+      this.#opening ??= openFile(this.location, this.lockWaitMs, () => this.#lookAgain()).finally(
         () => (this.#opening = undefined),
       );
       this.#file = await this.#opening;
@@ -187,12 +187,12 @@ export class SqliteConnection implements Connection {
   }
 }
 
-async function openFile(path: string, lockWait: number, committed: () => void): Promise<OpenFile> {
+async function openFile(path: string, lockWaitMs: number, committed: () => void): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
-  const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT });
+  const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
   const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
   try {
-    await retryWhileLocked(lockWait, async () => {
+    await retryWhileLocked(lockWaitMs, async () => {
       // A secret is shown after its transaction: the transaction must be on the disk by then.
       driver.pragma('synchronous = full');
       driver.pragma('foreign_keys = on');

@@ -1,4 +1,4 @@
-import { type Cause, codeOf, storeError, takenError } from '../errors.ts';
+import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
 
 /** SQLite's result codes, by their first words, and the codes of the file system, each as what the user is told. */
 const CAUSES: readonly Cause[] = [
@@ -64,6 +64,6 @@ export function sqliteError(error: unknown, location: string): Error {
 
 /** Tells whether an error means that another process holds the lock, so that trying again may help. */
 export function isLocked(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = driverCodeOf(error);
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }

@@ -115,7 +115,7 @@ describe('a file that apply refuses', () => {
     }
   });
 
-  it('has all its faults reported together, in the order of the file, without a store being made', async () => {
+  it('has all its issues reported together, in the order of the file, without a store being made', async () => {
     test.declare(
       'others: 1\nkeys:\n  - {name: a-b, roles: [BOSS], colour: red}\n  - {name: A, permissions: [], enabled: 1}\n',
     );
@@ -125,10 +125,10 @@ describe('a file that apply refuses', () => {
     assert.equal(existsSync(test.cli.database), false);
   });
 
-  it('has the first 20 faults shown, and the others counted', async () => {
+  it('has the first 20 issues shown, and the others counted', async () => {
     test.declare(`keys:\n${'  - {name: A, roles: [GUEST]}\n'.repeat(31)}`);
     const lines = (await test.apply()).stderr.trimEnd().split('\n');
-    assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more faults follow.']);
+    assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more issues follow.']);
   });
 
   it('has no secret and no control character repeated, wherever it has them', async () => {

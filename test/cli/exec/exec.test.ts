@@ -370,7 +370,7 @@ describe('apikey exec that is used wrongly', () => {
     ],
     ['--json', ['--roles', 'VIEWER', '--json', ...touch], /^Error: Nonexistent flag: --json\n$/],
     [
-      'several faults',
+      'several issues',
       ['--env', '-', '--ttl', 'x', ...touch],
       /^Error: --env is .*\n {7}"x" is not a duration.*\n {7}An API key needs /,
     ],

@@ -238,7 +238,7 @@ describeOnEach('the verbs of apikey', () => {
       stderr: '',
       code: 0,
     });
-    const faults = [
+    const issues = [
       [['--rename', 'Off'], 'NAME_TAKEN'],
       [['--rename', 'a-b'], 'NAME_INVALID'],
       [['--roles', 'BOSS'], 'ROLE_INVALID'],
@@ -246,7 +246,7 @@ describeOnEach('the verbs of apikey', () => {
       [['--no-expiry', '--expires-in', '1d'], 'USAGE'],
       [[], 'USAGE'],
     ] as const;
-    for (const [flags, code] of faults)
+    for (const [flags, code] of issues)
       assert.equal((await json('update', '--name', 'Still working', ...flags))['code'], code, flags.join(' '));
   });
 

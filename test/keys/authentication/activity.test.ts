@@ -75,7 +75,7 @@ describeOnEach('the use of keys', () => {
   it('is kept for the next time when the store cannot take it', async () => {
     const { secret, key } = await create('CI');
     await enter(secret);
-    const quick = await openTestKeys({ database, lockWait: 1, schedule: () => {} });
+    const quick = await openTestKeys({ database, lockWaitMs: 1, schedule: () => {} });
     await test.store.repository.write(async () => {
       await quick.keys.authenticate(secret);
       await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
@@ -102,12 +102,12 @@ describeOnEach('the use of keys', () => {
     requirePermission(principal, 'DOCKER', 'READ_OWN');
     await test.keys.findById(key.id, principal);
     await test.keys.finishActivity();
-    assert.deepEqual([...(await test.keys.usedGrantsOf(key.id)).keys()], ['API_KEY:READ_OWN', 'DOCKER:READ_OWN']);
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['API_KEY:READ_OWN', 'DOCKER:READ_OWN']);
     test.time.now += 1000;
     await test.keys.list({}, await enter(secret));
     await test.keys.finishActivity();
     assert.deepEqual(
-      await test.keys.usedGrantsOf(key.id),
+      await test.keys.usedPermissionsOf(key.id),
       new Map([
         ['API_KEY:READ_ANY', test.time.now],
         ['API_KEY:READ_OWN', test.time.now - 1000],
@@ -121,7 +121,7 @@ describeOnEach('the use of keys', () => {
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
     await test.keys.finishActivity();
     assert.deepEqual(
-      [...(await test.keys.usedGrantsOf(key.id)).keys()],
+      [...(await test.keys.usedPermissionsOf(key.id)).keys()],
       ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'DISK:READ_OWN'],
     );
   });

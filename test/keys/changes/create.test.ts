@@ -50,12 +50,12 @@ describeOnEach('creating a key', () => {
     assert.deepEqual(await test.keys.findByName('Cafe\u0301', OPERATOR), expected);
   });
 
-  it('reports all faults together and stores nothing', async () => {
+  it('reports all issues together and stores nothing', async () => {
     const input = { name: 'a-b', description: 'a\nb', roles: ['BOSS'], permissions: ['DOCKER'] };
     await assert.rejects(test.keys.create(input, OPERATOR), (error: ValidationError) => {
       assert.ok(error instanceof ValidationError);
       assert.deepEqual(
-        error.faults.map(({ code }) => code),
+        error.issues.map(({ code }) => code),
         ['NAME_INVALID', 'DESCRIPTION_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID'],
       );
       assert.equal(error.code, 'NAME_INVALID');

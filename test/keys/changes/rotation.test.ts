@@ -78,7 +78,7 @@ describeOnEach('rotating a key', () => {
 
   it('refuses a second one while a key has two secrets, and not after', async () => {
     const { secret } = await rotate('1h');
-    await assert.rejects(rotate('1h'), hasCode('ROTATION_UNDER_WAY'));
+    await assert.rejects(rotate('1h'), hasCode('ROTATION_IN_PROGRESS'));
     assert.deepEqual([await enter(old), await enter(secret)], [true, true]);
     test.time.now += HOUR;
     const second = await rotate('1h');
@@ -86,7 +86,7 @@ describeOnEach('rotating a key', () => {
     await test.keys.finishRotation(id, OPERATOR);
     await rotate('1h', 'on-first-use');
     test.time.now += 1000 * HOUR;
-    await assert.rejects(rotate('1h'), hasCode('ROTATION_UNDER_WAY'));
+    await assert.rejects(rotate('1h'), hasCode('ROTATION_IN_PROGRESS'));
   });
 
   it('of whom two ask at once lets one have it', async () => {
@@ -145,7 +145,7 @@ describeOnEach('rotating a key', () => {
     );
   });
 
-  it('names every fault: of the duration, of the activation, of the id', async () => {
+  it('names every issue: of the duration, of the activation, of the id', async () => {
     for (const grace of ['', '-1h', '1', '1y', 'soon', '1.5h'])
       await assert.rejects(rotate(grace), hasCode('EXPIRY_INVALID'), grace);
     await assert.rejects(rotate('1h', 'later'), hasCode('USAGE'));

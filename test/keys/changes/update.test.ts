@@ -71,11 +71,11 @@ describeOnEach('updating a key', () => {
     await assert.rejects(test.keys.update(key.id, { permissions: [] }, OPERATOR), { code: 'NO_GRANTS' });
   });
 
-  it('reports all faults together', async () => {
+  it('reports all issues together', async () => {
     const change = { name: '-', description: '\n', roles: ['X'], permissions: [''] };
     await assert.rejects(test.keys.update(key.id, change, OPERATOR), (error: ValidationError) => {
       assert.deepEqual(
-        error.faults.map(({ code }) => code),
+        error.issues.map(({ code }) => code),
         ['NAME_INVALID', 'DESCRIPTION_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID'],
       );
       return true;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { descriptionFault, normalizeDescription } from '../../../src/keys/key/description.ts';
+import { validateDescription, normalizeDescription } from '../../../src/keys/key/description.ts';
 
 describe('a description', () => {
   it('is stored in NFC and trimmed', () => {
@@ -13,7 +13,7 @@ describe('a description', () => {
   }
 
   it('may hold any text that can be shown: punctuation, emoji, right-to-left text', () => {
-    assert.equal(descriptionFault('For CI (nightly) - 🔑, מפתח. “Quoted”; 100 %'), undefined);
+    assert.equal(validateDescription('For CI (nightly) - 🔑, מפתח. “Quoted”; 100 %'), undefined);
   });
 
   for (const [what, text] of Object.entries({
@@ -27,7 +27,7 @@ describe('a description', () => {
     'half surrogate': 'a\ud800',
   })) {
     it(`may not hold a ${what}`, () => {
-      assert.deepEqual(descriptionFault(text), {
+      assert.deepEqual(validateDescription(text), {
         code: 'DESCRIPTION_INVALID',
         message: 'The description may not contain control characters, such as line breaks or tabs.',
       });
@@ -36,8 +36,11 @@ describe('a description', () => {
 
   it('has at most 1,000 code points', () => {
     for (const letter of ['a', '𠀀', 'e\u0301']) {
-      assert.equal(descriptionFault(letter.repeat(1000)), undefined);
-      assert.match(descriptionFault(letter.repeat(1001))!.message, /is 1001 characters long; at most 1000 are allowed/);
+      assert.equal(validateDescription(letter.repeat(1000)), undefined);
+      assert.match(
+        validateDescription(letter.repeat(1001))!.message,
+        /is 1001 characters long; at most 1000 are allowed/,
+      );
     }
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readDate, readDuration, readExpiry } from '../../../src/keys/key/expiry.ts';
+import { readExpiry } from '../../../src/keys/key/expiry.ts';
+import { readDate, readDuration } from '../../../src/keys/time.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
@@ -38,7 +39,7 @@ describeOnEach('when a key is to end', () => {
   });
 
   it('is in the future, at most ten years away, and said once', () => {
-    const faults = [
+    const issues = [
       [{ expiresAt: '2029-12-31T23:59:59Z' }, /in the past/],
       [{ expiresAt: '2030-01-01T00:00:00Z' }, /in the past/],
       [{ expiresIn: '5000d' }, /more than ten years away/],
@@ -47,10 +48,10 @@ describeOnEach('when a key is to end', () => {
       [{ expiresAt: 'soon' }, /"soon" is not a date/],
       [{ expiresIn: '1h', expiresAt: '2030-06-01T12:00:00Z' }, /not both/],
     ] as const;
-    for (const [request, message] of faults) {
-      const fault = readExpiry(request, NOW) as { code: string; message: string };
-      assert.equal(fault.code, 'EXPIRY_INVALID');
-      assert.match(fault.message, message);
+    for (const [request, message] of issues) {
+      const issue = readExpiry(request, NOW) as { code: string; message: string };
+      assert.equal(issue.code, 'EXPIRY_INVALID');
+      assert.match(issue.message, message);
     }
     assert.equal(readExpiry({ expiresIn: '1h' }, NOW), NOW + 3_600_000);
     assert.equal(readExpiry({ expiresAt: null }, NOW), null);

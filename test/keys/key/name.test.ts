@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { nameFault, normalizeName } from '../../../src/keys/key/name.ts';
+import { validateName, normalizeName } from '../../../src/keys/key/name.ts';
 
 const COMPOSED = 'Caf\u00e9';
 const DECOMPOSED = 'Cafe\u0301';
@@ -29,7 +29,7 @@ describe('a name', () => {
   };
   for (const [what, name] of Object.entries(accepted)) {
     it(`may hold ${what}`, () => {
-      assert.equal(nameFault(name), undefined);
+      assert.equal(validateName(name), undefined);
     });
   }
 
@@ -65,7 +65,7 @@ describe('a name', () => {
   };
   for (const [what, [name, found]] of Object.entries(refused)) {
     it(`may not hold ${what}`, () => {
-      assert.deepEqual(nameFault(name), {
+      assert.deepEqual(validateName(name), {
         code: 'NAME_INVALID',
         message: `The name may only contain letters, digits and spaces; found ${found}.`,
       });
@@ -73,13 +73,13 @@ describe('a name', () => {
   }
 
   it('names each character once that it may not hold, and the first five of many', () => {
-    assert.match(nameFault('a-b-c_d')!.message, /found "-" \(U\+002D\) and "_" \(U\+005F\)\.$/);
-    assert.match(nameFault('!#$%&()')!.message, /found "!" .*"&" \(U\+0026\) and 2 more\.$/);
+    assert.match(validateName('a-b-c_d')!.message, /found "-" \(U\+002D\) and "_" \(U\+005F\)\.$/);
+    assert.match(validateName('!#$%&()')!.message, /found "!" .*"&" \(U\+0026\) and 2 more\.$/);
   });
 
   for (const empty of ['', ' ', '   ']) {
     it(`may not be ${JSON.stringify(empty)}`, () => {
-      assert.deepEqual(nameFault(empty), {
+      assert.deepEqual(validateName(empty), {
         code: 'NAME_INVALID',
         message: 'The name is empty: it needs at least one letter or digit.',
       });
@@ -88,9 +88,9 @@ describe('a name', () => {
 
   it('has at most 100 code points, counted after trimming and composing', () => {
     for (const letter of ['a', '𠀀', 'e\u0301']) {
-      assert.equal(nameFault(`  ${letter.repeat(100)}  `), undefined);
+      assert.equal(validateName(`  ${letter.repeat(100)}  `), undefined);
       assert.match(
-        nameFault(letter.repeat(101))!.message,
+        validateName(letter.repeat(101))!.message,
         /^The name is 101 characters long; at most 100 are allowed\.$/,
       );
     }

@@ -23,7 +23,7 @@ describe('the catalog', () => {
 
   it('lets ADMIN do every action on every resource', () => {
     const all = RESOURCES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`));
-    assert.deepEqual(sorted(catalog.grantsOf('ADMIN')), sorted(all));
+    assert.deepEqual(sorted(catalog.permissionsOf('ADMIN')), sorted(all));
   });
 
   it('lets CONNECT read and update the connection features, and do what GUEST may', () => {
@@ -31,27 +31,27 @@ describe('the catalog', () => {
       `${resource}:READ_ANY`,
       `${resource}:UPDATE_ANY`,
     ]);
-    assert.deepEqual(sorted(catalog.grantsOf('CONNECT')), sorted([...own, ...GUEST]));
+    assert.deepEqual(sorted(catalog.permissionsOf('CONNECT')), sorted([...own, ...GUEST]));
   });
 
   it('lets VIEWER read all but what holds credentials', () => {
     const readable = RESOURCES.filter((resource) => resource !== 'API_KEY' && resource !== 'ACTIVATION_CODE');
     assert.deepEqual(
-      sorted(catalog.grantsOf('VIEWER')),
+      sorted(catalog.permissionsOf('VIEWER')),
       sorted([...readable.map((resource) => `${resource}:READ_ANY`), ...GUEST]),
     );
   });
 
   it('lets GUEST read itself, online and welcome', () => {
-    assert.deepEqual(sorted(catalog.grantsOf('GUEST')), sorted(GUEST));
+    assert.deepEqual(sorted(catalog.permissionsOf('GUEST')), sorted(GUEST));
   });
 
   it("holds the host's resources too, each once, for ADMIN and VIEWER", () => {
     const host = createCatalog(['PRINTER', 'DOCKER', 'PRINTER']);
     assert.deepEqual(host.resources, [...RESOURCES, 'PRINTER']);
-    assert.ok(host.grantsOf('ADMIN').includes('PRINTER:DELETE_ANY'));
-    assert.ok(host.grantsOf('VIEWER').includes('PRINTER:READ_ANY'));
-    assert.ok(!host.grantsOf('VIEWER').includes('PRINTER:UPDATE_ANY'));
+    assert.ok(host.permissionsOf('ADMIN').includes('PRINTER:DELETE_ANY'));
+    assert.ok(host.permissionsOf('VIEWER').includes('PRINTER:READ_ANY'));
+    assert.ok(!host.permissionsOf('VIEWER').includes('PRINTER:UPDATE_ANY'));
   });
 
   for (const name of ['printer', 'PRINT-ER', '', '1ST', 'A:B', 'A'.repeat(65)]) {

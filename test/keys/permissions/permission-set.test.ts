@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { ACTIONS, createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { groupGrants, PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
+import { groupPermissions, PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 
 describe('a permission set', () => {
   for (const verb of ['CREATE', 'READ', 'UPDATE', 'DELETE'] as const) {
@@ -27,13 +27,13 @@ describe('a permission set', () => {
       roles: ['GUEST'],
       permissions: ['DOCKER:READ_ANY', 'ME:UPDATE_OWN'],
     });
-    assert.deepEqual(set.toPermissions(), [
+    assert.deepEqual(set.byResource(), [
       { resource: 'ME', actions: ['READ_OWN', 'UPDATE_OWN'] },
       { resource: 'ONLINE', actions: ['READ_ANY', 'READ_OWN'] },
       { resource: 'WELCOME', actions: ['READ_ANY', 'READ_OWN'] },
       { resource: 'DOCKER', actions: ['READ_ANY', 'READ_OWN'] },
     ]);
-    assert.equal(set.grants().length, 8);
+    assert.equal(set.permissions().length, 8);
   });
 
   it('tells which of its grants another one lacks', () => {
@@ -50,7 +50,7 @@ describe('a permission set', () => {
   });
 
   it('groups grants as they were granted, adding none', () => {
-    assert.deepEqual(groupGrants(['DOCKER:READ_ANY', 'ME:READ_OWN', 'DOCKER:UPDATE_ANY']), [
+    assert.deepEqual(groupPermissions(['DOCKER:READ_ANY', 'ME:READ_OWN', 'DOCKER:UPDATE_ANY']), [
       { resource: 'DOCKER', actions: ['READ_ANY', 'UPDATE_ANY'] },
       { resource: 'ME', actions: ['READ_OWN'] },
     ]);

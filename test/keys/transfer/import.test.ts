@@ -214,7 +214,7 @@ describeOnEach('importing keys', () => {
       '{"__proto__":1,"name":"CI","secret":"abcdefghijklmnopqrstuvwxyz","roles":["GUEST"]}',
       ['INPUT_INVALID'],
     ],
-    'many faults': [
+    'many issues': [
       key({ name: 'a-b', roles: ['BOSS'], permissions: ['X:Y'], expiresAt: '?', id: '?', enabled: true }),
       ['INPUT_INVALID', 'NAME_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID', 'EXPIRY_INVALID', 'INPUT_INVALID'],
     ],
@@ -309,7 +309,7 @@ describeOnEach('importing keys', () => {
   it('takes a creator from the store or from an earlier line, and leaves with it', async () => {
     const child = key({ name: 'Child', secret: 'c'.repeat(30), createdBy: OTHER });
     assert.deepEqual(codes(await load(child, key({ id: OTHER }))), [['NOT_FOUND'], []]);
-    // The fault of the creator is enough.
+    // The issue of the creator is enough.
     assert.deepEqual(codes(await load(key({ id: OTHER, roles: [] }), child)), [['NO_GRANTS'], []]);
     assert.equal((await load(key({ id: OTHER }), child)).imported, 2);
     assert.equal((await load(key({ name: 'Later', secret: 'd'.repeat(30), createdBy: OTHER }))).imported, 1);
@@ -317,7 +317,7 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(gone.toSorted(), ['CI', 'Child', 'Later']);
   });
 
-  it('imports nothing on trial, and says the same of faults', async () => {
+  it('imports nothing on trial, and says the same of issues', async () => {
     const trial = await test.keys.importKeys(jsonLines(key()), { dryRun: true });
     assert.deepEqual(
       [trial.imported, trial.failed, trial.lines[0]!.status, trial.lines[0]!.id, await count()],

@@ -103,7 +103,7 @@ describeOn('postgres', 'a server', () => {
     const database = postgresStore();
     const { keys, store } = await openTestKeys({ database });
     await store.repository.write(async () => {
-      const quick = await openTestKeys({ database, lockWait: 50 });
+      const quick = await openTestKeys({ database, lockWaitMs: 50 });
       await assert.rejects(create(quick.keys, 'New'), {
         code: 'STORE_LOCKED',
         message: /is locked by another process/,

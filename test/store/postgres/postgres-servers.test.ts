@@ -10,7 +10,7 @@ import { query } from '../../support/server.ts';
 /** In which a change must be known everywhere, in milliseconds. */
 const SOON = 100;
 /** In which a server that is cut off must stop to trust what it remembers, and in which it must answer. */
-const TRUST = 2000;
+const TRUST_MS = 2000;
 const ANSWER = 5000;
 
 describeOn('postgres', 'three servers of one store', () => {
@@ -71,7 +71,7 @@ describeOn('postgres', 'three servers of one store', () => {
     const cutOff = servers[2]!;
     proxy.block();
     assert.equal((await cli.run(['apikey', '--delete', '--name', 'Deleted'])).code, 0);
-    const { status, at } = await askUntil(503, cutOff, deleted, TRUST + ANSWER);
+    const { status, at } = await askUntil(503, cutOff, deleted, TRUST_MS + ANSWER);
     assert.equal(status, 503);
     const later = performance.now();
     assert.deepEqual(await Promise.all([ask(cutOff, deleted), ask(cutOff, kept)]), [503, 503]);

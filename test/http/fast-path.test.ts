@@ -127,19 +127,19 @@ describe('the short way to an answer', () => {
     const permissions = ['THING:READ_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'API_KEY:READ_ANY', 'PERMISSION:READ_ANY'];
     ({ secret } = await createPrincipal(test.keys, { name: 'Caller', permissions }));
     const [app, other] = await Promise.all([1, 2].map(() => createApp({ keys: test.keys, extensions: [extension] })));
-    const { shortcut } = app!;
+    const { fastPath } = app!;
     taken = 0;
     const counted = Object.assign(app!, {
-      shortcut: ((incoming, outgoing, otherwise) => {
+      fastPath: ((incoming, outgoing, next) => {
         taken += 1;
-        shortcut(incoming, outgoing, () => {
+        fastPath(incoming, outgoing, () => {
           taken -= 1;
-          otherwise();
+          next();
         });
-      }) satisfies typeof shortcut,
+      }) satisfies typeof fastPath,
     });
     short = await listen({ app: counted, host: '127.0.0.1', port: 0 });
-    whole = await listen({ app: Object.assign(other!, { shortcut: undefined }), host: '127.0.0.1', port: 0 });
+    whole = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
   });
   after(async () => {
     await Promise.all([short.stop(0), whole.stop(0)]);

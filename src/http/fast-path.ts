@@ -10,35 +10,35 @@ import { ParametersReader } from './parameters-reader.ts';
 import { HeadReader } from './plain-request.ts';
 import { NO_STORE } from './replies.ts';
 
-/** Answers a request, or leaves it to `otherwise`, which finds its body in `rawBody` where that was read. */
-export type Shortcut = (
+/** Answers a request, or leaves it to `next`, which finds its body in `rawBody` where that was read. */
+export type FastPath = (
   incoming: IncomingMessage & { rawBody?: Buffer },
   outgoing: ServerResponse,
-  otherwise: () => void,
+  next: () => void,
 ) => void;
 
 /**
  * The short way for what is asked over and over: a key that was verified, a query that was compiled. Whatever is not
  * plainly so goes the whole way, through the app, and so does what fails: every error is made there.
  */
-export function graphqlShortcut({ authenticator }: KeysService, operations: CompiledOperations): Shortcut {
+export function graphqlFastPath({ authenticator }: KeysService, operations: CompiledOperations): FastPath {
   const [heads, bodies] = [new HeadReader(), new ParametersReader()];
-  return (incoming, outgoing, otherwise) => {
+  return (incoming, outgoing, next) => {
     const request = heads.read(incoming);
     // Before anything of the body is read.
     const verified = request && authenticator.findVerified(request.digest);
-    if (!request || !verified) return otherwise();
+    if (!request || !verified) return next();
     readBody(incoming, (body) => {
       incoming.rawBody = body;
       const parameters = bodies.read(body);
       const result = parameters && run(parameters, operations, contextOf(verified.principal, incoming));
       const answer = (done: ExecutionResult | undefined) => {
-        const text = done && !done.errors && textOf(done);
-        if (!text) return otherwise();
+        const text = done && !done.errors && serialize(done);
+        if (!text) return next();
         authenticator.countUse(verified);
         send(outgoing, request.type, text);
       };
-      if (result instanceof Promise) result.then(answer, otherwise);
+      if (result instanceof Promise) result.then(answer, next);
       else answer(result);
     });
   };
@@ -71,7 +71,7 @@ const REQUEST: PropertyDescriptor = {
 /** The context of the resolvers. */
 function contextOf(principal: Principal, incoming: IncomingMessage): GraphQLContext {
   return Object.defineProperty(
-    { principal, isTrial: true, [INCOMING]: incoming },
+    { principal, isSpeculative: true, [INCOMING]: incoming },
     'request',
     REQUEST,
   ) as unknown as GraphQLContext;
@@ -92,7 +92,7 @@ function readBody(incoming: IncomingMessage, done: (body: Buffer) => void): void
 }
 
 /** The reply as JSON; nothing where a value can't be put so. */
-function textOf({ data }: ExecutionResult): string | undefined {
+function serialize({ data }: ExecutionResult): string | undefined {
   try {
     return JSON.stringify({ data });
   } catch {
