@@ -35,7 +35,7 @@ export interface ProbeReport {
 
 const PAGE = 50;
 const { database, keys: known, lastPage } = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ProbeOrder;
-const keys = await openKeys({ database, mustExist: true });
+const keys = await openKeys({ database, ifMissing: 'fail' });
 const secrets = known.map(({ secret }) => secret);
 for (const secret of secrets) if ('refused' in (await keys.authenticate(secret))) throw new Error('A key is refused.');
 
@@ -46,7 +46,7 @@ const report: ProbeReport = {
   memory,
   check32: await timeOfChecks(32, 20_000),
   check1: await timeOfChecks(1, 50_000),
-  firstCheck: await timeOf(10_000, (index) => keys.lookUp(secrets[index % secrets.length]!)),
+  firstCheck: await timeOf(10_000, (index) => keys.identify(secrets[index % secrets.length]!, OPERATOR)),
   firstPage: await timeOf(500, () => keys.list({ first: PAGE }, OPERATOR)),
   lastPage: await timeOf(500, () => keys.list({ first: PAGE, after: lastPage }, OPERATOR)),
   search: await timeOf(1, () => keys.list({ search: 'is nowhere' }, OPERATOR)),

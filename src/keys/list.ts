@@ -6,7 +6,7 @@ import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
-import { listOf, printable } from './text.ts';
+import { listOf, printable, refuseNul } from './text.ts';
 
 export interface PageQuery {
   /** How many keys at most, up to 500. */
@@ -44,6 +44,7 @@ export async function listKeys(
   if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
   }
+  refuseNul(query.search ?? '');
   const keys = await repository.list({
     limit: first + 1,
     after: query.after ? readCursor(query.after) : undefined,
@@ -53,11 +54,6 @@ export async function listKeys(
     status: query.status ? { is: readStatus(query.status), now } : undefined,
   });
   return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
-}
-
-/** How many keys `listKeys` would list over all pages. */
-export function countKeys(repository: KeyRepository, query: Pick<PageQuery, 'search'>, actor: Actor): Promise<number> {
-  return repository.count({ search: query.search || undefined, ownedBy: ownedBy(actor) });
 }
 
 /** The cursor of a key: opaque to clients, and good also after the key is gone. */

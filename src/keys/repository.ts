@@ -74,7 +74,6 @@ export interface KeyRepository extends KeyFinder {
   list(query: ListQuery): Promise<ApiKey[]>;
   /** The keys that one of these keys created, or that none did, with what their secrets are recognised by. */
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
-  count(query: KeyFilter): Promise<number>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */

@@ -44,6 +44,11 @@ export async function openTestKeys(
   return { store, keys: new KeysService(service), time, options: service };
 }
 
+/** How many keys a store holds. */
+export async function countKeys(repository: KeyRepository): Promise<number> {
+  return (await repository.list({ limit: 1_000_000 })).length;
+}
+
 /** A key as the store keeps it, made without the rules. Its id also stands for its secret. */
 export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKey {
   return {

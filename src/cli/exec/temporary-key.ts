@@ -67,7 +67,8 @@ export async function createTemporaryKey({
     name: key.name,
     expiresAt: key.expiresAt,
     // By its id: meanwhile another key may have got the name. A store that is gone is not made anew, only to find nothing in it.
-    remove: () => withKeys({ database, mustExist: true }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
+    remove: () =>
+      withKeys({ database, ifMissing: 'fail' }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
   };
 }
 

@@ -3,7 +3,7 @@ import { isInProgress } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { type Status, statusOf } from '../../keys/key/status.ts';
 import { printable } from '../../keys/text.ts';
-import { NO_USAGE, type UsageTotals } from '../../keys/key/usage.ts';
+import { NO_USAGE, previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
 import { formatTime } from '../../keys/time.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are by RFC 3339, in UTC. */
@@ -98,14 +98,13 @@ function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is Rotati
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function rotationJson({ rotation }: ApiKey, now: number, { previousLastUsedAt }: UsageTotals): RotationJson | null {
+function rotationJson({ rotation }: ApiKey, now: number, usage: UsageTotals): RotationJson | null {
   if (!isInProgress(rotation, now)) return null;
-  const usedSince = previousLastUsedAt !== null && previousLastUsedAt >= rotation.startedAt;
   return {
     startedAt: formatTime(rotation.startedAt),
     previousPrefix: prefixOf(rotation.previousPublicId),
     previousEndsAt: formatTime(rotation.previousEndsAt),
-    previousLastUsedAt: usedSince ? formatTime(previousLastUsedAt) : null,
+    previousLastUsedAt: formatTime(previousUseSince(rotation, usage)),
   };
 }
 

@@ -36,15 +36,6 @@ export interface PlanOptions {
   now: number;
 }
 
-/** How keys are found where there is no store yet. */
-export const NO_KEYS: KeyFinder = {
-  findById: async () => undefined,
-  findByName: async () => undefined,
-  findBy: async () => [],
-  findManaged: async () => [],
-  findWithDescendants: async () => [],
-};
-
 /** Whether a plan changes anything. */
 export function hasChanges({ creates, updates, deletes }: Plan): boolean {
   return creates.length + updates.length + deletes.length > 0;

@@ -9,7 +9,7 @@ import {
 import { KeysError } from '../errors.ts';
 import { readDate, readDuration } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
-import { listOf, printable } from '../text.ts';
+import { listOf, printable, refuseNul } from '../text.ts';
 
 /** What a user asks of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
@@ -29,6 +29,7 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
   if (!Number.isInteger(limit) || limit < 0 || limit > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} entries.`);
   }
+  for (const text of [request.key, request.actor]) refuseNul(text ?? '');
   return {
     limit,
     key: request.key?.normalize('NFC') || undefined,

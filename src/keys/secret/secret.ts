@@ -30,9 +30,6 @@ export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_L
 
 const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
-/** Finds secrets of this form in any text. */
-export const SECRET_PATTERN = /\bsvc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}\b/g;
-
 /**
  * Makes a secret: `svc_<id>_<secret><check>`, all base62, with 12 characters of public id, 43 of secret (32 random
  * bytes) and 6 of CRC-32 over everything before them.

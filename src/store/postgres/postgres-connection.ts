@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
@@ -11,6 +10,7 @@ import { lockWriters, migratePostgres, versionOf } from './postgres-migrate.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
 import { Mutex } from './mutex.ts';
+import { retry } from '../retry.ts';
 
 /** How often a connection may be lost before that is an error: several may have been, while nobody used them. */
 const MAX_RETRIES = 5;
@@ -117,17 +117,17 @@ export class PostgresConnection implements Connection {
           committing = true;
           return result;
         });
-    for (;;) {
+    const attempt = async () => {
       try {
-        // A commit whose answer is lost may have come about: doing it all again could do it twice.
+        // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
-      } catch (error) {
-        if (!isSerializationFailure(error) || performance.now() > deadline) throw error;
-        await delay(5 + Math.random() * 20);
       } finally {
         if (committing && changed) this.#listener.changed();
       }
-    }
+    };
+    return retry(attempt, {
+      isRetryable: (error) => isSerializationFailure(error) && performance.now() <= deadline,
+    });
   }
 }
 
@@ -165,13 +165,9 @@ function withTimeouts(config: PoolConfig, lockWaitMs: number): PoolConfig {
   };
 }
 
-async function retryLost<Result>(work: () => Promise<Result>, isAllowed: () => boolean = () => true): Promise<Result> {
-  for (let losses = 1; ; losses += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isLost(error) || !isAllowed() || losses > MAX_RETRIES) throw error;
-      await delay(10 * losses);
-    }
-  }
+function retryLost<Result>(work: () => Promise<Result>, isAllowed: () => boolean = () => true): Promise<Result> {
+  return retry(work, {
+    isRetryable: (error, attempts) => isLost(error) && isAllowed() && attempts <= MAX_RETRIES,
+    delayMs: (attempts) => 10 * attempts,
+  });
 }

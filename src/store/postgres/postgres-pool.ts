@@ -41,7 +41,7 @@ function guarded(client: PoolClient): PostgresPoolClient {
   const query = async (text: string, parameters: readonly unknown[]) => {
     if (broken) throw broken;
     try {
-      return await client.query(text, parameters.map(withoutNul));
+      return await client.query(text, [...parameters]);
     } catch (error) {
       if (isBroken(error)) broken = error as Error;
       throw error;
@@ -51,9 +51,4 @@ function guarded(client: PoolClient): PostgresPoolClient {
     query: query as unknown as PostgresPoolClient['query'],
     release: (destroy) => client.release(destroy || broken),
   };
-}
-
-/** What is looked for and has a NUL in it is nowhere: no text of a store has one. PostgreSQL refuses it. */
-function withoutNul(value: unknown): unknown {
-  return typeof value === 'string' && value.includes('\0') ? '\u{FFFE}' : value;
 }

@@ -12,8 +12,8 @@ import {
 } from 'kysely';
 import type { Connection, WriteWork } from '../connection.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
-import { retryWhileLocked } from './retry.ts';
-import { sqliteError } from './sqlite-errors.ts';
+import { retry } from '../retry.ts';
+import { isLocked, sqliteError } from './sqlite-errors.ts';
 import {
   createStoreFile,
   type FileIdentity,
@@ -185,6 +185,11 @@ export class SqliteConnection implements Connection {
       removeSideFiles(file.sideFiles);
     }
   }
+}
+
+function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {
+  const deadline = performance.now() + lockWaitMs;
+  return retry(work, { isRetryable: (error) => isLocked(error) && performance.now() <= deadline });
 }
 
 async function openFile(path: string, lockWaitMs: number, committed: () => void): Promise<OpenFile> {

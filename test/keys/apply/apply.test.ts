@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
-import type { ApplyOptions } from '../../../src/keys/apply/apply.ts';
+import type { AppliedKeys } from '../../../src/keys/apply/apply.ts';
+import type { ApplyOptions } from '../../../src/keys/service.ts';
 import { DeclarationError, readDeclaration } from '../../../src/keys/apply/declaration.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { failDelivery } from '../../support/delivery.ts';
 
 const A = { name: 'A', roles: ['GUEST'] };
 const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
@@ -257,20 +259,21 @@ describe('applying declared keys', () => {
   describe('in one transaction', () => {
     const thousand = Array.from({ length: 1000 }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
 
-    it('hands the secrets over before anything is written, and changes nothing where that fails', async () => {
+    it('prepares the delivery before anything is committed, and changes nothing where that fails', async () => {
       await apply([A, B]);
       const seen: string[] = [];
-      const deliver: ApplyOptions['deliver'] = (secrets) => {
+      const prepare = ({ created }: AppliedKeys) => {
         const other = new Database(test.store.location, { readonly: true });
         seen.push(
-          ...secrets.map(({ key }) => key.name),
+          ...created.map(({ key }) => key.name),
           String(other.prepare('SELECT count(*) FROM api_keys').pluck().get()),
         );
         other.close();
         throw new KeysError('OUTPUT_FAILED', 'No room.');
       };
       const declared = [{ ...A, description: 'New' }, C];
-      await assert.rejects(apply(declared, { prune: true, deliver }), { code: 'OUTPUT_FAILED', message: 'No room.' });
+      const delivery = { prepare, deliver: () => assert.fail('nothing was committed') };
+      await assert.rejects(apply(declared, { prune: true, delivery }), { code: 'OUTPUT_FAILED', message: 'No room.' });
       assert.deepEqual(seen, ['C', '2']);
       assert.deepEqual(await names(), ['A', 'B']);
       assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
@@ -292,29 +295,28 @@ describe('applying declared keys', () => {
     });
   });
 
-  describe('and taking it back', () => {
+  describe('and reverting it', () => {
+    const applyLost = (...[keys, meanwhile]: [object[], ((applied: AppliedKeys) => Promise<unknown>)?]) =>
+      failDelivery((delivery) => apply(keys, { prune: true, delivery }), meanwhile);
+
     it('leaves the keys as they were', async () => {
       await apply([A, B, C]);
       const before = await all();
-      const { undo } = await apply(
-        [
-          { ...A, description: 'New', enabled: false },
-          { name: 'D', roles: ['GUEST'] },
-        ],
-        { prune: true },
-      );
-      assert.deepEqual(await names(), ['A', 'D']);
-      await undo();
+      const declared = [
+        { ...A, description: 'New', enabled: false },
+        { name: 'D', roles: ['GUEST'] },
+      ];
+      await applyLost(declared, async () => assert.deepEqual(await names(), ['A', 'D']));
       assert.deepEqual(await all(), before);
     });
 
     it('leaves what somebody else has changed since', async () => {
       await apply([A, B]);
-      const { undo, created } = await apply([{ ...A, description: 'New' }, C], { prune: true });
-      await test.keys.update((await find('A')).id, { description: 'Newer' }, OPERATOR);
-      await test.keys.create({ ...B, description: 'Another' }, OPERATOR);
-      await test.keys.delete([created[0]!.key.id], OPERATOR);
-      await undo();
+      await applyLost([{ ...A, description: 'New' }, C], async ({ created }) => {
+        await test.keys.update((await find('A')).id, { description: 'Newer' }, OPERATOR);
+        await test.keys.create({ ...B, description: 'Another' }, OPERATOR);
+        await test.keys.delete([created[0]!.key.id], OPERATOR);
+      });
       assert.deepEqual(
         (await all()).map(({ name, description }) => [name, description]),
         [

@@ -4,7 +4,7 @@ import type { ImportReport } from '../../../src/keys/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { countKeys, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 const SECRET = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
 const DIGEST = createHash('sha256').update(SECRET).digest();
@@ -21,7 +21,7 @@ describeOnEach('importing keys', () => {
   afterEach(() => test.store.close());
 
   const load = (...lines: (object | string)[]) => test.keys.importKeys(jsonLines(...lines));
-  const count = () => test.store.repository.count({});
+  const count = () => countKeys(test.store.repository);
   const codes = ({ lines }: ImportReport) => lines.map(({ errors }) => errors.map(({ code }) => code));
   async function assertOpens(secret: string, name = 'CI'): Promise<void> {
     const found = await test.keys.authenticate(secret);

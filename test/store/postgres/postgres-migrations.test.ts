@@ -95,7 +95,7 @@ describeOn('postgres', 'the tables of a store', () => {
 
   it('are not made where they must be there already', async () => {
     const database = postgresStore();
-    await assert.rejects(openStore({ database, mustExist: true }), {
+    await assert.rejects(openStore({ database, ifMissing: 'fail' }), {
       code: 'STORE_UNAVAILABLE',
       message: /does not exist/,
     });
