@@ -8,7 +8,8 @@ import type { ServedSchema } from '../graphql/schema.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import { formatGraphQLError } from './graphql-errors.ts';
-import { type GraphQLParameters, readGraphQLRequest, RequestRefused } from './graphql-request.ts';
+import { type GraphQLParameters, readGraphQLRequest } from './graphql-request.ts';
+import { RequestRefused } from './request-refused.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { errorBody, NO_STORE, refuse } from './replies.ts';
 
