@@ -6,6 +6,7 @@ import { AUDIT_TYPE_DEFS } from '../src/graphql/audit-type-defs.ts';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { keysSchema } from './keys-schema.ts';
+import { httpReference } from './reply-codes.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
@@ -13,6 +14,7 @@ const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 export function references(): Record<string, string> {
   return {
     'docs/cli.md': commandReference(),
+    'docs/http.md': httpReference(),
     'docs/schema.graphql': `${typeDefsOf(createCatalog()).trim()}\n${AUDIT_TYPE_DEFS}${APPLY_TYPE_DEFS}`,
     'schemas/keys.schema.json': keysSchema(),
   };

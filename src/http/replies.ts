@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import type { ReplyCode } from './error-codes.ts';
 
 /** No answer is ever kept by a cache. */
 export const NO_STORE = { 'Cache-Control': 'no-store' };
@@ -8,7 +9,7 @@ type Status = 400 | 401 | 403 | 404 | 405 | 500 | 503;
 /** The body of every refusal: as GraphQL has it, so that its clients can read it. */
 export function errorBody(
   message: string,
-  code: string,
+  code: ReplyCode,
   more: object = {},
 ): { errors: { message: string; extensions: object }[] } {
   return { errors: [{ message, extensions: { code, ...more } }] };
@@ -18,7 +19,7 @@ export function errorBody(
 export function refuse(
   c: Context,
   status: Status,
-  code: string,
+  code: ReplyCode,
   message: string,
   headers: Record<string, string> = {},
 ): Response {

@@ -4,6 +4,7 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
 import type { ServiceApp } from './app.ts';
+import type { ReplyCode } from './error-codes.ts';
 import { errorBody, NO_STORE } from './replies.ts';
 import type { FastPath } from './fast-path.ts';
 
@@ -80,7 +81,7 @@ function answerUnreadable(error: unknown): Response {
 /** Answers what Node's parser refuses, such as headers that are too large, in the form of all other errors. */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, code, message] =
+  const [status, code, message]: readonly [status: string, code: ReplyCode, message: string] =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are larger than is allowed.']
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
