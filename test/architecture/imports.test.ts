@@ -160,6 +160,15 @@ describe('imports', () => {
     }
   });
 
+  it('between rooms are as docs/architecture.md has them', () => {
+    const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+    for (const [folder, rooms] of Object.entries(ROOMS)) {
+      const row = page.split('\n').find((line) => line.startsWith(`| \`${folder}\` |`)) ?? '';
+      const documented = Array.from(row.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, room]) => room!.replace(/\/$/, ''));
+      assert.deepEqual(documented, rooms);
+    }
+  });
+
   it('of packages stay in their folders', () => {
     const wrong = IMPORTS.filter(({ to }) => !to.startsWith('src/')).filter(({ from, to, kind }) => {
       const places = PACKAGES[to] ?? [];
