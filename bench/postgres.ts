@@ -20,7 +20,11 @@ export async function withPostgres<Result>(work: (url: string) => Promise<Result
 }
 
 /** Copies a store into a schema of its own, as a user would. @returns its URL, and how long it took, in seconds */
-export async function copyInto(url: string, schema: string, database: string): Promise<{ url: string; seconds: number }> {
+export async function copyInto(
+  url: string,
+  schema: string,
+  database: string,
+): Promise<{ url: string; seconds: number }> {
   const to = new URL(url);
   to.searchParams.set('schema', schema);
   const start = performance.now();

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { digestSecret } from '../src/keys/secret.ts';
+import { digestSecret } from '../src/keys/secret/secret.ts';
 import type { BenchKey } from './stores.ts';
 import { OPERATOR, openKeys } from './svc-api.ts';
 
@@ -35,7 +35,7 @@ export interface ProbeReport {
 
 const PAGE = 50;
 const { database, keys: known, lastPage } = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ProbeOrder;
-const keys = await openKeys({ database, mustExist: true });
+const keys = await openKeys({ database, ifMissing: 'fail' });
 const secrets = known.map(({ secret }) => secret);
 for (const secret of secrets) if ('refused' in (await keys.authenticate(secret))) throw new Error('A key is refused.');
 
@@ -46,7 +46,7 @@ const report: ProbeReport = {
   memory,
   check32: await timeOfChecks(32, 20_000),
   check1: await timeOfChecks(1, 50_000),
-  firstCheck: await timeOf(10_000, (index) => keys.lookUp(secrets[index % secrets.length]!)),
+  firstCheck: await timeOf(10_000, (index) => keys.identify(secrets[index % secrets.length]!, OPERATOR)),
   firstPage: await timeOf(500, () => keys.list({ first: PAGE }, OPERATOR)),
   lastPage: await timeOf(500, () => keys.list({ first: PAGE, after: lastPage }, OPERATOR)),
   search: await timeOf(1, () => keys.list({ search: 'is nowhere' }, OPERATOR)),
@@ -90,7 +90,10 @@ async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
 async function timesOfWrites(times: number): Promise<Pick<ProbeReport, 'create' | 'delete'>> {
   const ids: string[] = [];
   const create = await timeOf(times, async (index) => {
-    const { key } = await keys.create({ name: `Made ${process.pid} ${ids.length} ${index}`, roles: ['VIEWER'] }, OPERATOR);
+    const { key } = await keys.create(
+      { name: `Made ${process.pid} ${ids.length} ${index}`, roles: ['VIEWER'] },
+      OPERATOR,
+    );
     ids.push(key.id);
   });
   const remove = await timeOf(times, () => keys.delete([ids.pop()!], OPERATOR));

@@ -22,13 +22,22 @@ export interface StartedServer {
 
 /** Starts a row's server on the first core, and waits for its line. */
 export async function startServer({ server, mode }: Row, folder: string): Promise<StartedServer> {
-  const child = startNode(0, [fileURLToPath(new URL(`servers/${server}.ts`, import.meta.url)), folder, ...(mode ? [mode] : [])]);
+  const child = startNode(0, [
+    fileURLToPath(new URL(`servers/${server}.ts`, import.meta.url)),
+    folder,
+    ...(mode ? [mode] : []),
+  ]);
   const exited = once(child, 'exit');
   for await (const line of createInterface(child.stdout!)) {
     const port = /^listening on (\d+)$/.exec(line)?.[1];
     if (port === undefined) continue;
     const pid = child.pid!;
-    return { port: Number(port), memory: () => residentMemory(pid), cpu: () => cpuTime(pid), stop: () => stop(child, exited) };
+    return {
+      port: Number(port),
+      memory: () => residentMemory(pid),
+      cpu: () => cpuTime(pid),
+      stop: () => stop(child, exited),
+    };
   }
   throw new Error(`The server ${server} ended before it listened.`);
 }
@@ -43,7 +52,10 @@ export async function load(order: LoadOrder): Promise<LoadReport> {
 
 function startNode(core: number, args: readonly string[]): ChildProcess {
   const [command, ...before] = isPinned ? ['taskset', '-c', String(core), process.execPath] : [process.execPath];
-  return spawn(command, [...before, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_ENV: 'production' } });
+  return spawn(command, [...before, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  });
 }
 
 async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
@@ -58,7 +70,11 @@ function residentMemory(pid: number): number {
 /** From Linux's own file: `ps` rounds it to seconds. Its unit is a hundredth of a second. */
 function cpuTime(pid: number): number {
   try {
-    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13).map(Number);
+    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .split(') ')[1]!
+      .split(' ')
+      .slice(11, 13)
+      .map(Number);
     return (user! + system!) / 100;
   } catch {
     return Number.NaN;

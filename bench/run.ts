@@ -51,7 +51,11 @@ if (parts.includes('scale')) print(await measureScale(rounds.rounds));
 function throughputTable(results: readonly Throughput[], workloads: readonly Workload[], base: Row): string {
   const baseline = results.find(({ row }) => row === base)!.medians;
   return table(
-    ['row', ...workloads.flatMap((name) => [`${name}, requests/s`, 'ratio', 'CPU µs', 'ratio', 'p99 ms', 'load busy']), 'memory MB'],
+    [
+      'row',
+      ...workloads.flatMap((name) => [`${name}, requests/s`, 'ratio', 'CPU µs', 'ratio', 'p99 ms', 'load busy']),
+      'memory MB',
+    ],
     results.map(({ row, medians, memory }) => [
       row.title,
       ...workloads.flatMap((name) => {

@@ -35,8 +35,16 @@ export const OWN: readonly Program[] = [
   { title: '`svc-api --help`', args: () => [BIN, '--help'], prints: /apikey/ },
 ];
 export const OTHERS: readonly Program[] = [
-  { title: 'hello in oclif', args: () => [path('hello/oclif/bin/run.js'), 'hello', 'world'], prints: /^hello world from oclif\n$/ },
-  { title: 'hello in commander', args: () => [path('hello/commander.js'), 'hello', 'world'], prints: /^hello world from commander\n$/ },
+  {
+    title: 'hello in oclif',
+    args: () => [path('hello/oclif/bin/run.js'), 'hello', 'world'],
+    prints: /^hello world from oclif\n$/,
+  },
+  {
+    title: 'hello in commander',
+    args: () => [path('hello/commander.js'), 'hello', 'world'],
+    prints: /^hello world from commander\n$/,
+  },
 ];
 
 /** Starts each program in turn, so many times. Each has run before, so that its files and its compile cache are warm. */

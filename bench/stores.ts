@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { ApiKey } from '../src/keys/api-key.ts';
+import type { ApiKey } from '../src/keys/key/api-key.ts';
 import { cursorOf } from '../src/keys/list.ts';
-import { createSecret } from '../src/keys/secret.ts';
+import { createSecret } from '../src/keys/secret/secret.ts';
 import { openKeys } from './svc-api.ts';
 
 /** A key that is asked with. */
@@ -88,7 +88,9 @@ export function cursorBeforeLast(database: string, count: number): string {
 function makeNaiveStore(path: string, keys: readonly BenchKey[], size: number): void {
   const db = new Database(path);
   db.pragma('journal_mode = wal');
-  db.exec('create table keys (id text primary key, name text not null, roles text not null, digest text not null unique)');
+  db.exec(
+    'create table keys (id text primary key, name text not null, roles text not null, digest text not null unique)',
+  );
   const insert = db.prepare('insert into keys values (?, ?, ?, ?)');
   db.transaction(() => {
     for (const { id, name, roles, secret } of keys) insert.run(id, name, JSON.stringify(roles), digestOf(secret));

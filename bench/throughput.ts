@@ -78,12 +78,21 @@ async function measure(
 }
 
 /** The answers are the right ones, the second time as well as the first, and a wrong key is refused. */
-async function checkAnswers({ title, isOpen }: Row, { port }: StartedServer, workload: Workload, keys: readonly BenchKey[]): Promise<void> {
+async function checkAnswers(
+  { title, isOpen }: Row,
+  { port }: StartedServer,
+  workload: Workload,
+  keys: readonly BenchKey[],
+): Promise<void> {
   for (const key of [...keys, ...keys]) {
     const response = await ask(workload, port, key.secret);
     const text = await response.text();
     assert.equal(response.status, 200, `${title} answers ${response.status}: ${text}`);
-    assert.deepEqual(JSON.parse(text), expectedOf(workload, isOpen ? keys[0]! : key), `${title} answers something else`);
+    assert.deepEqual(
+      JSON.parse(text),
+      expectedOf(workload, isOpen ? keys[0]! : key),
+      `${title} answers something else`,
+    );
   }
   if (isOpen) return;
   const wrongKey = keys[0]!.secret.replace(/.{8}$/, 'zzzzzzzz');
@@ -114,5 +123,7 @@ function requestOf(workload: Workload, port: number, secret: string): string {
 
 function medianOf(all: readonly Measurement[]): Measurement {
   const fields = Object.keys(all[0]!) as (keyof Measurement)[];
-  return Object.fromEntries(fields.map((field) => [field, median(all.map((one) => one[field]))])) as unknown as Measurement;
+  return Object.fromEntries(
+    fields.map((field) => [field, median(all.map((one) => one[field]))]),
+  ) as unknown as Measurement;
 }

@@ -9,12 +9,16 @@ import { build } from 'esbuild';
  * it. All other packages stay outside: a host shares them. The declarations stay as tsc made them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], { cwd: root });
+const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], {
+  cwd: root,
+});
 
 /** Files that are loaded later, by `import()`: each begins a file of its own, as the entries do. */
 const later = new Set(
   globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
-    Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) => join(dirname(from), to!)),
+    Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) =>
+      join(dirname(from), to!),
+    ),
   ),
 );
 
@@ -24,7 +28,9 @@ const later = new Set(
  */
 function sharedBy(path: string): string[] {
   const rules = entryPoints.includes(path) || later.has(path) ? ['src/open-keys.ts'] : [];
-  const command = path.startsWith('src/commands/') ? ['src/cli/key-command.ts', 'src/cli/key-flags.ts'] : [];
+  const command = path.startsWith('src/commands/')
+    ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts']
+    : [];
   return [...rules, ...command].filter((shared) => shared !== path);
 }
 
@@ -62,7 +68,9 @@ await build({
     {
       name: 'packages stay outside, but for kysely',
       setup(bundle) {
-        bundle.onResolve({ filter: /^[^./]/ }, ({ path }) => (/^kysely(\/|$)/.test(path) ? undefined : { path, external: true }));
+        bundle.onResolve({ filter: /^[^./]/ }, ({ path }) =>
+          /^kysely(\/|$)/.test(path) ? undefined : { path, external: true },
+        );
       },
     },
   ],

@@ -1,8 +1,8 @@
-import { ACTIONS, ROLES } from '../src/keys/catalog.ts';
-import { KEY_FIELDS, TOP_FIELDS } from '../src/keys/declaration.ts';
-import { DESCRIPTION_LIMIT } from '../src/keys/description.ts';
-import { DATE } from '../src/keys/expiry.ts';
-import { NAME_LIMIT } from '../src/keys/name.ts';
+import { ACTIONS, ROLES } from '../src/keys/permissions/catalog.ts';
+import { KEY_FIELDS, TOP_FIELDS } from '../src/keys/apply/declaration.ts';
+import { MAX_DESCRIPTION_LENGTH } from '../src/keys/key/description.ts';
+import { DATE } from '../src/keys/time.ts';
+import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
 
 /**
  * The JSON Schema of the file that `apply` takes, by draft 2020-12. It is a little wider than the rules: it knows nothing
@@ -28,15 +28,15 @@ export function keysSchema(): string {
         properties: inOrder(KEY_FIELDS, {
           name: {
             type: 'string',
-            description: `Letters, digits and spaces, at most ${NAME_LIMIT} characters. No two keys have the same name.`,
+            description: `Letters, digits and spaces, at most ${MAX_NAME_LENGTH} characters. No two keys have the same name.`,
             pattern: '^ *(?:\\p{L}\\p{M}*|\\p{Nd})(?:\\p{L}\\p{M}*|\\p{Nd}| )*$',
-            maxLength: NAME_LIMIT,
+            maxLength: MAX_NAME_LENGTH,
           },
           description: {
             type: ['string', 'null'],
-            description: `What the key is for, at most ${DESCRIPTION_LIMIT} characters on one line.`,
+            description: `What the key is for, at most ${MAX_DESCRIPTION_LENGTH} characters on one line.`,
             pattern: '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$',
-            maxLength: DESCRIPTION_LIMIT,
+            maxLength: MAX_DESCRIPTION_LENGTH,
           },
           roles: {
             type: 'array',
@@ -54,10 +54,14 @@ export function keysSchema(): string {
           },
           expiresAt: {
             type: ['string', 'null'],
-            description: 'When the key ends: a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, at most ten years away.',
+            description:
+              'When the key ends: a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, at most ten years away.',
             pattern: DATE.source.replace(/^\^/, '^\\s*').replace(/\$$/, '\\s*$'),
           },
-          enabled: { type: 'boolean', description: 'Whether the key is on. Left out, it stays as it is; a new key is on.' },
+          enabled: {
+            type: 'boolean',
+            description: 'Whether the key is on. Left out, it stays as it is; a new key is on.',
+          },
         }),
       },
     },
@@ -66,7 +70,10 @@ export function keysSchema(): string {
 }
 
 /** Fields in the order of the rules, so that none is forgotten: the rules and this list must have the same ones. */
-function inOrder<Field extends string>(fields: readonly Field[], properties: Record<Field, object>): Record<string, object> {
+function inOrder<Field extends string>(
+  fields: readonly Field[],
+  properties: Record<Field, object>,
+): Record<string, object> {
   return Object.fromEntries(fields.map((field) => [field, properties[field]]));
 }
 

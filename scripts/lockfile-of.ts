@@ -12,7 +12,9 @@ interface Package {
  * out of the lockfiles that it writes, and before version 12 `npm ci` then compiles what has a `binding.gyp`.
  */
 export function lockfileOf(): string {
-  const lockfile = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as { packages: Record<string, Package> };
+  const lockfile = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+    packages: Record<string, Package>;
+  };
   for (const [path, entry] of Object.entries(lockfile.packages)) {
     if (packageAt(path).gypfile === false) entry.gypfile = false;
   }

@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { APPLY_TYPE_DEFS } from '../src/graphql/apply-type-defs.ts';
 import { AUDIT_TYPE_DEFS } from '../src/graphql/audit-type-defs.ts';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
-import { createCatalog } from '../src/keys/catalog.ts';
+import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { keysSchema } from './keys-schema.ts';
+import { httpReference } from './reply-codes.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
@@ -13,6 +14,7 @@ const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 export function references(): Record<string, string> {
   return {
     'docs/cli.md': commandReference(),
+    'docs/http.md': httpReference(),
     'docs/schema.graphql': `${typeDefsOf(createCatalog()).trim()}\n${AUDIT_TYPE_DEFS}${APPLY_TYPE_DEFS}`,
     'schemas/keys.schema.json': keysSchema(),
   };
@@ -20,7 +22,9 @@ export function references(): Record<string, string> {
 
 /** The help of every command, as it is printed. */
 function commandReference(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as { commands: object };
+  const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as {
+    commands: object;
+  };
   const sections = Object.keys(manifest.commands)
     .toSorted()
     .map((id) => `## svc-api ${id.replaceAll(':', ' ')}\n\n\`\`\`text\n${helpOf(id.split(':'))}\n\`\`\`\n`);
@@ -28,6 +32,9 @@ function commandReference(): string {
 }
 
 function helpOf(command: readonly string[]): string {
-  const { stdout } = spawnSync(process.execPath, [BIN, ...command, '--help'], { encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } });
+  const { stdout } = spawnSync(process.execPath, [BIN, ...command, '--help'], {
+    encoding: 'utf8',
+    env: { ...process.env, NO_COLOR: '1' },
+  });
   return stdout.trimEnd();
 }

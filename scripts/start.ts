@@ -1,10 +1,14 @@
 import { createApp, listen, OPERATOR, openKeys, openLog } from '../src/index.ts';
-import { stopSignal } from '../src/cli/signals.ts';
+import { stopSignal } from '../src/cli/serve/signals.ts';
 
 /** `npm start`: serves the default store, with a key made on the spot and a request to paste. */
 const keys = await openKeys();
 const app = await createApp({ keys, log: await openLog('warn') });
-const server = await listen({ app, host: process.env['SVC_API_HOST'] || '127.0.0.1', port: Number(process.env['SVC_API_PORT'] || 4000) });
+const server = await listen({
+  app,
+  host: process.env['SVC_API_HOST'] || '127.0.0.1',
+  port: Number(process.env['SVC_API_PORT'] || 4000),
+});
 const { secret } = await keys.create({ name: 'Quick start', roles: ['VIEWER'], overwrite: true }, OPERATOR);
 
 process.stdout.write(`Listening on ${server.url}, with the keys in ${keys.location}

@@ -1,5 +1,5 @@
 import { KeysError } from './keys/errors.ts';
-import { redactSecrets } from './keys/secret.ts';
+import { redactSecrets } from './keys/secret/secret.ts';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -10,14 +10,22 @@ export type Log = Record<Exclude<LogLevel, 'silent'>, Write>;
 
 const nothing: Write = () => {};
 /** Logs nothing. */
-export const NO_LOG: Log = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing, fatal: nothing };
+export const NO_LOG: Log = {
+  trace: nothing,
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  fatal: nothing,
+};
 
 /** The level that `LOG_LEVEL` asks for, if it does. @throws KeysError USAGE when it is no level */
 export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
   const wanted = env['LOG_LEVEL']?.trim().toLowerCase();
   if (!wanted) return undefined;
   const level = LOG_LEVELS.find((name) => name === wanted);
-  if (!level) throw new KeysError('USAGE', `LOG_LEVEL is "${redactSecrets(wanted)}". The levels are ${LOG_LEVELS.join(', ')}.`);
+  if (!level)
+    throw new KeysError('USAGE', `LOG_LEVEL is "${redactSecrets(wanted)}". The levels are ${LOG_LEVELS.join(', ')}.`);
   return level;
 }
 

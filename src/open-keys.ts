@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { createCatalog } from './keys/catalog.ts';
+import { createCatalog } from './keys/permissions/catalog.ts';
 import { KeysService } from './keys/service.ts';
 import type { OpenStoreOptions } from './store/open.ts';
 
@@ -19,14 +19,8 @@ export interface OpenKeys extends KeysService {
   close(): Promise<void>;
 }
 
-/** Whether there is a store where `openKeys` would look for it; none is made. @throws KeysError USAGE, STORE_… */
-export async function storeExists(options: Pick<OpenKeysOptions, 'database' | 'env'> = {}): Promise<boolean> {
-  const store = await import('./store/open.ts');
-  return store.storeExists(options);
-}
-
 /**
- * Opens the key store, and makes it where there is none yet.
+ * Opens the key store, and creates it if it is missing.
  * @throws KeysError STORE_…
  * @example
  * const keys = await openKeys({ database: '/var/lib/my-service/keys.sqlite' });

@@ -5,12 +5,14 @@ import { CONSTANT } from '../workloads.ts';
 import { folder, listenAndTell } from './common.ts';
 
 /** The check alone, as the library has it, in a server that has nothing else. */
-const keys = await openKeys({ database: storePath(folder), mustExist: true });
+const keys = await openKeys({ database: storePath(folder), ifMissing: 'fail' });
 const answer = JSON.stringify(CONSTANT);
 
 const server = createServer(async (incoming, outgoing) => {
   const { authorization = '' } = incoming.headers;
-  const result = authorization.startsWith('Bearer ') ? await keys.authenticate(authorization.slice('Bearer '.length)) : undefined;
+  const result = authorization.startsWith('Bearer ')
+    ? await keys.authenticate(authorization.slice('Bearer '.length))
+    : undefined;
   if (!result || 'refused' in result) {
     outgoing.writeHead(401).end();
     return;

@@ -24,7 +24,9 @@ const server = createServer((incoming, outgoing) => {
     const { query } = JSON.parse(text) as { query: string };
     const me = { id: caller.id, name: caller.name, roles: caller.roles };
     const answer = JSON.stringify({ data: query.includes('items') ? { items: ITEMS } : { me } });
-    outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) }).end(answer);
+    outgoing
+      .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) })
+      .end(answer);
   });
 });
 listenAndTell(server);

@@ -21,7 +21,11 @@ if (mode !== 'default') db.pragma('journal_mode = wal');
 const plugin =
   mode === 'default'
     ? apiKey({ rateLimit: { maxRequests: 1_000_000_000 } })
-    : apiKey({ rateLimit: { enabled: false }, deferUpdates: true, storage: inMemory ? 'secondary-storage' : 'database' });
+    : apiKey({
+        rateLimit: { enabled: false },
+        deferUpdates: true,
+        storage: inMemory ? 'secondary-storage' : 'database',
+      });
 const auth = betterAuth({
   database: db,
   secret: randomBytes(32).toString('hex'),
@@ -64,12 +68,17 @@ function fill(): void {
   const limit = { rateLimitEnabled: isLimited, rateLimitMax: 1_000_000_000, rateLimitTimeWindow: 86_400_000 };
   const row = { configId: 'default', createdAt: at, updatedAt: at, enabled: 1, requestCount: 0, ...limit };
   const columns = ['id', 'name', 'key', 'referenceId', ...Object.keys(row)];
-  const insert = db.prepare(`insert into apikey (${columns.join(', ')}) values (${columns.map((column) => `@${column}`).join(', ')})`);
+  const insert = db.prepare(
+    `insert into apikey (${columns.join(', ')}) values (${columns.map((column) => `@${column}`).join(', ')})`,
+  );
   const put = (key: string, index: number) => {
     const entry = { ...row, id: `id-${index}`, name: `Key ${index}`, key, referenceId: `user-${index}` };
     if (!inMemory) insert.run(entry);
     else
-      memory.set(`api-key:${key}`, JSON.stringify({ ...entry, enabled: true, rateLimitEnabled: false, remaining: null, expiresAt: null }));
+      memory.set(
+        `api-key:${key}`,
+        JSON.stringify({ ...entry, enabled: true, rateLimitEnabled: false, remaining: null, expiresAt: null }),
+      );
   };
   const keys = readKeys(folder);
   db.transaction(() => {

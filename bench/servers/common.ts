@@ -35,7 +35,9 @@ export const resolvers = {
 /** The check that most would write: the SHA-256 of the token, and a SELECT by it, on each request. */
 export function naiveCheck(): (authorization: string | null | undefined) => Caller | undefined {
   const db = new Database(naivePath(folder), { readonly: true });
-  const select = db.prepare<[string], { id: string; name: string; roles: string }>('select id, name, roles from keys where digest = ?');
+  const select = db.prepare<[string], { id: string; name: string; roles: string }>(
+    'select id, name, roles from keys where digest = ?',
+  );
   return (authorization) => {
     const token = authorization?.startsWith('Bearer ') ? authorization.slice('Bearer '.length) : undefined;
     const row = token && select.get(digestOf(token));

@@ -20,6 +20,11 @@ app.addHook('onRequest', async (request, reply) => {
 });
 // With `jit`, a query is compiled when it comes the first time.
 const jit = process.argv[3] === 'jit' ? { jit: 1 } : {};
-await app.register(mercurius, { schema: typeDefs, resolvers: resolvers as never, context: ({ caller }) => ({ caller }), ...jit });
+await app.register(mercurius, {
+  schema: typeDefs,
+  resolvers: resolvers as never,
+  context: ({ caller }) => ({ caller }),
+  ...jit,
+});
 await app.listen({ port: 0, host: '127.0.0.1' });
 ready((app.server.address() as AddressInfo).port);

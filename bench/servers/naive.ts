@@ -15,6 +15,9 @@ app.use('/graphql', async (c, next) => {
 });
 app.use(
   '/graphql',
-  graphqlServer({ schema: buildSchema(typeDefs), rootResolver: (c) => ({ me: c.get('caller') as Caller, items: ITEMS }) }),
+  graphqlServer({
+    schema: buildSchema(typeDefs),
+    rootResolver: (c) => ({ me: c.get('caller') as Caller, items: ITEMS }),
+  }),
 );
 serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => ready(port));

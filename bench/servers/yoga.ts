@@ -12,7 +12,8 @@ const yoga = createYoga<object, CallerContext>({
       onRequest: (event) => {
         const caller = check(event.request.headers.get('authorization'));
         if (caller) Object.assign(event.serverContext as object, { caller });
-        else event.endResponse(event.fetchAPI.Response.json({ errors: [{ message: 'Unauthorized' }] }, { status: 401 }));
+        else
+          event.endResponse(event.fetchAPI.Response.json({ errors: [{ message: 'Unauthorized' }] }, { status: 401 }));
       },
     },
   ],

@@ -6,7 +6,9 @@ import { CliError, presentError } from './errors.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
 /** The flags that a command's `run` gets. */
-export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<(typeof BaseCommand)['baseFlags'] & Of['flags']>;
+export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
+  (typeof BaseCommand)['baseFlags'] & Of['flags']
+>;
 
 /**
  * What every command shares: the store's flag, `--json`, and one way for errors. An error becomes a line on stderr, or one

@@ -1,5 +1,5 @@
 import { isKeysError, type NameTakenError } from '../keys/errors.ts';
-import { redactSecrets } from '../keys/secret.ts';
+import { redactSecrets } from '../keys/secret/secret.ts';
 import { printable } from '../keys/text.ts';
 
 export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED' | 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_RUN';
@@ -40,10 +40,10 @@ const EXITS: Readonly<Record<string, number>> = {
 /** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
   NO_GRANTS: 'Pass --roles, --permissions or both.',
-  ROTATION_UNDER_WAY: 'End one of them first, with --finish or --rollback.',
+  ROTATION_IN_PROGRESS: 'End one of them first, with --finish or --rollback.',
 };
 
-/** Turns whatever was thrown into what the user sees: a text, a stable code and an exit code. */
+/** Mutex whatever was thrown into what the user sees: a text, a stable code and an exit code. */
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
@@ -57,13 +57,18 @@ export function exitOf(code: string): number {
 
 function remedyOf(error: unknown, code: string): string | undefined {
   if (code !== 'NAME_TAKEN') return REMEDIES[code];
-  return (error as NameTakenError).replaceable ? 'Pass --overwrite to replace it, or choose another name.' : 'Choose another name.';
+  return (error as NameTakenError).replaceable
+    ? 'Pass --overwrite to replace it, or choose another name.'
+    : 'Choose another name.';
 }
 
 function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
   if (error instanceof Error && 'oclif' in error) return { code: 'USAGE', message: parserMessage(error) };
-  return { code: 'UNEXPECTED', message: 'Something failed inside svc-api. Run it again with LOG_LEVEL=debug to see what.' };
+  return {
+    code: 'UNEXPECTED',
+    message: 'Something failed inside svc-api. Run it again with LOG_LEVEL=debug to see what.',
+  };
 }
 
 /**

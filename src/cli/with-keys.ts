@@ -1,7 +1,10 @@
 import type { OpenKeys, OpenKeysOptions } from '../open-keys.ts';
 
 /** Opens the store for as long as `work` takes. @throws KeysError STORE_…; what `work` throws */
-export async function withKeys<Result>(options: OpenKeysOptions, work: (keys: OpenKeys) => Promise<Result>): Promise<Result> {
+export async function withKeys<Result>(
+  options: OpenKeysOptions,
+  work: (keys: OpenKeys) => Promise<Result>,
+): Promise<Result> {
   const { openKeys } = await import('../open-keys.ts');
   const keys = await openKeys(options);
   try {

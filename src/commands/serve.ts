@@ -2,18 +2,18 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { hostExtensions } from '../cli/host.ts';
-import { stopSignal } from '../cli/signals.ts';
+import { stopSignal } from '../cli/serve/signals.ts';
 import { printable } from '../keys/text.ts';
 import { logLevelOf, openLog } from '../log.ts';
 
 /** How long a request may wait for the store's lock, in milliseconds. */
-const LOCK_WAIT = 2000;
+const LOCK_WAIT_MS = 2000;
 
 interface ServeOptions {
   database: string | undefined;
   host: string;
   port: number;
-  workers: typeof import('../cli/workers.ts');
+  workers: typeof import('../cli/serve/workers.ts');
 }
 
 export default class Serve extends BaseCommand {
@@ -26,8 +26,14 @@ export default class Serve extends BaseCommand {
     { description: 'Use four processors', command: '<%= config.bin %> serve --workers 4' },
   ];
   static override flags = {
-    host: Flags.string({ description: 'Address to listen on. Default: SVC_API_HOST, or 127.0.0.1.', helpValue: '<address>' }),
-    port: Flags.string({ description: 'Port to listen on; 0 picks a free one. Default: SVC_API_PORT, or 4000.', helpValue: '<port>' }),
+    host: Flags.string({
+      description: 'Address to listen on. Default: SVC_API_HOST, or 127.0.0.1.',
+      helpValue: '<address>',
+    }),
+    port: Flags.string({
+      description: 'Port to listen on; 0 picks a free one. Default: SVC_API_PORT, or 4000.',
+      helpValue: '<port>',
+    }),
     workers: Flags.string({
       description: 'How many processes share the port, up to 256; one that ends is replaced. Default: 1.',
       helpValue: '<number>',
@@ -36,13 +42,18 @@ export default class Serve extends BaseCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
-    const port = readPort(flags.port, '--port') ?? readPort(process.env['SVC_API_PORT'] || undefined, 'SVC_API_PORT') ?? 4000;
+    const port =
+      readPort(flags.port, '--port') ?? readPort(process.env['SVC_API_PORT'] || undefined, 'SVC_API_PORT') ?? 4000;
     const host = readHost(flags.host) ?? (process.env['SVC_API_HOST'] || '127.0.0.1');
     const count = readWorkers(flags.workers);
     this.logger = await openLog(logLevelOf(process.env) ?? 'info');
-    const workers = await import('../cli/workers.ts');
+    const workers = await import('../cli/serve/workers.ts');
     if (count > 1 && !workers.isWorker()) {
-      process.exitCode = await workers.runWorkers({ count, log: this.logger, onListening: (url) => this.announce(url) });
+      process.exitCode = await workers.runWorkers({
+        count,
+        log: this.logger,
+        onListening: (url) => this.announce(url),
+      });
       return;
     }
     try {
@@ -61,7 +72,7 @@ export default class Serve extends BaseCommand {
     ]);
     const extensions = await hostExtensions(this.config);
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
-    const keys = await openKeys({ database, resources, lockWait: LOCK_WAIT });
+    const keys = await openKeys({ database, resources, lockWaitMs: LOCK_WAIT_MS });
     try {
       if (keys.created) this.logger.warn({ store: keys.location }, 'a new key store was made: it has no keys yet');
       const app = await createApp({ keys, extensions, log: this.logger });
@@ -90,13 +101,15 @@ export default class Serve extends BaseCommand {
 function readPort(value: string | undefined, from: string): number | undefined {
   if (value === undefined) return undefined;
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(port <= 65_535)) throw new CliError('USAGE', `${from} is "${value}", which is no port. Give a number from 0 to 65535.`);
+  if (!(port <= 65_535))
+    throw new CliError('USAGE', `${from} is "${value}", which is no port. Give a number from 0 to 65535.`);
   return port;
 }
 
 function readWorkers(value: string | undefined): number {
   const count = value === undefined ? 1 : /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(count >= 1 && count <= 256)) throw new CliError('USAGE', `--workers is "${printable(value ?? '')}". Give a number from 1 to 256.`);
+  if (!(count >= 1 && count <= 256))
+    throw new CliError('USAGE', `--workers is "${printable(value ?? '')}". Give a number from 1 to 256.`);
   return count;
 }
 

@@ -1,30 +1,30 @@
-import { type AuditValues, auditChange } from '../keys/audit.ts';
-import type { Role } from '../keys/catalog.ts';
-import { type DeclaredKey, readDeclaration } from '../keys/declaration.ts';
-import type { Permission } from '../keys/permission-set.ts';
-import type { Plan } from '../keys/plan.ts';
+import { type AuditValues, auditChange } from '../keys/audit/audit-entry.ts';
+import type { Role } from '../keys/permissions/catalog.ts';
+import { type DeclaredKey, readDeclaration } from '../keys/apply/declaration.ts';
+import type { ResourceActions } from '../keys/permissions/permission-set.ts';
+import type { Plan } from '../keys/apply/plan.ts';
 import type { KeysService } from '../keys/service.ts';
-import { DECLARED_LIMIT } from './apply-type-defs.ts';
+import { MAX_DECLARED_KEYS } from './apply-type-defs.ts';
 import type { Resolvers } from './extension.ts';
-import { badInput, changesOf, type Resolve } from './resolve.ts';
+import { badInput, auditChanges, type Resolve } from './resolve.ts';
+import { formatTime } from '../keys/time.ts';
 
 interface DeclaredInput {
   name: string;
   description?: string | null;
   roles?: Role[] | null;
-  permissions?: Permission[] | null;
+  permissions?: ResourceActions[] | null;
   expiresAt?: string | null;
   enabled?: boolean | null;
 }
 
 /** The resolvers of the part of the schema that is about declared keys. */
 export function applyResolversOf(keys: KeysService): Resolvers {
-  const applyApiKeys: Resolve<{ input: { keys: DeclaredInput[]; prune?: boolean | null; dryRun?: boolean | null } }> = async (
-    _,
-    { input },
-    { principal },
-  ) => {
-    if (input.keys.length > DECLARED_LIMIT) throw badInput(`There are ${input.keys.length} keys; at most ${DECLARED_LIMIT} are allowed.`);
+  const applyApiKeys: Resolve<{
+    input: { keys: DeclaredInput[]; prune?: boolean | null; dryRun?: boolean | null };
+  }> = async (_, { input }, { principal }) => {
+    if (input.keys.length > MAX_DECLARED_KEYS)
+      throw badInput(`There are ${input.keys.length} keys; at most ${MAX_DECLARED_KEYS} are allowed.`);
     const declared = readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
     const options = { prune: input.prune ?? false };
     if (input.dryRun) {
@@ -47,7 +47,9 @@ function declarationOf({ name, description, roles, permissions, expiresAt, enabl
     name,
     description,
     roles: roles ?? [],
-    permissions: (permissions ?? []).flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`)),
+    permissions: (permissions ?? []).flatMap(({ resource, actions }) =>
+      actions.map((action) => `${resource}:${action}`),
+    ),
     expiresAt,
     ...(enabled != null && { enabled }),
   };
@@ -55,15 +57,15 @@ function declarationOf({ name, description, roles, permissions, expiresAt, enabl
 
 function changesIn({ creates, updates, deletes }: Plan): object[] {
   return [
-    ...creates.map((key) => ({ action: 'CREATE', name: key.name, changes: changesOf(null, valuesOf(key)) })),
+    ...creates.map((key) => ({ action: 'CREATE', name: key.name, changes: auditChanges(null, valuesOf(key)) })),
     ...updates.map(({ before, after }) => {
       const change = auditChange(before, after);
-      return { action: 'UPDATE', name: after.name, changes: changesOf(change.before, change.after) };
+      return { action: 'UPDATE', name: after.name, changes: auditChanges(change.before, change.after) };
     }),
     ...deletes.map(({ name }) => ({ action: 'DELETE', name, changes: [] })),
   ];
 }
 
 function valuesOf({ expiresAt, ...key }: DeclaredKey): AuditValues {
-  return { ...key, expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() };
+  return { ...key, expiresAt: expiresAt === null ? null : formatTime(expiresAt) };
 }

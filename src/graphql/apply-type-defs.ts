@@ -1,5 +1,5 @@
 /** How many keys one request may declare. */
-export const DECLARED_LIMIT = 1000;
+export const MAX_DECLARED_KEYS = 1000;
 
 /** The part of the schema that is about declared keys. */
 export const APPLY_TYPE_DEFS = `
@@ -10,7 +10,7 @@ extend type Mutation {
 
 """Declared keys."""
 input ApplyApiKeysInput {
-  "The keys, at most ${DECLARED_LIMIT}."
+  "The keys, at most ${MAX_DECLARED_KEYS}."
   keys: [DeclaredApiKeyInput!]!
   "Whether keys that were made so and are declared no longer are deleted. Others never are."
   prune: Boolean = false

@@ -1,5 +1,5 @@
-import { AUDIT_ACTIONS, type AuditAction } from '../keys/audit.ts';
-import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/list.ts';
+import { AUDIT_ACTIONS, type AuditAction } from '../keys/audit/audit-entry.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
 
 const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   CREATE: 'A key was created, or put back.',
@@ -20,8 +20,8 @@ export const AUDIT_TYPE_DEFS = `
 extend type Query {
   "What was done by whom, the newest first."
   auditLog(
-    "How many entries at most, up to ${PAGE_LIMIT}."
-    first: Int = ${PAGE_DEFAULT}
+    "How many entries at most, up to ${MAX_PAGE_SIZE}."
+    first: Int = ${DEFAULT_PAGE_SIZE}
     "The endCursor of the page before."
     after: String
     "The id or the name of the key that was changed."

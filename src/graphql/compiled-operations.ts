@@ -1,4 +1,11 @@
-import { type DocumentNode, type ExecutionResult, getOperationAST, type GraphQLSchema, OperationTypeNode, visit } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  getOperationAST,
+  type GraphQLSchema,
+  OperationTypeNode,
+  visit,
+} from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
 import type { GraphQLContext } from './context.ts';
@@ -10,10 +17,10 @@ export type RunOperation = (
 ) => ExecutionResult | Promise<ExecutionResult>;
 
 /** How many documents are kept, and how many characters all of them together may have. */
-const MOST = 1000;
-const MOST_CHARACTERS = 4_000_000;
+const MAX_ENTRIES = 1000;
+const MAX_CHARACTERS = 4_000_000;
 /** Documents that are longer are never kept: they take longer to run than to validate. */
-const LONGEST = 20_000;
+const MAX_DOCUMENT_LENGTH = 20_000;
 
 /**
  * Queries that were found valid, compiled when they are seen again. What makes a document large or forbidden is found out
@@ -23,8 +30,8 @@ const LONGEST = 20_000;
 export class CompiledOperations {
   readonly #schema: GraphQLSchema;
   readonly #operations = new LRUCache<string, RunOperation | 'seen' | 'never'>({
-    max: MOST,
-    maxSize: MOST_CHARACTERS,
+    max: MAX_ENTRIES,
+    maxSize: MAX_CHARACTERS,
     sizeCalculation: (_, key) => key.length + 1,
   });
 
@@ -40,7 +47,7 @@ export class CompiledOperations {
 
   /** Takes a document that has just run, and so is valid: notes it the first time, compiles it the second. */
   add(query: string, operationName: string | null, document: DocumentNode): void {
-    if (query.length > LONGEST) return;
+    if (query.length > MAX_DOCUMENT_LENGTH) return;
     const key = keyOf(query, operationName);
     const known = this.#operations.get(key);
     if (known === undefined) this.#operations.set(key, isCompilable(document, operationName) ? 'seen' : 'never');
@@ -49,9 +56,14 @@ export class CompiledOperations {
 
   #compile(document: DocumentNode, operationName: string | null): RunOperation | undefined {
     try {
-      const compiled: CompiledQuery | ExecutionResult = compileQuery(this.#schema, document, operationName ?? undefined, {
-        disablingCapturingStackErrors: true,
-      });
+      const compiled: CompiledQuery | ExecutionResult = compileQuery(
+        this.#schema,
+        document,
+        operationName ?? undefined,
+        {
+          disablingCapturingStackErrors: true,
+        },
+      );
       return isCompiledQuery(compiled) ? (context, variables) => compiled.query(null, context, variables) : undefined;
     } catch {
       return undefined; // What it does not know is left to the handler.

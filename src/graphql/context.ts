@@ -1,4 +1,4 @@
-import type { Principal } from '../keys/principal.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
 
 /** What every resolver gets as its context. */
 export interface GraphQLContext {
@@ -7,5 +7,5 @@ export interface GraphQLContext {
   /** The HTTP request, its body already read. */
   readonly request: Request;
   /** Whether a refusal is only found out here, and the request then run again where it counts. */
-  readonly isTrial?: boolean;
+  readonly isSpeculative?: boolean;
 }

@@ -29,7 +29,9 @@ export function readDocument(text: string, operationName: string | null): Docume
   if (operation?.operation === OperationTypeNode.SUBSCRIPTION) throw badRequest('Subscriptions are not served.');
   if (!operation && document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION)) {
     throw badRequest(
-      operationName === null ? 'The document has several operations: give operationName.' : 'The document has no operation of that name.',
+      operationName === null
+        ? 'The document has several operations: give operationName.'
+        : 'The document has no operation of that name.',
     );
   }
   return document;
@@ -47,7 +49,9 @@ export function isIntrospection(document: DocumentNode, operationName: string | 
       visited.add(name);
       return document.definitions.every(
         (definition) =>
-          definition.kind !== Kind.FRAGMENT_DEFINITION || definition.name.value !== name || asksForSchema(definition.selectionSet),
+          definition.kind !== Kind.FRAGMENT_DEFINITION ||
+          definition.name.value !== name ||
+          asksForSchema(definition.selectionSet),
       );
     });
   const operation = getOperationAST(document, operationName);
@@ -60,8 +64,10 @@ function measure(source: Source): void {
   let nesting = 0;
   for (let token = lexer.advance(); token.kind !== TokenKind.EOF; token = lexer.advance()) {
     tokens += 1;
-    if (token.kind === TokenKind.BRACE_L || token.kind === TokenKind.BRACKET_L || token.kind === TokenKind.PAREN_L) nesting += 1;
-    else if (token.kind === TokenKind.BRACE_R || token.kind === TokenKind.BRACKET_R || token.kind === TokenKind.PAREN_R) nesting -= 1;
+    if (token.kind === TokenKind.BRACE_L || token.kind === TokenKind.BRACKET_L || token.kind === TokenKind.PAREN_L)
+      nesting += 1;
+    else if (token.kind === TokenKind.BRACE_R || token.kind === TokenKind.BRACKET_R || token.kind === TokenKind.PAREN_R)
+      nesting -= 1;
     if (tokens > DOCUMENT_LIMITS.tokens) throw limitExceeded('tokens', DOCUMENT_LIMITS.tokens);
     if (nesting > DOCUMENT_LIMITS.nesting) throw limitExceeded('levels of nesting', DOCUMENT_LIMITS.nesting);
   }

@@ -1,5 +1,3 @@
-import type { Catalog } from '../keys/catalog.ts';
-
 /** Resolvers by type and field, as graphql-tools takes them. */
 export type Resolvers = Record<string, unknown>;
 
@@ -22,10 +20,4 @@ export interface ServiceInfo {
   version: string;
   /** Milliseconds since 1970. */
   startedAt: number;
-}
-
-export interface SchemaOptions {
-  catalog: Catalog;
-  info: ServiceInfo;
-  extensions?: readonly SchemaExtension[];
 }

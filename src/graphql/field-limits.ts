@@ -33,7 +33,8 @@ export function checkFieldLimits(document: DocumentNode): void {
   function sizeOf(set: SelectionSetNode): Size {
     return set.selections.reduce<Size>((total, selection) => {
       const directives = selection.directives?.length ?? 0;
-      if (selection.kind === Kind.FRAGMENT_SPREAD) return add(total, sizeOfFragment(selection.name.value), { ...NOTHING, directives });
+      if (selection.kind === Kind.FRAGMENT_SPREAD)
+        return add(total, sizeOfFragment(selection.name.value), { ...NOTHING, directives });
       const inner = selection.selectionSet ? sizeOf(selection.selectionSet) : NOTHING;
       if (selection.kind === Kind.INLINE_FRAGMENT) return add(total, inner, { ...NOTHING, directives });
       const itself = { depth: inner.depth + 1, fields: 1, aliases: selection.alias ? 1 : 0, directives };
@@ -63,7 +64,8 @@ function add(...sizes: Size[]): Size {
 
 function check(size: Size): void {
   if (size.depth > FIELD_LIMITS.depth) throw limitExceeded('levels of fields', FIELD_LIMITS.depth);
-  if (size.fields > FIELD_LIMITS.fields) throw limitExceeded('fields, with fragments put in place', FIELD_LIMITS.fields);
+  if (size.fields > FIELD_LIMITS.fields)
+    throw limitExceeded('fields, with fragments put in place', FIELD_LIMITS.fields);
   if (size.aliases > FIELD_LIMITS.aliases) throw limitExceeded('aliases', FIELD_LIMITS.aliases);
   if (size.directives > FIELD_LIMITS.directives) throw limitExceeded('directives', FIELD_LIMITS.directives);
 }

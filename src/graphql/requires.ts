@@ -1,6 +1,14 @@
-import { defaultFieldResolver, type DocumentNode, getDirectiveValues, type GraphQLField, type GraphQLSchema, Kind, parse } from 'graphql';
-import type { Action, Grant } from '../keys/catalog.ts';
-import { requirePermission } from '../keys/principal.ts';
+import {
+  defaultFieldResolver,
+  type DocumentNode,
+  getDirectiveValues,
+  type GraphQLField,
+  type GraphQLSchema,
+  Kind,
+  parse,
+} from 'graphql';
+import type { Action, Permission } from '../keys/permissions/catalog.ts';
+import { requirePermission } from '../keys/authorization/principal.ts';
 import type { GraphQLContext } from './context.ts';
 
 export interface RootField {
@@ -12,7 +20,9 @@ export interface RootField {
 /** The fields of the query and mutation types. */
 export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
   const types = [schema.getQueryType(), schema.getMutationType()].filter((type) => type != null);
-  return types.flatMap((type) => Object.values(type.getFields()).map((field) => ({ path: `${type.name}.${field.name}`, field })));
+  return types.flatMap((type) =>
+    Object.values(type.getFields()).map((field) => ({ path: `${type.name}.${field.name}`, field })),
+  );
 }
 
 /**
@@ -37,11 +47,14 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly 
   const documents = parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part) : part));
   const declared = documents
     .flatMap(({ definitions }) => definitions)
-    .filter((definition) => definition.kind === Kind.OBJECT_TYPE_DEFINITION || definition.kind === Kind.OBJECT_TYPE_EXTENSION)
+    .filter(
+      (definition) => definition.kind === Kind.OBJECT_TYPE_DEFINITION || definition.kind === Kind.OBJECT_TYPE_EXTENSION,
+    )
     .filter(({ name }) => rootTypes.has(name.value))
     .flatMap(({ name, fields = [] }) => fields.map((field) => `${name.value}.${field.name.value}`));
   const repeated = new Set(declared.filter((path, index) => declared.indexOf(path) !== index));
-  if (repeated.size > 0) throw new Error(`The schema is refused: ${[...repeated].join(', ')} must be declared only once.`);
+  if (repeated.size > 0)
+    throw new Error(`The schema is refused: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
 /** Never seen by a client. */
@@ -52,10 +65,10 @@ function guard(schema: GraphQLSchema, field: RootField['field']): boolean {
   const required = directive && field.astNode && getDirectiveValues(directive, field.astNode);
   if (!required) return false;
   const { resource, action } = required as { resource: string; action: Action };
-  const grant: Grant = `${resource}:${action}`;
+  const grant: Permission = `${resource}:${action}`;
   const resolve = field.resolve ?? defaultFieldResolver;
   field.resolve = (parent, args, context, info) => {
-    if (context.isTrial && !context.principal.access.has(resource, action)) throw REFUSED;
+    if (context.isSpeculative && !context.principal.access.has(resource, action)) throw REFUSED;
     requirePermission(context.principal, resource, action, grant);
     return resolve(parent, args, context, info);
   };

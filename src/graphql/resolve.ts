@@ -1,14 +1,18 @@
 import { GraphQLError } from 'graphql';
-import type { AuditValues } from '../keys/audit.ts';
-import type { Catalog } from '../keys/catalog.ts';
-import type { Permission } from '../keys/permission-set.ts';
+import type { AuditValues } from '../keys/audit/audit-entry.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
+import type { ResourceActions } from '../keys/permissions/permission-set.ts';
 import type { GraphQLContext } from './context.ts';
 
 /** A resolver of a root field. */
 export type Resolve<Args = object> = (parent: unknown, args: Args, context: GraphQLContext) => unknown;
 
 /** A page of a list by the Relay cursor specification. */
-export function connectionOf<Node>(nodes: readonly Node[], cursorOf: (node: Node) => string, hasNextPage: boolean): object {
+export function connectionOf<Node>(
+  nodes: readonly Node[],
+  cursorOf: (node: Node) => string,
+  hasNextPage: boolean,
+): object {
   const edges = nodes.map((node) => ({ node, cursor: cursorOf(node) }));
   const pageInfo = {
     hasNextPage,
@@ -20,7 +24,7 @@ export function connectionOf<Node>(nodes: readonly Node[], cursorOf: (node: Node
 }
 
 /** Leaves out the resources of another host, whose names this schema does not have. */
-export function knownTo(catalog: Catalog, permissions: Permission[]): Permission[] {
+export function knownTo(catalog: Catalog, permissions: ResourceActions[]): ResourceActions[] {
   return permissions.filter(({ resource }) => catalog.resources.includes(resource));
 }
 
@@ -29,8 +33,12 @@ export function badInput(message: string): GraphQLError {
 }
 
 /** What changed in a key, field by field, each value as JSON. */
-export function changesOf(before: AuditValues | null, after: AuditValues | null): object[] {
-  return Object.keys(after ?? before ?? {}).map((field) => ({ field, before: jsonOf(before?.[field]), after: jsonOf(after?.[field]) }));
+export function auditChanges(before: AuditValues | null, after: AuditValues | null): object[] {
+  return Object.keys(after ?? before ?? {}).map((field) => ({
+    field,
+    before: jsonOf(before?.[field]),
+    after: jsonOf(after?.[field]),
+  }));
 }
 
 function jsonOf(value: unknown): string | null {

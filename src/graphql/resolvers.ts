@@ -1,11 +1,12 @@
 import { arch, platform } from 'node:process';
 import { GraphQLScalarType } from 'graphql';
-import type { ApiKey } from '../keys/api-key.ts';
-import { type Action, type Grant, ROLE_MEANINGS, type Role } from '../keys/catalog.ts';
-import { cursorOf, PAGE_LIMIT, type PageQuery } from '../keys/list.ts';
-import { groupGrants, type Permission, PermissionSet } from '../keys/permission-set.ts';
-import type { RotationRequest } from '../keys/rotation.ts';
-import { prefixOf } from '../keys/secret.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { type Action, type Permission, ROLE_MEANINGS, type Role } from '../keys/permissions/catalog.ts';
+import { cursorOf, type PageQuery } from '../keys/list.ts';
+import { MAX_PAGE_SIZE } from '../keys/page.ts';
+import { groupPermissions, type ResourceActions, PermissionSet } from '../keys/permissions/permission-set.ts';
+import type { RotationRequest } from '../keys/key/rotation.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers, ServiceInfo } from './extension.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
@@ -13,14 +14,15 @@ import { usageResolversOf } from './usage-resolvers.ts';
 
 interface GrantsInput {
   roles?: Role[] | null;
-  permissions?: Permission[] | null;
+  permissions?: ResourceActions[] | null;
 }
 
 const DateTime = new GraphQLScalarType({
   name: 'DateTime',
   description: 'A date and time by RFC 3339, in UTC.',
   parseValue: (text) => {
-    if (typeof text !== 'string') throw badInput('A date and time is a text by RFC 3339, such as "2030-12-31T23:59:59Z".');
+    if (typeof text !== 'string')
+      throw badInput('A date and time is a text by RFC 3339, such as "2030-12-31T23:59:59Z".');
     return text;
   },
   serialize: (time) => new Date(time as number).toISOString(),
@@ -43,19 +45,27 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     roles: catalog.roles.map((role) => ({
       role,
       description: ROLE_MEANINGS[role],
-      permissions: groupGrants(catalog.grantsOf(role)),
+      permissions: groupPermissions(catalog.permissionsOf(role)),
     })),
     resources: catalog.resources,
     actions: catalog.actions,
   });
-  const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).toPermissions();
+  const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).byResource();
 
   const createApiKey: Resolve<{
-    input: GrantsInput & { name: string; description?: string | null; expiresAt?: string | null; overwrite?: boolean | null };
+    input: GrantsInput & {
+      name: string;
+      description?: string | null;
+      expiresAt?: string | null;
+      overwrite?: boolean | null;
+    };
   }> = async (_, { input }, { principal }) => {
     const { name, description, overwrite } = input;
     const expiresAt = input.expiresAt ?? undefined;
-    const created = await keys.create({ name, description, expiresAt, overwrite: overwrite ?? false, ...grantsOf(input) }, principal);
+    const created = await keys.create(
+      { name, description, expiresAt, overwrite: overwrite ?? false, ...grantsOf(input) },
+      principal,
+    );
     return { key: created.secret, apiKey: created.key };
   };
   const updateApiKey: Resolve<{
@@ -82,7 +92,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const rollBackApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
     (await keys.rollBackRotation(id, principal)).after;
   const deleteApiKeys: Resolve<{ ids: string[] }> = async (_, { ids }, { principal }) => {
-    if (ids.length > PAGE_LIMIT) throw badInput(`There are ${ids.length} ids; at most ${PAGE_LIMIT} are allowed.`);
+    if (ids.length > MAX_PAGE_SIZE)
+      throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
     const deleted = await keys.delete(ids, principal);
     return { deleted: deleted.length, keys: deleted };
   };
@@ -114,8 +125,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       deleteApiKeys,
     },
     ApiKey: {
-      permissions: (key: ApiKey) => knownTo(catalog, groupGrants(key.permissions)),
-      effectivePermissions: (key: ApiKey) => knownTo(catalog, PermissionSet.of(catalog, key).toPermissions()),
+      permissions: (key: ApiKey) => knownTo(catalog, groupPermissions(key.permissions)),
+      effectivePermissions: (key: ApiKey) => knownTo(catalog, PermissionSet.of(catalog, key).byResource()),
       status: (key: ApiKey) => keys.statusOf(key),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
       ...usageResolversOf(keys),
@@ -123,7 +134,9 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   };
 }
 
-function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Grant[] } {
-  const grants = (permissions ?? []).flatMap(({ resource, actions }) => actions.map((action: Action): Grant => `${resource}:${action}`));
+function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Permission[] } {
+  const grants = (permissions ?? []).flatMap(({ resource, actions }) =>
+    actions.map((action: Action): Permission => `${resource}:${action}`),
+  );
   return { roles: roles ?? [], permissions: grants };
 }

@@ -35,7 +35,12 @@ export async function createSchema(
     const hostResolvers = await Promise.all(
       extensions.map(async ({ resolvers }) => (typeof resolvers === 'function' ? resolvers() : resolvers)),
     );
-    const typeDefs = [typeDefsOf(keys.catalog), AUDIT_TYPE_DEFS, APPLY_TYPE_DEFS, ...extensions.flatMap((extension) => extension.typeDefs)];
+    const typeDefs = [
+      typeDefsOf(keys.catalog),
+      AUDIT_TYPE_DEFS,
+      APPLY_TYPE_DEFS,
+      ...extensions.flatMap((extension) => extension.typeDefs),
+    ];
     const build = () => {
       const schema = makeExecutableSchema({
         typeDefs,

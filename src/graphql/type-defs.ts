@@ -1,6 +1,6 @@
-import { ACTIONS, type Catalog, ROLE_MEANINGS, ROLES } from '../keys/catalog.ts';
-import { PAGE_DEFAULT, PAGE_LIMIT } from '../keys/list.ts';
-import { GRACE_DEFAULT } from '../keys/rotation.ts';
+import { ACTIONS, type Catalog, ROLE_MEANINGS, ROLES } from '../keys/permissions/catalog.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
+import { DEFAULT_GRACE } from '../keys/key/rotation.ts';
 
 /** The schema in SDL. `Resource` is made from the catalog, so that it holds the host's resources as well. */
 export function typeDefsOf(catalog: Catalog): string {
@@ -57,8 +57,8 @@ type Query {
   info: Info! @requires(resource: INFO, action: READ_ANY)
   "Keys, oldest first. With READ_OWN alone: the key that asks and those that it created."
   apiKeys(
-    "How many keys at most, up to ${PAGE_LIMIT}."
-    first: Int = ${PAGE_DEFAULT}
+    "How many keys at most, up to ${MAX_PAGE_SIZE}."
+    first: Int = ${DEFAULT_PAGE_SIZE}
     "The endCursor of the page before."
     after: String
     "A part of the name or the description."
@@ -96,7 +96,7 @@ type Mutation {
   "Ends the new secret at once; the one before stays. With UPDATE_OWN alone: as for updateApiKey."
   rollBackApiKeyRotation("The id of the key." id: ID!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
   "Deletes keys and all that they created. Ids that no key has are passed over. With DELETE_OWN alone: as for updateApiKey."
-  deleteApiKeys("The ids of the keys, at most ${PAGE_LIMIT}." ids: [ID!]!): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN)
+  deleteApiKeys("The ids of the keys, at most ${MAX_PAGE_SIZE}." ids: [ID!]!): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN)
 }
 
 """An API key. Its secret is no part of it."""
@@ -276,7 +276,7 @@ input RotateApiKeyInput {
   "The id of the key."
   id: ID!
   "How long the secret before works on: a number with s, m, h, d or w; 0s for not at all."
-  grace: String = "${GRACE_DEFAULT}"
+  grace: String = "${DEFAULT_GRACE}"
   "When the grace begins."
   activate: RotationActivation = NOW
 }

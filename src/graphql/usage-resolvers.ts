@@ -1,10 +1,10 @@
 import DataLoader from 'dataloader';
-import type { ApiKey } from '../keys/api-key.ts';
-import { groupGrants } from '../keys/permission-set.ts';
-import { prefixOf } from '../keys/secret.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { groupPermissions } from '../keys/permissions/permission-set.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import { suggestGrants } from '../keys/suggest.ts';
-import { NO_USAGE, type UsageTotals } from '../keys/usage.ts';
+import { suggestGrants } from '../keys/authorization/suggest.ts';
+import { NO_USAGE, previousUseSince, type UsageTotals } from '../keys/key/usage.ts';
 import type { Resolvers } from './extension.ts';
 import { knownTo } from './resolve.ts';
 
@@ -16,24 +16,23 @@ export function usageResolversOf(keys: KeysService): Resolvers {
     return ids.map((id) => found.get(id) ?? NO_USAGE);
   };
   const usage = new DataLoader<string, UsageTotals>(load, { cache: false });
-  const suggestion = async (key: ApiKey) => suggestGrants(key, (await keys.usedGrantsOf(key.id)).keys(), catalog);
+  const suggestion = async (key: ApiKey) => suggestGrants(key, (await keys.usedPermissionsOf(key.id)).keys(), catalog);
 
   return {
     uses: async ({ id }: ApiKey) => (await usage.load(id)).uses,
     lastUsedAt: async ({ id }: ApiKey) => (await usage.load(id)).lastUsedAt,
-    usedPermissions: async ({ id }: ApiKey) => knownTo(catalog, groupGrants([...(await keys.usedGrantsOf(id)).keys()])),
-    suggestedPermissions: async (key: ApiKey) => knownTo(catalog, groupGrants((await suggestion(key)).permissions)),
-    unusedPermissions: async (key: ApiKey) => knownTo(catalog, groupGrants((await suggestion(key)).unused)),
+    usedPermissions: async ({ id }: ApiKey) =>
+      knownTo(catalog, groupPermissions([...(await keys.usedPermissionsOf(id)).keys()])),
+    suggestedPermissions: async (key: ApiKey) =>
+      knownTo(catalog, groupPermissions((await suggestion(key)).permissions)),
+    unusedPermissions: async (key: ApiKey) => knownTo(catalog, groupPermissions((await suggestion(key)).unused)),
     rotation: (key: ApiKey) => {
       const rotation = keys.rotationOf(key);
       return (
         rotation && {
           ...rotation,
           previousPrefix: prefixOf(rotation.previousPublicId),
-          previousLastUsedAt: async () => {
-            const { previousLastUsedAt } = await usage.load(key.id);
-            return previousLastUsedAt !== null && previousLastUsedAt >= rotation.startedAt ? previousLastUsedAt : null;
-          },
+          previousLastUsedAt: async () => previousUseSince(rotation, await usage.load(key.id)),
         }
       );
     },

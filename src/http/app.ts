@@ -5,7 +5,7 @@ import { type Log, NO_LOG } from '../log.ts';
 import { CompiledOperations } from '../graphql/compiled-operations.ts';
 import { type BearerEnv, bearerAuth } from './bearer-auth.ts';
 import { graphqlEndpoint } from './graphql-endpoint.ts';
-import { graphqlShortcut, type Shortcut } from './shortcut.ts';
+import { graphqlFastPath, type FastPath } from './fast-path.ts';
 import { errorBody, NO_STORE, refuse, unavailable } from './replies.ts';
 
 export interface AppOptions {
@@ -15,7 +15,7 @@ export interface AppOptions {
 }
 
 /** The service as a Hono app, with a short way that `listen` takes for what is asked over and over. */
-export type ServiceApp = Hono<BearerEnv> & { readonly shortcut: Shortcut };
+export type ServiceApp = Hono<BearerEnv> & { readonly fastPath: FastPath };
 
 /** The whole service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
 export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): ServiceApp {
@@ -38,5 +38,5 @@ export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): Servi
     log.error({ err: error, requestId }, 'a request failed');
     return c.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR', { requestId }), 500, NO_STORE);
   });
-  return Object.assign(app, { shortcut: graphqlShortcut(keys, operations) });
+  return Object.assign(app, { fastPath: graphqlFastPath(keys, operations) });
 }

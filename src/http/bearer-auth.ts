@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
-import type { Action, Grant } from '../keys/catalog.ts';
-import { splitGrant } from '../keys/permission-set.ts';
-import type { Principal } from '../keys/principal.ts';
+import type { Action, Permission } from '../keys/permissions/catalog.ts';
+import { splitPermission } from '../keys/permissions/permission-set.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { readCredentials } from './credentials.ts';
@@ -15,7 +15,7 @@ export interface BearerEnv {
 export interface BearerAuthOptions {
   keys: Pick<KeysService, 'authenticate'>;
   /** A permission that every request needs, such as `DOCKER:READ_ANY`; without it any valid key may pass. */
-  permission?: Grant;
+  permission?: Permission;
   /** The protection space that `WWW-Authenticate` names. */
   realm?: string;
   log?: Log;
@@ -32,7 +32,7 @@ export interface BearerAuthOptions {
  */
 export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
   const { keys, permission, realm = 'svc-api', log = NO_LOG } = options;
-  const required = permission && (splitGrant(permission) satisfies [string, Action]);
+  const required = permission && (splitPermission(permission) satisfies [string, Action]);
   const challenge = `Bearer realm="${realm}"`;
 
   return async (c, next) => {
@@ -43,9 +43,15 @@ export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<Bearer
       });
     }
     if (credentials === 'malformed') {
-      return refuse(c, 400, 'INVALID_REQUEST', 'The Authorization header is malformed: send one, as "Bearer <API key>".', {
-        'WWW-Authenticate': `${challenge}, error="invalid_request"`,
-      });
+      return refuse(
+        c,
+        400,
+        'INVALID_REQUEST',
+        'The Authorization header is malformed: send one, as "Bearer <API key>".',
+        {
+          'WWW-Authenticate': `${challenge}, error="invalid_request"`,
+        },
+      );
     }
     let result;
     try {

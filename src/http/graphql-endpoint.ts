@@ -7,8 +7,9 @@ import { isIntrospection, readDocument } from '../graphql/document.ts';
 import type { ServedSchema } from '../graphql/schema.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { BearerEnv } from './bearer-auth.ts';
-import { presentError } from './graphql-errors.ts';
-import { type GraphQLParameters, readGraphQLRequest, RequestRefused } from './graphql-request.ts';
+import { formatGraphQLError } from './graphql-errors.ts';
+import { type GraphQLParameters, readGraphQLRequest } from './graphql-request.ts';
+import { RequestRefused } from './request-refused.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { errorBody, NO_STORE, refuse } from './replies.ts';
 
@@ -17,12 +18,17 @@ import { errorBody, NO_STORE, refuse } from './replies.ts';
  * document; around it this does what the specification draft and safety ask for beyond: media types, limits, status codes,
  * `data: null`, and errors without internals.
  */
-export function graphqlEndpoint(schema: ServedSchema, operations: CompiledOperations, log: Log = NO_LOG): Handler<BearerEnv> {
+export function graphqlEndpoint(
+  schema: ServedSchema,
+  operations: CompiledOperations,
+  log: Log = NO_LOG,
+): Handler<BearerEnv> {
   const runPublished = runnerOf(schema.published);
   const runExecuted = runnerOf(schema.executed);
 
   return async (c) => {
-    if (c.req.method !== 'POST') return refuse(c, 405, 'METHOD_NOT_ALLOWED', 'GraphQL is served by POST only.', { Allow: 'POST' });
+    if (c.req.method !== 'POST')
+      return refuse(c, 405, 'METHOD_NOT_ALLOWED', 'GraphQL is served by POST only.', { Allow: 'POST' });
     let type: ResponseType = JSON_RESPONSE;
     try {
       type = negotiate(c.req.raw.headers.get('accept'));
@@ -49,7 +55,12 @@ type Run = (parameters: GraphQLParameters, context: GraphQLContext) => Promise<E
 function runnerOf(schema: GraphQLSchema): Run {
   const handler = graphqlServer({ schema });
   return async (parameters, context) => {
-    const raw = { method: 'POST', url: '/', headers: new Headers({ 'content-type': 'application/json' }), json: async () => parameters };
+    const raw = {
+      method: 'POST',
+      url: '/',
+      headers: new Headers({ 'content-type': 'application/json' }),
+      json: async () => parameters,
+    };
     let result: ExecutionResult = {};
     const shim = {
       ...context,
@@ -65,12 +76,12 @@ function runnerOf(schema: GraphQLSchema): Run {
 }
 
 function reply(c: Context, type: ResponseType, result: ExecutionResult, log: Log): Response {
-  const errors = result.errors?.map((error) => presentError(error, log));
+  const errors = result.errors?.map((error) => formatGraphQLError(error, log));
   const body: { errors?: GraphQLFormattedError[]; data?: unknown } = {
     ...(errors && { errors }),
     ...('data' in result && { data: result.data }),
   };
-  // A request that was not run is the client's fault, which only the newer media type says in the status.
+  // A request that was not run is the client's issue, which only the newer media type says in the status.
   const refused = !('data' in result) && type === GRAPHQL_RESPONSE;
   return send(c, type, refused ? 400 : 200, body);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { isKeysError, type KeysError, type NameTakenError } from '../keys/errors.ts';
-import { redactSecrets } from '../keys/secret.ts';
+import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
 
 /**
@@ -15,7 +15,7 @@ const RESULT_MISFIT =
  * The form in which an error reaches the client. Those that were meant for it keep their text; of all others it learns a
  * request id, under which the log has the rest.
  */
-export function presentError(error: GraphQLError, log: Log): GraphQLFormattedError {
+export function formatGraphQLError(error: GraphQLError, log: Log): GraphQLFormattedError {
   const { locations, path } = error.toJSON();
   const { message, extensions } = explain(error, log);
   return { message: redactSecrets(message), ...(locations && { locations }), ...(path && { path }), extensions };
@@ -23,10 +23,10 @@ export function presentError(error: GraphQLError, log: Log): GraphQLFormattedErr
 
 function explain(error: GraphQLError, log: Log): { message: string; extensions: Record<string, unknown> } {
   const cause = error.originalError;
-  if (!cause) return { message: error.message, extensions: { code: codeOf(error), ...error.extensions } };
+  if (!cause) return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
   if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
   if (cause.name === 'GraphQLError' && !isResultMisfit(error))
-    return { message: error.message, extensions: { code: codeOf(error), ...error.extensions } };
+    return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
   const requestId = randomUUID();
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
   if (isKeysError(cause)) {
@@ -44,9 +44,12 @@ function isResultMisfit({ path, message, extensions }: GraphQLError): boolean {
 
 /** What to do about an error, in terms of the schema. */
 function remedyOf(error: KeysError): string {
-  if (error.code === 'ROTATION_UNDER_WAY') return ' End one of them first, by finishApiKeyRotation or rollBackApiKeyRotation.';
+  if (error.code === 'ROTATION_IN_PROGRESS')
+    return ' End one of them first, by finishApiKeyRotation or rollBackApiKeyRotation.';
   if (error.code !== 'NAME_TAKEN') return '';
-  return (error as NameTakenError).replaceable ? ' Set overwrite to replace it, or choose another name.' : ' Choose another name.';
+  return (error as NameTakenError).replaceable
+    ? ' Set overwrite to replace it, or choose another name.'
+    : ' Choose another name.';
 }
 
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {
@@ -56,7 +59,7 @@ function explainKeysError(error: KeysError): { message: string; extensions: Reco
 }
 
 /** The code of an error that brings none: before execution it is about the document or the variables, later about a field. */
-function codeOf(error: GraphQLError): string {
+function defaultCodeOf(error: GraphQLError): string {
   if (error.path) return 'BAD_REQUEST';
   return error.message.startsWith('Syntax Error') ? 'GRAPHQL_PARSE_FAILED' : 'GRAPHQL_VALIDATION_FAILED';
 }

@@ -1,3 +1,6 @@
+import { readMediaType } from './media-type.ts';
+import { RequestRefused } from './request-refused.ts';
+
 /** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
 export interface GraphQLParameters {
   query: string;
@@ -5,22 +8,10 @@ export interface GraphQLParameters {
   variables: Record<string, unknown> | null;
 }
 
-/** A request that is refused before GraphQL sees it. */
-export class RequestRefused extends Error {
-  readonly status: 400 | 406 | 413 | 415;
-  readonly code: string;
-
-  constructor(status: RequestRefused['status'], code: string, message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
-
 /** The most that a body may have, in bytes. */
-export const BODY_LIMIT = 1024 * 1024;
+export const MAX_BODY_BYTES = 1024 * 1024;
 /** How deep a body's arrays and objects may nest. */
-export const BODY_NESTING = 64;
+export const MAX_BODY_NESTING = 64;
 
 /**
  * Reads a POSTed GraphQL request. Nothing of it is taken from the URL.
@@ -38,35 +29,34 @@ export function parseGraphQLRequest(text: string): GraphQLParameters {
   try {
     body = JSON.parse(text);
   } catch {
-    throw badRequest(text === '' ? 'The body is empty; it must be a JSON object with a query.' : 'The body is not valid JSON.');
+    throw badRequest(
+      text === '' ? 'The body is empty; it must be a JSON object with a query.' : 'The body is not valid JSON.',
+    );
   }
   if (!isObject(body)) throw badRequest('The body must be a JSON object with a query.');
   const { query, operationName = null, variables = null, extensions = null } = body;
   if (typeof query !== 'string') throw badRequest('"query" must be a string that holds a GraphQL document.');
-  if (operationName !== null && typeof operationName !== 'string') throw badRequest('"operationName" must be a string.');
+  if (operationName !== null && typeof operationName !== 'string')
+    throw badRequest('"operationName" must be a string.');
   if (variables !== null && !isObject(variables)) throw badRequest('"variables" must be an object.');
   if (extensions !== null && !isObject(extensions)) throw badRequest('"extensions" must be an object.');
   return { query, operationName, variables };
 }
 
 function checkContentType(headers: Headers): void {
-  const [type = '', ...parameters] = (headers.get('content-type') ?? '').split(';').map((part) => part.trim().toLowerCase());
-  const charset = parameters
-    .find((parameter) => parameter.startsWith('charset='))
-    ?.slice('charset='.length)
-    .replaceAll('"', '');
+  const media = readMediaType(headers.get('content-type'));
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
-  if (type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
-  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The charset must be utf-8.');
+  if (media?.type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
+  if (!media.isUtf8) throw unsupported('The charset must be utf-8.');
   if (encoding !== 'identity') throw unsupported('The body must not be compressed.');
 }
 
 async function readBody(request: Request): Promise<string> {
   const length = request.headers.get('content-length');
-  if (Number(length ?? 0) > BODY_LIMIT) throw tooLarge();
+  if (Number(length ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   // Node keeps a body to the length that it was announced with, and one that is read at once takes no stream.
   const bytes = length === null ? await readStream(request) : await request.arrayBuffer().catch(cutOff);
-  if (bytes.byteLength > BODY_LIMIT) throw tooLarge();
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -82,7 +72,7 @@ async function readStream(request: Request): Promise<Uint8Array> {
     const { done, value } = (await reader?.read().catch(cutOff)) ?? { done: true, value: undefined };
     if (done) return Buffer.concat(chunks);
     size += value.byteLength;
-    if (size > BODY_LIMIT) {
+    if (size > MAX_BODY_BYTES) {
       await reader?.cancel().catch(() => {});
       throw tooLarge();
     }
@@ -95,7 +85,11 @@ function cutOff(): never {
 }
 
 function tooLarge(): RequestRefused {
-  return new RequestRefused(413, 'BODY_TOO_LARGE', `The body is larger than ${BODY_LIMIT} bytes, which is the most that is allowed.`);
+  return new RequestRefused(
+    413,
+    'BODY_TOO_LARGE',
+    `The body is larger than ${MAX_BODY_BYTES} bytes, which is the most that is allowed.`,
+  );
 }
 
 /** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
@@ -110,7 +104,8 @@ function checkNesting(text: string): void {
     } else if (character === '"') inString = true;
     else if (character === '{' || character === '[') depth += 1;
     else if (character === '}' || character === ']') depth -= 1;
-    if (depth > BODY_NESTING) throw badRequest(`The body nests deeper than ${BODY_NESTING} levels, which is the most that is allowed.`);
+    if (depth > MAX_BODY_NESTING)
+      throw badRequest(`The body nests deeper than ${MAX_BODY_NESTING} levels, which is the most that is allowed.`);
   }
 }
 

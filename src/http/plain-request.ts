@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { digestSecret } from '../keys/secret.ts';
+import { digestSecret } from '../keys/secret/secret.ts';
 import { readCredentials } from './credentials.ts';
 import { JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 
@@ -12,10 +12,17 @@ export interface PlainRequest {
 }
 
 /** The longest body that is read here, in bytes. */
-const LONGEST = 65_536;
+const MAX_BODY_BYTES = 65_536;
 const HOST = /^[a-z0-9.-]+(?::\d{1,5})?$/i;
 const CONTENT_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i;
-const MATTERS: ReadonlySet<string> = new Set(['host', 'authorization', 'content-type', 'content-length', 'content-encoding', 'accept']);
+const RELEVANT_HEADERS: ReadonlySet<string> = new Set([
+  'host',
+  'authorization',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'accept',
+]);
 
 /** Reads the heads of requests, and keeps the last one of each connection: most clients send the same one again. */
 export class HeadReader {
@@ -43,12 +50,12 @@ function readHead(rawHeaders: readonly string[]): PlainRequest | undefined {
   const found = new Map<string, string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!.toLowerCase();
-    if (!MATTERS.has(name)) continue;
+    if (!RELEVANT_HEADERS.has(name)) continue;
     if (found.has(name)) return undefined;
     found.set(name, rawHeaders[index + 1]!);
   }
   const length = Number(found.get('content-length') ?? Number.NaN);
-  if (!(length > 0 && length <= LONGEST) || found.has('content-encoding')) return undefined;
+  if (!(length > 0 && length <= MAX_BODY_BYTES) || found.has('content-encoding')) return undefined;
   if (!HOST.test(found.get('host') ?? '') || !CONTENT_TYPE.test(found.get('content-type') ?? '')) return undefined;
   const credentials = readCredentials(found.get('authorization'));
   const type = typeOf(found.get('accept'));

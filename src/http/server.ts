@@ -4,8 +4,9 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
 import type { ServiceApp } from './app.ts';
+import type { ReplyCode } from './error-codes.ts';
 import { errorBody, NO_STORE } from './replies.ts';
-import type { Shortcut } from './shortcut.ts';
+import type { FastPath } from './fast-path.ts';
 
 export interface ListenOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
@@ -25,16 +26,21 @@ export interface RunningServer {
 }
 
 /** Times in milliseconds after which a slow client is let go. Node's own would keep it for minutes. */
-const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000, keepAliveTimeout: 5_000 };
-export const STOP_GRACE = 10_000;
+const TIMEOUTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 5_000,
+};
+export const STOP_GRACE_MS = 10_000;
 
 /** Starts an HTTP server. @throws KeysError LISTEN_FAILED when the address can't be had */
 export async function listen({ app, host, port }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerUnreadable, overrideGlobalObjects: false });
   // A request without a Host is refused by the listener: Node's own answer to it has no body.
-  const shortcut: Shortcut = (app as Partial<ServiceApp>).shortcut ?? ((_incoming, _outgoing, otherwise) => otherwise());
+  const fastPath: FastPath = (app as Partial<ServiceApp>).fastPath ?? ((_incoming, _outgoing, next) => next());
   const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) =>
-    shortcut(incoming, outgoing, () => void answer(incoming, outgoing)),
+    fastPath(incoming, outgoing, () => void answer(incoming, outgoing)),
   );
   server.on('clientError', answerBrokenRequest);
   server.on('checkExpectation', refuseExpectation);
@@ -47,7 +53,7 @@ export async function listen({ app, host, port }: ListenOptions): Promise<Runnin
     server.once('error', (error) => reject(listenError(error, host, port)));
     server.listen(port, host, resolve);
   });
-  return { url: urlOf(server.address() as AddressInfo), stop: (grace = STOP_GRACE) => stop(server, open, grace) };
+  return { url: urlOf(server.address() as AddressInfo), stop: (grace = STOP_GRACE_MS) => stop(server, open, grace) };
 }
 
 async function stop(server: Server, open: ReadonlySet<Socket>, grace: number): Promise<void> {
@@ -75,7 +81,7 @@ function answerUnreadable(error: unknown): Response {
 /** Answers what Node's parser refuses, such as headers that are too large, in the form of all other errors. */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, code, message] =
+  const [status, code, message]: readonly [status: string, code: ReplyCode, message: string] =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are larger than is allowed.']
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'

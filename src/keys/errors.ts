@@ -1,5 +1,5 @@
 /** One rule that a given value breaks. `message` is a sentence that names the value; it never holds a secret. */
-export interface Fault {
+export interface Issue {
   code:
     | 'NAME_INVALID'
     | 'DESCRIPTION_INVALID'
@@ -15,14 +15,14 @@ export interface Fault {
 
 /** Every code that a `KeysError` can carry. Codes are stable: scripts compare them. */
 export type ErrorCode =
-  | Fault['code']
+  | Issue['code']
   | 'NAME_TAKEN'
   | 'SECRET_TAKEN'
   | 'PREFIX_TAKEN'
   | 'ID_TAKEN'
   | 'NOT_FOUND'
   | 'FORBIDDEN'
-  | 'ROTATION_UNDER_WAY'
+  | 'ROTATION_IN_PROGRESS'
   | 'ROTATION_NONE'
   | 'DECLARATION_INVALID'
   | 'PRUNE_REFUSED'
@@ -65,19 +65,19 @@ export class NameTakenError extends KeysError {
   }
 }
 
-/** Some values break rules: `faults` has all of them, and `code` is the first one's. */
+/** Some values break rules: `issues` has all of them, and `code` is the first one's. */
 export class ValidationError extends KeysError {
-  readonly faults: readonly Fault[];
+  readonly issues: readonly Issue[];
 
-  constructor(faults: readonly [Fault, ...Fault[]]) {
-    super(faults[0].code, faults.map((fault) => fault.message).join('\n'));
-    this.faults = faults;
+  constructor(issues: readonly [Issue, ...Issue[]]) {
+    super(issues[0].code, issues.map((issue) => issue.message).join('\n'));
+    this.issues = issues;
   }
 }
 
-/** Throws a `ValidationError` with all the faults, if there are any. */
-export function refuseFaults(faults: readonly Fault[]): void {
-  const [first, ...rest] = faults;
+/** Throws a `ValidationError` with all the issues, if there are any. */
+export function assertValid(issues: readonly Issue[]): void {
+  const [first, ...rest] = issues;
   if (first) throw new ValidationError([first, ...rest]);
 }
 

@@ -1,15 +1,12 @@
-import type { ApiKey } from './api-key.ts';
-import type { Catalog, Role } from './catalog.ts';
-import { KeysError, refuseFaults } from './errors.ts';
-import { parseRoles } from './grants.ts';
-import { type Actor, mayForAny, OPERATOR } from './principal.ts';
+import type { ApiKey } from './key/api-key.ts';
+import type { Catalog, Role } from './permissions/catalog.ts';
+import { KeysError, assertValid } from './errors.ts';
+import { parseRoles } from './permissions/grants.ts';
+import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
-import { type Status, STATUSES } from './status.ts';
-import { listOf, printable } from './text.ts';
-
-/** The most keys that one page can have. */
-export const PAGE_LIMIT = 500;
-export const PAGE_DEFAULT = 50;
+import { type Status, STATUSES } from './key/status.ts';
+import { listOf, printable, refuseNul } from './text.ts';
 
 export interface PageQuery {
   /** How many keys at most, up to 500. */
@@ -43,10 +40,11 @@ export async function listKeys(
   actor: Actor,
   { catalog, now }: ListSurroundings,
 ): Promise<Page> {
-  const first = query.first ?? PAGE_DEFAULT;
-  if (!Number.isInteger(first) || first < 0 || first > PAGE_LIMIT) {
-    throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${PAGE_LIMIT} keys.`);
+  const first = query.first ?? DEFAULT_PAGE_SIZE;
+  if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
+    throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
   }
+  refuseNul(query.search ?? '');
   const keys = await repository.list({
     limit: first + 1,
     after: query.after ? readCursor(query.after) : undefined,
@@ -56,11 +54,6 @@ export async function listKeys(
     status: query.status ? { is: readStatus(query.status), now } : undefined,
   });
   return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
-}
-
-/** How many keys `listKeys` would list over all pages. */
-export function countKeys(repository: KeyRepository, query: Pick<PageQuery, 'search'>, actor: Actor): Promise<number> {
-  return repository.count({ search: query.search || undefined, ownedBy: ownedBy(actor) });
 }
 
 /** The cursor of a key: opaque to clients, and good also after the key is gone. */
@@ -77,14 +70,15 @@ function readCursor(cursor: string): ListPosition {
 }
 
 function readRoles(items: readonly string[], catalog: Catalog): Role[] {
-  const { values, faults } = parseRoles(items, catalog);
-  refuseFaults(faults);
+  const { values, issues } = parseRoles(items, catalog);
+  assertValid(issues);
   return values;
 }
 
 function readStatus(text: string): Status {
   const status = STATUSES.find((name) => name === text.trim().toUpperCase());
-  if (!status) throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a status. The statuses are ${listOf(STATUSES)}.`);
+  if (!status)
+    throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a status. The statuses are ${listOf(STATUSES)}.`);
   return status;
 }
 

@@ -1,20 +1,19 @@
-import type { ApiKey } from './api-key.ts';
-import type { ApplyOptions } from './apply.ts';
-import type { AuditEntry } from './audit.ts';
-import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit-log.ts';
-import { type Lookup, lookUp } from './authenticate.ts';
-import type { Catalog, Grant } from './catalog.ts';
-import type { DeclaredKey } from './declaration.ts';
-import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
-import { type Identification, identify } from './identify.ts';
+import type { ApiKey } from './key/api-key.ts';
+import type { AuditEntry } from './audit/audit-entry.ts';
+import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit/audit-log.ts';
+import type { Catalog, Permission } from './permissions/catalog.ts';
+import type { DeclaredKey } from './apply/declaration.ts';
+import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
+import { type Identification, identify } from './authentication/identify.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
-import { normalizeName } from './name.ts';
-import { type Plan, planChanges } from './plan.ts';
-import { type Actor, mayFor, OPERATOR, requirePermission } from './principal.ts';
+import { normalizeName } from './key/name.ts';
+import { type Plan, planChanges } from './apply/plan.ts';
+import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
-import { isUnderWay, type Rotation } from './rotation.ts';
-import { type Status, statusOf } from './status.ts';
-import type { UsageTotals } from './usage.ts';
+import { isInProgress, type Rotation } from './key/rotation.ts';
+import { type Status, statusOf } from './key/status.ts';
+import { refuseNul } from './text.ts';
+import type { UsageTotals } from './key/usage.ts';
 
 /** What the questions about keys need from outside. */
 export interface QueriesOptions {
@@ -43,14 +42,9 @@ export class KeyQueries {
    * What `apply` would change now; nothing is written.
    * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error
    */
-  plan(declared: readonly DeclaredKey[], { prune = false }: Pick<ApplyOptions, 'prune'>, actor: Actor): Promise<Plan> {
+  plan(declared: readonly DeclaredKey[], { prune = false }: { prune?: boolean }, actor: Actor): Promise<Plan> {
     const { repository, clock } = this.#options;
     return planChanges(repository, declared, { prune, caller: actor, catalog: this.catalog, now: clock() });
-  }
-
-  /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */
-  lookUp(secret: string): Promise<Lookup> {
-    return lookUp(secret, this.#options.repository, this.#options.clock());
   }
 
   /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
@@ -70,7 +64,7 @@ export class KeyQueries {
 
   /** The rotation of a key while its secret before still works. */
   rotationOf({ rotation }: ApiKey): Rotation | null {
-    return isUnderWay(rotation, this.#options.clock()) ? rotation : null;
+    return isInProgress(rotation, this.#options.clock()) ? rotation : null;
   }
 
   /** How much keys were used, by their ids; those that never were are left out. */
@@ -79,12 +73,16 @@ export class KeyQueries {
   }
 
   /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  usedGrantsOf(id: string): Promise<Map<Grant, number>> {
-    return this.#options.repository.findUsedGrants(id);
+  usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
+    return this.#options.repository.findUsedPermissions(id);
   }
 
   /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
-  async auditLog(request: AuditRequest, actor: Actor, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
+  async auditLog(
+    request: AuditRequest,
+    actor: Actor,
+    place: { before?: number; after?: number } = {},
+  ): Promise<AuditEntry[]> {
     if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
     const query = readAuditRequest(request, this.#options.clock());
     const order = place.after === undefined ? 'newest' : 'oldest';
@@ -103,11 +101,13 @@ export class KeyQueries {
 
   /** A key by its id, if there is one that the actor may read. */
   async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
+    refuseNul(id);
     return readable(await this.#options.repository.findById(id), actor);
   }
 
   /** A key by its name, if there is one that the actor may read. */
   async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
+    refuseNul(name);
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
   }
 }

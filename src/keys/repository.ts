@@ -1,8 +1,8 @@
-import type { ApiKey, StoredKey } from './api-key.ts';
-import type { AuditDraft, AuditReader } from './audit.ts';
-import type { Grant, Role } from './catalog.ts';
-import type { Status } from './status.ts';
-import type { KeyUsage, UsageTotals } from './usage.ts';
+import type { ApiKey, StoredKey } from './key/api-key.ts';
+import type { AuditDraft, AuditReader } from './audit/audit-entry.ts';
+import type { Permission, Role } from './permissions/catalog.ts';
+import type { Status } from './key/status.ts';
+import type { KeyUsage, UsageTotals } from './key/usage.ts';
 
 /** The place in the list after which a page starts: keys are listed by time of creation, then id. */
 export interface ListPosition {
@@ -74,11 +74,10 @@ export interface KeyRepository extends KeyFinder {
   list(query: ListQuery): Promise<ApiKey[]>;
   /** The keys that one of these keys created, or that none did, with what their secrets are recognised by. */
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
-  count(query: KeyFilter): Promise<number>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  findUsedGrants(id: string): Promise<Map<Grant, number>>;
+  findUsedPermissions(id: string): Promise<Map<Permission, number>>;
   readonly auditLog: AuditReader;
   /**
    * A number that is another one after any change of a key, by whatever process, and the same where only uses were counted:

@@ -1,4 +1,5 @@
-import { redactSecrets } from './secret.ts';
+import { KeysError } from './errors.ts';
+import { redactSecrets } from './secret/secret.ts';
 
 /** Control characters, line and paragraph separators, and halves of surrogate pairs: nothing that a line of text may hold. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
@@ -15,6 +16,11 @@ export function codePoints(text: string): number {
 /** Tells whether a text holds control characters or unpaired surrogates. */
 export function hasControlCharacters(text: string): boolean {
   return UNPRINTABLE.test(text);
+}
+
+/** Refuses a text to look for that has a NUL: no stored text has one, and PostgreSQL takes none. @throws KeysError INPUT_INVALID */
+export function refuseNul(text: string): void {
+  if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" may not contain U+0000.`);
 }
 
 /** Names a character without printing it where it would do harm: `"-" (U+002D)`, or `U+000A` alone. */

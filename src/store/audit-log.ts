@@ -1,5 +1,11 @@
 import type { Kysely } from 'kysely';
-import { type AuditDraft, type AuditEntry, type AuditQuery, CHAIN_START, chainHash } from '../keys/audit.ts';
+import {
+  type AuditDraft,
+  type AuditEntry,
+  type AuditQuery,
+  CHAIN_START,
+  chainHash,
+} from '../keys/audit/audit-entry.ts';
 import { chunksOf } from './chunks.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';

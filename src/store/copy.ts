@@ -22,7 +22,7 @@ const TABLES = [
 ] as const satisfies [keyof Tables, string[]][];
 
 /** How many rows are read and written at once. */
-const ROWS = 500;
+const PAGE_ROWS = 500;
 
 type Row = Record<string, string | number | null>;
 
@@ -43,9 +43,17 @@ export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> 
       for await (const rows of pagesOf(source, 'api_keys', ['id'])) await setCreators(target, rows);
       for (const [table, key] of TABLES) {
         if ((await checksumOf(source, table, key)) !== (await checksumOf(target, table, key)))
-          throw new KeysError('STORE_FAILED', `The copy of ${table} in ${to.location} is not the same. Nothing was copied.`);
+          throw new KeysError(
+            'STORE_FAILED',
+            `The copy of ${table} in ${to.location} is not the same. Nothing was copied.`,
+          );
       }
-      return { keys: counts.get('api_keys')!, auditEntries: counts.get('audit_log')!, from: from.location, to: to.location };
+      return {
+        keys: counts.get('api_keys')!,
+        auditEntries: counts.get('audit_log')!,
+        from: from.location,
+        to: to.location,
+      };
     }),
   );
 }
@@ -66,7 +74,12 @@ async function refuseKeys(target: Kysely<Tables>, location: string): Promise<voi
   }
 }
 
-async function copyTable(source: Kysely<Tables>, target: Kysely<Tables>, table: keyof Tables, key: readonly string[]): Promise<number> {
+async function copyTable(
+  source: Kysely<Tables>,
+  target: Kysely<Tables>,
+  table: keyof Tables,
+  key: readonly string[],
+): Promise<number> {
   let count = 0;
   for await (const rows of pagesOf(source, table, key)) {
     const values = table === 'api_keys' ? rows.map((row) => ({ ...row, created_by: null })) : rows;
@@ -78,7 +91,8 @@ async function copyTable(source: Kysely<Tables>, target: Kysely<Tables>, table: 
 
 async function setCreators(target: Kysely<Tables>, rows: readonly Row[]): Promise<void> {
   for (const { id, created_by: creator } of rows as { id: string; created_by: string | null }[]) {
-    if (creator !== null) await target.updateTable('api_keys').set({ created_by: creator }).where('id', '=', id).execute();
+    if (creator !== null)
+      await target.updateTable('api_keys').set({ created_by: creator }).where('id', '=', id).execute();
   }
 }
 
@@ -93,10 +107,10 @@ async function* pagesOf(db: Kysely<Tables>, table: keyof Tables, key: readonly s
       .selectAll()
       .$if(after !== undefined, (query) => query.where(after!))
       .orderBy(sql`${sql.join(columns)}`)
-      .limit(ROWS)
+      .limit(PAGE_ROWS)
       .execute();
     if (rows.length > 0) yield rows;
-    last = rows.length === ROWS ? rows.at(-1) : undefined;
+    last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
   } while (last);
 }
 

@@ -6,7 +6,7 @@ export type Cause = readonly [prefix: string, code: ErrorCode, text: string];
 /** The error that users see for one of the driver or the file system. Errors that were foreseen already stay as they are. */
 export function storeError(error: unknown, location: string, causes: readonly Cause[]): Error {
   if (isKeysError(error)) return error;
-  const reason = codeOf(error);
+  const reason = driverCodeOf(error);
   const [, code = 'STORE_FAILED', text = `failed${reason ? ` (${reason})` : ''}`] =
     causes.find(([prefix]) => reason.startsWith(prefix)) ?? [];
   return new KeysError(code, `The key store ${location} ${text}.`, { cause: error });
@@ -27,6 +27,6 @@ export function takenError(column: string | undefined, cause: unknown): KeysErro
 }
 
 /** The code of a driver's error; empty where it has none. */
-export function codeOf(error: unknown): string {
+export function driverCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

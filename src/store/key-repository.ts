@@ -1,13 +1,13 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
-import type { ApiKey } from '../keys/api-key.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
 import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
-import type { Status } from '../keys/status.ts';
+import type { Status } from '../keys/key/status.ts';
 import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
-import { addUsage, findUsage, findUsedGrants } from './usage.ts';
+import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
@@ -21,7 +21,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
-    findUsedGrants: (id) => run((db) => findUsedGrants(db, id)),
+    findUsedPermissions: (id) => run((db) => findUsedPermissions(db, id)),
     revision: () => connection.revision(),
     auditLog: {
       find: (query) => run((db) => findAuditEntries(db, query)),
@@ -34,22 +34,15 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
       }),
 
-    list: (query) => run(async (db) => (await selectPage(db, query, (row) => matching(row, query, dialect))).map(apiKeyOf)),
+    list: (query) =>
+      run(async (db) => (await selectPage(db, query, (row) => matching(row, query, dialect))).map(apiKeyOf)),
 
     listCreatedBy: (creators, page) =>
       run(async (db) => {
-        const rows = await selectPage(db, page, (row) => (creators ? row('created_by', 'in', creators) : row('created_by', 'is', null)));
+        const rows = await selectPage(db, page, (row) =>
+          creators ? row('created_by', 'in', creators) : row('created_by', 'is', null),
+        );
         return rows.map(storedKeyOf);
-      }),
-
-    count: (query) =>
-      run(async (db) => {
-        const { keys } = await db
-          .selectFrom('api_keys')
-          .select((row) => row.fn.countAll<number>().as('keys'))
-          .where((row) => matching(row, query, dialect))
-          .executeTakeFirstOrThrow();
-        return Number(keys);
       }),
 
     write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, changed))),
@@ -91,7 +84,12 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
               .selectFrom('api_keys')
               .where('id', 'in', chunk)
               .select('id')
-              .union(query.selectFrom('api_keys as child').innerJoin('family', 'family.id', 'child.created_by').select('child.id')),
+              .union(
+                query
+                  .selectFrom('api_keys as child')
+                  .innerJoin('family', 'family.id', 'child.created_by')
+                  .select('child.id'),
+              ),
           )
           .selectFrom('family')
           .innerJoin('api_keys', 'api_keys.id', 'family.id')
@@ -162,12 +160,14 @@ function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promis
     .execute();
 }
 
-function matching(row: ExpressionBuilder<Tables, 'api_keys'>, { search, ownedBy, roles, status }: KeyFilter, dialect: DialectName) {
+function matching(
+  row: ExpressionBuilder<Tables, 'api_keys'>,
+  { search, ownedBy, roles, status }: KeyFilter,
+  dialect: DialectName,
+) {
   const has = (column: 'roles' | 'search_text', text: string) => contains(dialect, column, text);
   const conditions = [];
-  // No text has a NUL in it, and PostgreSQL takes none.
-  if (search?.includes('\0')) conditions.push(sql<SqlBool>`1 = 0`);
-  else if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
+  if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
   if (roles !== undefined) conditions.push(row.or(roles.map((role) => has('roles', `"${role}"`))));
   if (status !== undefined) conditions.push(havingStatus(row, status));
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
@@ -194,8 +194,12 @@ function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: {
  * here reads through all keys in that order.
  */
 function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Key[] {
-  const byAge = [...keys.values()].toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
-  const created = Map.groupBy(byAge, ({ createdBy }) => (createdBy !== null && keys.has(createdBy) ? createdBy : undefined));
+  const byAge = [...keys.values()].toSorted(
+    (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
+  );
+  const created = Map.groupBy(byAge, ({ createdBy }) =>
+    createdBy !== null && keys.has(createdBy) ? createdBy : undefined,
+  );
   const sorted = [...(created.get(undefined) ?? [])];
   for (const { id } of sorted) for (const child of created.get(id) ?? []) sorted.push(child);
   return sorted;

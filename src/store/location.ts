@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
-import { isPostgresUrl } from './postgres-address.ts';
+import { isPostgresUrl } from './postgres/postgres-address.ts';
 
 /**
  * Where the store is: the given path, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base
@@ -17,7 +17,10 @@ export function storeLocation(database: string | undefined, env: NodeJS.ProcessE
   if (isPostgresUrl(given)) return given;
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
   if (scheme !== undefined) {
-    throw new KeysError('USAGE', `A key store at a ${scheme} address is not supported. Pass the path of a file, or a postgres:// URL.`);
+    throw new KeysError(
+      'USAGE',
+      `A key store at a ${scheme} address is not supported. Pass the path of a file, or a postgres:// URL.`,
+    );
   }
   return resolve(given);
 }

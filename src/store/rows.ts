@@ -1,7 +1,7 @@
-import type { ApiKey, StoredKey } from '../keys/api-key.ts';
-import type { AuditEntry } from '../keys/audit.ts';
-import type { Grant, Role } from '../keys/catalog.ts';
-import type { Rotation } from '../keys/rotation.ts';
+import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
+import type { AuditEntry } from '../keys/audit/audit-entry.ts';
+import type { Permission, Role } from '../keys/permissions/catalog.ts';
+import type { Rotation } from '../keys/key/rotation.ts';
 import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
 export function apiKeyOf(row: ApiKeyTable): ApiKey {
@@ -10,7 +10,7 @@ export function apiKeyOf(row: ApiKeyTable): ApiKey {
     name: row.name,
     description: row.description,
     roles: JSON.parse(row.roles) as Role[],
-    permissions: JSON.parse(row.permissions) as Grant[],
+    permissions: JSON.parse(row.permissions) as Permission[],
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import type { Grant } from '../keys/catalog.ts';
-import type { KeyUsage, UsageTotals } from '../keys/usage.ts';
+import type { Permission } from '../keys/permissions/catalog.ts';
+import type { KeyUsage, UsageTotals } from '../keys/key/usage.ts';
 import { chunksOf } from './chunks.ts';
 import { numberOf } from './rows.ts';
 import type { Tables } from './tables.ts';
@@ -17,9 +17,9 @@ export async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Pro
 }
 
 /** The grants that a key has used, with the time of the last use of each. */
-export async function findUsedGrants(db: Kysely<Tables>, id: string): Promise<Map<Grant, number>> {
+export async function findUsedPermissions(db: Kysely<Tables>, id: string): Promise<Map<Permission, number>> {
   const rows = await db.selectFrom('used_grants').selectAll().where('key_id', '=', id).orderBy('permission').execute();
-  return new Map(rows.map(({ permission, last_used_at: at }) => [permission as Grant, Number(at)]));
+  return new Map(rows.map(({ permission, last_used_at: at }) => [permission as Permission, Number(at)]));
 }
 
 /** Adds to what is known of the use of keys, inside a transaction that writes; keys that are gone are passed over. */

@@ -12,7 +12,11 @@ const NAMES: readonly Row[] = [
   ['   ', 'NAME_INVALID', /^The name is empty/],
   [LONG, 'NAME_INVALID', /^The name is 101 characters long; at most 100 are allowed\.$/],
   ['key 🔑', 'NAME_INVALID', /may only contain letters, digits and spaces; found "🔑" \(U\+1F511\)\.$/],
-  ['my-key_1', 'NAME_INVALID', /may only contain letters, digits and spaces; found "-" \(U\+002D\) and "_" \(U\+005F\)\.$/],
+  [
+    'my-key_1',
+    'NAME_INVALID',
+    /may only contain letters, digits and spaces; found "-" \(U\+002D\) and "_" \(U\+005F\)\.$/,
+  ],
   ['\u0301', 'NAME_INVALID', /may only contain letters, digits and spaces; found U\+0301\.$/],
   ['two\nlines', 'NAME_INVALID', /may only contain letters, digits and spaces; found U\+000A\.$/],
   ['\u001b[31mred', 'NAME_INVALID', /found U\+001B and "\[" \(U\+005B\)\.$/],
@@ -40,22 +44,38 @@ const ROLES: readonly Row[] = [
 ];
 
 const PERMISSIONS: readonly Row[] = [
-  ['', 'PERMISSION_INVALID', /^An item of the list of permissions is empty\. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY\.$/],
+  [
+    '',
+    'PERMISSION_INVALID',
+    /^An item of the list of permissions is empty\. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY\.$/,
+  ],
   ['DOCKER:READ_ANY,,VMS:READ_ANY', 'PERMISSION_INVALID', /^An item of the list of permissions is empty\./],
   ['DOCKER', 'PERMISSION_INVALID', /^"DOCKER" is not a permission\. Write RESOURCE:ACTION, such as DOCKER:READ_ANY\.$/],
   ['DOCKER:', 'PERMISSION_INVALID', /^"DOCKER:" is not a permission\. Write RESOURCE:ACTION/],
-  [':UPDATE_ANY', 'PERMISSION_INVALID', /^":UPDATE_ANY" is not a permission\. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY\.$/],
+  [
+    ':UPDATE_ANY',
+    'PERMISSION_INVALID',
+    /^":UPDATE_ANY" is not a permission\. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY\.$/,
+  ],
   ['DOCKER:READ_ANY:X', 'PERMISSION_INVALID', /^"DOCKER:READ_ANY:X" is not a permission\. Write RESOURCE:ACTION/],
   ['DOKCER:READ_ANY', 'PERMISSION_INVALID', /"DOKCER" is not a resource\. Did you mean DOCKER\?$/],
   ['DOCKER:RAED_ANY', 'PERMISSION_INVALID', /"RAED_ANY" is not an action\. Did you mean READ_ANY.*\?$/],
   ['DOCKER\n:READ_ANY\u202e', 'PERMISSION_INVALID', /^"DOCKER<U\+000A>:READ_ANY<U\+202E>" is not a permission/],
-  ['🔑:💥', 'PERMISSION_INVALID', /"🔑" is not a resource\. The resources are .* "💥" is not an action\. The actions are /],
+  [
+    '🔑:💥',
+    'PERMISSION_INVALID',
+    /"🔑" is not a resource\. The resources are .* "💥" is not an action\. The actions are /,
+  ],
 ];
 
 const CREATE = ['apikey', '--create'];
 const tables: readonly (readonly [flag: string, rows: readonly Row[], args: (value: string) => string[]])[] = [
   ['--name', NAMES, (value) => [...CREATE, '--name', value, '--roles', 'GUEST']],
-  ['--description', DESCRIPTIONS, (value) => [...CREATE, '--name', 'A key', '--roles', 'GUEST', '--description', value]],
+  [
+    '--description',
+    DESCRIPTIONS,
+    (value) => [...CREATE, '--name', 'A key', '--roles', 'GUEST', '--description', value],
+  ],
   ['--roles', ROLES, (value) => [...CREATE, '--name', 'A key', '--roles', value]],
   ['--permissions', PERMISSIONS, (value) => [...CREATE, '--name', 'A key', '--permissions', value]],
 ];
@@ -73,15 +93,30 @@ describe('apikey with bad values', () => {
         const result = await cli.run([...args(value), '--json']);
         const { error } = JSON.parse(result.stdout) as { error: string };
         assert.match(error, says);
-        assert.deepEqual(result, { stdout: `${JSON.stringify({ error, code }, null, 2)}\n`, stderr: '', code: 2, signal: null });
+        assert.deepEqual(result, {
+          stdout: `${JSON.stringify({ error, code }, null, 2)}\n`,
+          stderr: '',
+          code: 2,
+          signal: null,
+        });
         assert.ok(!existsSync(cli.database), `${JSON.stringify(value)} made a store`);
       });
     });
   }
 
-  it('reports all faults together, one a line, with the exit code of the first', async () => {
+  it('reports all issues together, one a line, with the exit code of the first', async () => {
     const cli = testCli();
-    const args = [...CREATE, '--name', 'a-b', '--description', 'a\tb', '--roles', 'VIEWR,,ADMIN', '--permissions', 'DOCKER'];
+    const args = [
+      ...CREATE,
+      '--name',
+      'a-b',
+      '--description',
+      'a\tb',
+      '--roles',
+      'VIEWR,,ADMIN',
+      '--permissions',
+      'DOCKER',
+    ];
     const [plain, nameless, grantless] = await Promise.all([
       cli.run(args),
       cli.run([...CREATE, '--roles', 'VIEWR', '--json']),
@@ -109,7 +144,10 @@ describe('apikey with bad values', () => {
 
   it('asks for at least one role or permission', async () => {
     const cli = testCli();
-    const [plain, asJson] = await Promise.all([cli.run([...CREATE, '--name', 'A']), cli.run([...CREATE, '--name', 'A', '--json'])]);
+    const [plain, asJson] = await Promise.all([
+      cli.run([...CREATE, '--name', 'A']),
+      cli.run([...CREATE, '--name', 'A', '--json']),
+    ]);
     const error = 'An API key needs at least one role or permission. Pass --roles, --permissions or both.';
     assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
     assert.deepEqual([JSON.parse(asJson.stdout), asJson.stderr, asJson.code], [{ error, code: 'NO_GRANTS' }, '', 2]);

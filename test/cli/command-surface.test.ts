@@ -23,7 +23,14 @@ const SURFACE: Record<string, string[]> = {
   'apikey:exec': ['--database <path>', '--env <variable>', '--name <name>', '--ttl 90s|10m|1h', ...GRANTS],
   'apikey:export': ['--database <path>', '--with-digests'],
   'apikey:import': ['[file]', '--dry-run', ...ALWAYS],
-  'apikey:list': ['--after <cursor>', '--limit <number>', '--roles <role,…> (list)', '--search <text>', '--status <status>', ...ALWAYS],
+  'apikey:list': [
+    '--after <cursor>',
+    '--limit <number>',
+    '--roles <role,…> (list)',
+    '--search <text>',
+    '--status <status>',
+    ...ALWAYS,
+  ],
   'apikey:log': [
     '--action <action>',
     '--actor <actor>',
@@ -57,7 +64,10 @@ const SURFACE: Record<string, string[]> = {
 
 interface Manifest {
   version: string;
-  commands: Record<string, { aliases: string[]; args: Record<string, { required?: boolean }>; flags: Record<string, Flag> }>;
+  commands: Record<
+    string,
+    { aliases: string[]; args: Record<string, { required?: boolean }>; flags: Record<string, Flag> }
+  >;
 }
 interface Flag {
   type: 'boolean' | 'option';
@@ -82,7 +92,10 @@ describe('the commands', () => {
         }),
       ].toSorted(),
     ]);
-    assert.deepEqual(Object.fromEntries(surface), Object.fromEntries(Object.entries(SURFACE).map(([id, flags]) => [id, flags.toSorted()])));
+    assert.deepEqual(
+      Object.fromEntries(surface),
+      Object.fromEntries(Object.entries(SURFACE).map(([id, flags]) => [id, flags.toSorted()])),
+    );
     for (const { aliases, flags } of Object.values(manifest.commands)) {
       assert.deepEqual(aliases, []);
       for (const flag of Object.values(flags)) assert.equal(flag.default, undefined);
@@ -91,7 +104,10 @@ describe('the commands', () => {
 
   it('are in the manifest as they were built', async () => {
     assert.equal(manifestFile, await manifestOf());
-    assert.equal(manifest.version, (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version);
+    assert.equal(
+      manifest.version,
+      (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version,
+    );
   });
 
   it('are listed by --help, by -h and without arguments', async () => {
@@ -115,7 +131,11 @@ describe('the commands', () => {
 
   it('describe themselves as well by -h and by help', async () => {
     for (const id of [['serve'], ['apikey', 'rotate']]) {
-      const [long, short, asked] = await Promise.all([runCli([...id, '--help']), runCli([...id, '-h']), runCli(['help', ...id])]);
+      const [long, short, asked] = await Promise.all([
+        runCli([...id, '--help']),
+        runCli([...id, '-h']),
+        runCli(['help', ...id]),
+      ]);
       assert.deepEqual([short, asked], [long, long]);
     }
   });

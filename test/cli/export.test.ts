@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCli, runCliWithInput } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
 
-const FIELDS = ['id', 'name', 'description', 'roles', 'permissions', 'prefix', 'createdAt', 'createdBy', 'expiresAt', 'disabled'];
+const FIELDS = [
+  'id',
+  'name',
+  'description',
+  'roles',
+  'permissions',
+  'prefix',
+  'createdAt',
+  'createdBy',
+  'expiresAt',
+  'disabled',
+];
 
 const exported = async (database: string, ...args: string[]) => {
   const { stdout, stderr, code } = await runCli(['apikey', 'export', ...args, '--database', database]);
@@ -17,7 +28,8 @@ const exported = async (database: string, ...args: string[]) => {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   return { stdout, stderr, keys };
 };
-const importInto = (database: string, lines: string) => runCliWithInput(lines, ['apikey', 'import', '--json', '--database', database]);
+const importInto = (database: string, lines: string) =>
+  runCliWithInput(lines, ['apikey', 'import', '--json', '--database', database]);
 
 describeOnEach('apikey export', () => {
   /** A store with a key, its child, an imported one that is off, and one with two secrets. */
@@ -25,11 +37,25 @@ describeOnEach('apikey export', () => {
     const database = tempStore();
     const { keys, store, time } = await openTestKeys({ database });
     time.now = Date.now();
-    const { secret: parent, principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], expiresIn: '30d' });
-    const { secret: child } = await createPrincipal(keys, { name: 'Child', description: 'of "Parent"', roles: ['GUEST'] }, principal);
+    const { secret: parent, principal } = await createPrincipal(keys, {
+      name: 'Parent',
+      roles: ['ADMIN'],
+      expiresIn: '30d',
+    });
+    const { secret: child } = await createPrincipal(
+      keys,
+      { name: 'Child', description: 'of "Parent"', roles: ['GUEST'] },
+      principal,
+    );
     const off = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
     await keys.importKeys(
-      jsonLines({ name: 'Off', secret: off, permissions: ['docker:read_any'], disabled: true, createdAt: '2020-01-01T00:00:00Z' }),
+      jsonLines({
+        name: 'Off',
+        secret: off,
+        permissions: ['docker:read_any'],
+        disabled: true,
+        createdAt: '2020-01-01T00:00:00Z',
+      }),
     );
     const { key, secret: older } = await keys.create({ name: 'Two', roles: ['GUEST'] }, OPERATOR);
     const { secret: newer } = await keys.rotate(key.id, {}, OPERATOR);
@@ -66,7 +92,10 @@ describeOnEach('apikey export', () => {
   it('with digests, the same keys work in another store, and an export of that is the same', async () => {
     const { database, secrets } = await storeOfFour();
     const first = await exported(database, '--with-digests');
-    assert.equal(first.stderr, 'Only the newest secret of a key is exported. Being rotated, with an older one that still works here: 1.\n');
+    assert.equal(
+      first.stderr,
+      'Only the newest secret of a key is exported. Being rotated, with an older one that still works here: 1.\n',
+    );
     for (const key of first.keys) assert.deepEqual(Object.keys(key), [...FIELDS, 'sha256']);
     const copy = tempStore();
     const { stdout, code } = await importInto(copy, first.stdout);
@@ -80,9 +109,17 @@ describeOnEach('apikey export', () => {
       const found = await keys.authenticate(secret);
       return 'refused' in found ? found.refused : found.principal.key.name;
     };
-    const results = await Promise.all(Object.entries(secrets).map(async ([name, secret]) => [name, await result(secret)]));
+    const results = await Promise.all(
+      Object.entries(secrets).map(async ([name, secret]) => [name, await result(secret)]),
+    );
     await store.close();
-    assert.deepEqual(Object.fromEntries(results), { parent: 'Parent', child: 'Child', off: 'disabled', older: 'unknown', newer: 'Two' });
+    assert.deepEqual(Object.fromEntries(results), {
+      parent: 'Parent',
+      child: 'Child',
+      off: 'disabled',
+      older: 'unknown',
+      newer: 'Two',
+    });
   });
 
   it('writes no key before the one that created it, over many pages, each once', async () => {
@@ -112,7 +149,9 @@ describeOnEach('apikey export', () => {
     const { stdout, stderr } = await exported(tempStore());
     assert.deepEqual([stdout, stderr], ['', '']);
     const { database } = await storeOfFour();
-    const { stderr: said, code } = await runCli(['apikey', 'export', '--database', database], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const { stderr: said, code } = await runCli(['apikey', 'export', '--database', database], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     assert.deepEqual([said, code], ['Error: The output could not be written to stdout (closed).\n', 1]);
   });
 });

@@ -12,7 +12,12 @@ const SHORT = 'Pa55w0rd';
 const DIGEST = createHash('sha256').update('another secret').digest();
 const GOOD = [
   { name: 'CI', secret: SECRET, roles: ['VIEWER'] },
-  { name: 'By digest', sha256: DIGEST.toString('base64url'), permissions: ['DOCKER:READ_ANY'], expiresAt: '2020-01-01T00:00:00Z' },
+  {
+    name: 'By digest',
+    sha256: DIGEST.toString('base64url'),
+    permissions: ['DOCKER:READ_ANY'],
+    expiresAt: '2020-01-01T00:00:00Z',
+  },
   { name: 'Short', secret: SHORT, roles: ['GUEST'] },
 ];
 const textOf = (lines: readonly (object | string)[]) =>
@@ -27,7 +32,13 @@ describeOnEach('apikey import', () => {
   });
 
   const fromStdin = async (lines: readonly (object | string)[], ...args: string[]) => {
-    const { stdout, stderr, code } = await runCliWithInput(textOf(lines), ['apikey', 'import', ...args, '--database', database]);
+    const { stdout, stderr, code } = await runCliWithInput(textOf(lines), [
+      'apikey',
+      'import',
+      ...args,
+      '--database',
+      database,
+    ]);
     return { stdout, stderr, code };
   };
   const names = async () => {
@@ -78,7 +89,12 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     assert.deepEqual([stderr, code], ["Error: Nothing was imported: 3 of 4 lines can't be.\n", 2]);
     const json = await fromStdin(lines, '--json');
     const { lines: reported, ...rest } = JSON.parse(json.stdout) as { lines: { status: string }[] };
-    assert.deepEqual(rest, { error: "Nothing was imported: 3 of 4 lines can't be.", code: 'INPUT_INVALID', imported: 0, failed: 3 });
+    assert.deepEqual(rest, {
+      error: "Nothing was imported: 3 of 4 lines can't be.",
+      code: 'INPUT_INVALID',
+      imported: 0,
+      failed: 3,
+    });
     assert.deepEqual(
       reported.map(({ status }) => status),
       ['not imported', 'failed', 'failed', 'failed'],
@@ -90,7 +106,8 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     await fromStdin(GOOD);
     const again = await fromStdin(GOOD.slice(0, 1));
     assert.deepEqual(again, {
-      stdout: 'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" has this secret already.\n',
+      stdout:
+        'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" has this secret already.\n',
       stderr: "Error: Nothing was imported: 1 of 1 line can't be.\n",
       code: 1,
     });
@@ -149,9 +166,13 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     let said = '';
     for (const lines of [[...GOOD, bad, swapped, `{"name":"Cut","secret":"${SECRET}`, { [SECRET]: 1 }], GOOD, GOOD]) {
       for (const args of [['--json'], []]) {
-        const { stdout, stderr } = await runCliWithInput(textOf(lines), ['apikey', 'import', ...args, '--database', database], {
-          env: { LOG_LEVEL: 'trace' },
-        });
+        const { stdout, stderr } = await runCliWithInput(
+          textOf(lines),
+          ['apikey', 'import', ...args, '--database', database],
+          {
+            env: { LOG_LEVEL: 'trace' },
+          },
+        );
         said += stdout + stderr;
       }
     }
@@ -163,6 +184,7 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
       for (const text of [said, ...files]) assert.equal(text.includes(secret), false, secret);
       assert.equal(said.includes(hash.digest('hex')), false);
     }
-    for (const digest of ['hex', 'base64', 'base64url'] as const) assert.equal(said.includes(DIGEST.toString(digest)), false);
+    for (const digest of ['hex', 'base64', 'base64url'] as const)
+      assert.equal(said.includes(DIGEST.toString(digest)), false);
   });
 });

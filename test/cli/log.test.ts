@@ -25,7 +25,8 @@ describeOnEach('apikey log', () => {
     await cli.run(['apikey', 'delete', 'B']);
   });
   const log = (...args: string[]) => cli.run(['apikey', 'log', ...args]);
-  const entriesOf = async (...args: string[]) => (JSON.parse((await log(...args, '--json')).stdout) as { entries: Entry[] }).entries;
+  const entriesOf = async (...args: string[]) =>
+    (JSON.parse((await log(...args, '--json')).stdout) as { entries: Entry[] }).entries;
 
   it('shows one line an entry, the newest last, with who did what to which key', async () => {
     const { stdout, stderr, code } = await log();
@@ -57,7 +58,12 @@ describeOnEach('apikey log', () => {
     assert.deepEqual(await numbers('--actor', userInfo().username, '--limit', '2'), [3, 4]);
     assert.deepEqual(await numbers('--limit', '2', '--before', '3'), [1, 2]);
     assert.deepEqual(await numbers('--since', '1h', '--until', '2020-01-01T00:00:00Z'), []);
-    assert.deepEqual(await log('--key', 'nobody'), { stdout: '', stderr: 'No entries found.\n', code: 0, signal: null });
+    assert.deepEqual(await log('--key', 'nobody'), {
+      stdout: '',
+      stderr: 'No entries found.\n',
+      code: 0,
+      signal: null,
+    });
     for (const [code, ...args] of [
       ['INPUT_INVALID', '--limit', 'x'],
       ['INPUT_INVALID', '--action', 'x'],
@@ -96,7 +102,10 @@ describeOnEach('apikey log', () => {
   });
 
   it('proves the log whole, or names the first entry that is not', async () => {
-    assert.match((await log('--verify')).stdout, /^The audit log is whole: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/);
+    assert.match(
+      (await log('--verify')).stdout,
+      /^The audit log is whole: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/,
+    );
     const whole = JSON.parse((await log('--verify', '--json')).stdout) as object;
     assert.deepEqual({ ...whole, hash: '' }, { whole: true, entries: 4, hash: '' });
     await unlockAuditLog(cli.database);
@@ -104,7 +113,10 @@ describeOnEach('apikey log', () => {
     const broken = await log('--verify');
     assert.deepEqual([broken.stdout, broken.code], ['The audit log is broken: entry 3 is not as it was written.\n', 1]);
     const json = await log('--verify', '--json');
-    assert.deepEqual([JSON.parse(json.stdout), json.code], [{ whole: false, broken: 3, reason: 'is not as it was written' }, 1]);
+    assert.deepEqual(
+      [JSON.parse(json.stdout), json.code],
+      [{ whole: false, broken: 3, reason: 'is not as it was written' }, 1],
+    );
   });
 
   it('has requests that a server refused, and what it counted when it stops', async () => {
@@ -128,7 +140,10 @@ describeOnEach('apikey log', () => {
         ['REQUEST', null],
       ],
     );
-    const shown = JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number; lastUsedAt: string };
+    const shown = JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as {
+      uses: number;
+      lastUsedAt: string;
+    };
     assert.ok(shown.uses === 4 && Date.now() - Date.parse(shown.lastUsedAt) < 60_000, id);
     const suggested = await cli.run(['apikey', 'suggest', 'Used']);
     assert.equal(suggested.stdout, '--permissions ONLINE:READ_ANY\n');
@@ -143,7 +158,8 @@ describeOnEach('apikey log', () => {
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: '{"query":"{ online }"}',
     });
-    const uses = async () => (JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number }).uses;
+    const uses = async () =>
+      (JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number }).uses;
     while ((await uses()) === 0);
     await server.stop('SIGKILL');
     assert.equal(await uses(), 1);
@@ -163,7 +179,12 @@ describeOnEach('apikey can and suggest', () => {
     assert.deepEqual(await can('CI deploy', 'me:read_own'), ['yes: role VIEWER and role GUEST\n', 0]);
     assert.deepEqual(await can('CI deploy', 'DOCKER:UPDATE_ANY'), ['no: none of its grants allows it\n', 4]);
     const { stdout } = await cli.run(['apikey', 'can', 'CI deploy', 'ME:READ_OWN', '--json']);
-    assert.deepEqual(JSON.parse(stdout), { allowed: true, permission: 'ME:READ_OWN', grantedBy: ['VIEWER', 'GUEST'], status: 'ACTIVE' });
+    assert.deepEqual(JSON.parse(stdout), {
+      allowed: true,
+      permission: 'ME:READ_OWN',
+      grantedBy: ['VIEWER', 'GUEST'],
+      status: 'ACTIVE',
+    });
     await cli.run(['apikey', 'disable', 'CI deploy']);
     assert.deepEqual(await can('CI deploy', 'ME:READ_OWN'), [
       'no: role VIEWER and role GUEST would allow it, but the key is DISABLED\n',
@@ -198,7 +219,9 @@ describeOnEach('apikey can and suggest', () => {
     );
     const updated = await cli.run(['apikey', 'update', 'CI deploy', '--no-roles', ...stdout.trim().split(' ')]);
     assert.match(updated.stdout, /^roles: VIEWER -> -\npermissions: - -> ME:READ_OWN, ONLINE:READ_ANY\n$/);
-    const { unused } = JSON.parse((await cli.run(['apikey', 'suggest', 'CI deploy', '--json'])).stdout) as { unused: string[] };
+    const { unused } = JSON.parse((await cli.run(['apikey', 'suggest', 'CI deploy', '--json'])).stdout) as {
+      unused: string[];
+    };
     assert.deepEqual(unused, []);
   });
 });

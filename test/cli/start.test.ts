@@ -13,7 +13,12 @@ function run(file: string, ...args: string[]): Promise<Finished> {
 
 function refusal(version: string): Finished {
   const hint = 'Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.';
-  return { stdout: '', stderr: `Error: svc-api needs Node ${engines.node}; this is ${version}. ${hint}\n`, code: 1, signal: null };
+  return {
+    stdout: '',
+    stderr: `Error: svc-api needs Node ${engines.node}; this is ${version}. ${hint}\n`,
+    code: 1,
+    signal: null,
+  };
 }
 
 /** A Node 20 or older of this machine, if there is one. */
@@ -75,7 +80,18 @@ describe('bin/dev.js', () => {
     const dev = join(root, 'bin', 'dev.js');
     const [help, create] = await Promise.all([
       run(process.execPath, dev, 'serve', '--help'),
-      run(process.execPath, dev, 'apikey', '--create', '--name', 'A key', '--roles', 'GUEST', '--database', join(root, 'keys.sqlite')),
+      run(
+        process.execPath,
+        dev,
+        'apikey',
+        '--create',
+        '--name',
+        'A key',
+        '--roles',
+        'GUEST',
+        '--database',
+        join(root, 'keys.sqlite'),
+      ),
     ]);
     assert.match(help.stdout, /^Serve a changed endpoint that only API keys can enter\.\n/);
     assert.deepEqual([help.stderr, help.code], ['', 0]);

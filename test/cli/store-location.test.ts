@@ -49,7 +49,9 @@ describe('where the store is', () => {
   it('is never an empty path or an address of something else', async () => {
     const cwd = tempFolder();
     const addresses = ['', '  ', 'mysql://user:hunter2@db/keys'];
-    const [empty, blank, mysql] = await Promise.all(addresses.map((path) => create({}, ['--database', path, '--json'], cwd)));
+    const [empty, blank, mysql] = await Promise.all(
+      addresses.map((path) => create({}, ['--database', path, '--json'], cwd)),
+    );
     const usage = (error: string): Finished => ({
       stdout: `${JSON.stringify({ error, code: 'USAGE' }, null, 2)}\n`,
       stderr: '',
@@ -58,7 +60,10 @@ describe('where the store is', () => {
     });
     assert.deepEqual(empty, usage('The path of the key store is empty. Pass --database <path>, or leave it out.'));
     assert.deepEqual(blank, empty);
-    assert.deepEqual(mysql, usage('A key store at a mysql address is not supported. Pass the path of a file, or a postgres:// URL.'));
+    assert.deepEqual(
+      mysql,
+      usage('A key store at a mysql address is not supported. Pass the path of a file, or a postgres:// URL.'),
+    );
   });
 
   it('says what is wrong with a path that holds no store, with a code of its own and exit 1', async () => {

@@ -11,14 +11,26 @@ const CREATE: readonly Row[] = [
   ['the value of an unknown flag', ['--create', ...NAMED, '--token=hunter2'], 'Nonexistent flag: --token'],
   ['an argument too many', ['--create', '--name', 'A', 'key', '--roles', 'GUEST'], 'Unexpected argument: key'],
   ['a repeated name', ['--create', ...NAMED, '--name', 'B key'], 'Flag --name can only be specified once'],
-  ['a repeated description', ['--create', '--description', 'a', '--description', 'b'], 'Flag --description can only be specified once'],
+  [
+    'a repeated description',
+    ['--create', '--description', 'a', '--description', 'b'],
+    'Flag --description can only be specified once',
+  ],
   ['a flag as the value of another', ['--create', '--name=--roles', '--roles', 'GUEST'], 'Flag --name expects a value'],
   ['a list without a value', ['--create', '--name', 'A key', '--roles'], 'Flag --roles expects a value'],
 ];
 
 const DELETE: readonly Row[] = [
-  ['both modes', ['--create', '--delete', '--name', 'A key'], 'Both --create and --delete are given. Pass exactly one of them.'],
-  ['one flag of --create', ['--delete', '--name', 'A key', '--overwrite'], '--overwrite cannot be used with --delete. Leave it out.'],
+  [
+    'both modes',
+    ['--create', '--delete', '--name', 'A key'],
+    'Both --create and --delete are given. Pass exactly one of them.',
+  ],
+  [
+    'one flag of --create',
+    ['--delete', '--name', 'A key', '--overwrite'],
+    '--overwrite cannot be used with --delete. Leave it out.',
+  ],
   [
     'all flags of --create',
     ['--delete', ...NAMED, '--permissions', 'VMS:READ_ANY', '--description', '', '--overwrite'],

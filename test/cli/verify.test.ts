@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { openTestKeys } from '../support/keys.ts';
@@ -12,7 +12,10 @@ import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** Runs `apikey verify` with a text on stdin. */
 function verify(database: string, input: string, ...args: string[]): Promise<Finished> {
-  const child = startCli(['apikey', 'verify', ...args], { env: { SVC_API_DATABASE: database }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = startCli(['apikey', 'verify', ...args], {
+    env: { SVC_API_DATABASE: database },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   child.stdin!.on('error', () => {}).end(input); // The command may end before it has read all.
   return finished(child);
 }
@@ -47,10 +50,9 @@ describeOnEach('apikey verify', () => {
     const { key: secret, id } = await cli.given('CI deploy');
     const { verdict, key, code } = await verifyJson(cli.database, secret);
     assert.deepEqual([verdict, code], [{ valid: true, reason: null, permitted: null }, 0]);
-    const { effectivePermissions: _, ...shown } = JSON.parse((await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout) as Record<
-      string,
-      unknown
-    >;
+    const { effectivePermissions: _, ...shown } = JSON.parse(
+      (await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout,
+    ) as Record<string, unknown>;
     assert.deepEqual(key, shown);
     assert.deepEqual([shown['id'], shown['uses'], shown['lastUsedAt']], [id, 0, null]);
   });
@@ -74,7 +76,12 @@ describeOnEach('apikey verify', () => {
       ['unknown', gone.secret, null, `unknown, no API key has this secret ${prefix}`],
       ['disabled', off.secret, 'Off', `API key "Off" ${prefix}, DISABLED since 2026-01-01T00:00:00\\.000Z`],
       ['expired', over.secret, 'Over', `API key "Over" ${prefix}, EXPIRED since 2026-01-02T00:00:00\\.000Z`],
-      ['rotated', replaced.secret, 'Replaced', `API key "Replaced" ${prefix}, ROTATED, a newer secret has replaced this one`],
+      [
+        'rotated',
+        replaced.secret,
+        'Replaced',
+        `API key "Replaced" ${prefix}, ROTATED, a newer secret has replaced this one`,
+      ],
     ] as const;
     for (const [reason, secret, name, text] of rows) {
       const plain = await verify(database, secret, '-');
@@ -131,7 +138,11 @@ describeOnEach('apikey verify', () => {
     ];
     for (const args of rows) {
       const { stdout, stderr, code } = await verify(cli.database, 'x', ...args);
-      assert.match(stderr, /^Error: (The only argument is -, for stdin|There is a flag that this command does not have)/, args.join(' '));
+      assert.match(
+        stderr,
+        /^Error: (The only argument is -, for stdin|There is a flag that this command does not have)/,
+        args.join(' '),
+      );
       assert.deepEqual([stdout, code, stderr.includes('hunter2')], ['', 2, false], args.join(' '));
     }
     assert.ok(!existsSync(cli.database));

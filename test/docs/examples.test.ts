@@ -34,7 +34,9 @@ const example = (path: string) => readFileSync(join(ROOT, 'examples', path), 'ut
 
 describe('the examples', () => {
   it('for GitHub Actions work: a plan, the keys, and a deployment', async () => {
-    const { jobs } = parse(example('github-actions/deploy.yml')) as { jobs: Record<string, { steps: { run?: string }[] }> };
+    const { jobs } = parse(example('github-actions/deploy.yml')) as {
+      jobs: Record<string, { steps: { run?: string }[] }>;
+    };
     const { folder, run } = workspace();
     await run('git init --quiet .');
     for (const job of ['plan', 'deploy']) {
@@ -49,7 +51,10 @@ describe('the examples', () => {
   });
 
   it('for GitLab CI work: grants are checked, a deployment, a rotation', async () => {
-    const pipeline = parse(example('gitlab-ci/.gitlab-ci.yml')) as Record<string, { script?: string[]; after_script?: string[] }>;
+    const pipeline = parse(example('gitlab-ci/.gitlab-ci.yml')) as Record<
+      string,
+      { script?: string[]; after_script?: string[] }
+    >;
     const { folder, run, database } = workspace();
     await testCli(database).given('CI deploy');
     const jobs = Object.values(pipeline).filter(({ script }) => script !== undefined);
@@ -66,7 +71,9 @@ describe('the examples', () => {
   it('for Ansible work, and tell what changed', async () => {
     const [play] = parse(example('ansible/keys.yml')) as [{ tasks: Record<string, { argv: string[] }>[] }];
     const { folder, run } = workspace();
-    const commands = play.tasks.map((task) => task['ansible.builtin.command']!.argv.map((word) => word.replace('/etc/service', folder)));
+    const commands = play.tasks.map((task) =>
+      task['ansible.builtin.command']!.argv.map((word) => word.replace('/etc/service', folder)),
+    );
     assert.equal(commands.length, 3);
     const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' ');
     for (const changes of [true, false]) {
@@ -84,10 +91,16 @@ describe('the examples', () => {
   it('for Terraform works as an external data source: JSON in, flat strings out', async () => {
     const { run, database } = workspace();
     await testCli(database).given('CI deploy');
-    const { stdout, code, stderr } = await run(`sh '${join(ROOT, 'examples/terraform/key.sh')}'`, '{"name":"CI deploy"}');
+    const { stdout, code, stderr } = await run(
+      `sh '${join(ROOT, 'examples/terraform/key.sh')}'`,
+      '{"name":"CI deploy"}',
+    );
     assert.equal(code, 0, stderr);
     const facts = JSON.parse(stdout) as Record<string, unknown>;
-    assert.deepEqual([facts['name'], facts['status'], facts['expiresAt'], facts['roles']], ['CI deploy', 'ACTIVE', 'never', 'VIEWER']);
+    assert.deepEqual(
+      [facts['name'], facts['status'], facts['expiresAt'], facts['roles']],
+      ['CI deploy', 'ACTIVE', 'never', 'VIEWER'],
+    );
     for (const value of Object.values(facts)) assert.equal(typeof value, 'string');
     assert.notEqual((await run(`sh '${join(ROOT, 'examples/terraform/key.sh')}'`, '{"name":"Nobody"}')).code, 0);
     assert.match(example('terraform/main.tf'), /program = \["sh", "\$\{path\.module\}\/key\.sh"\]/);

@@ -12,11 +12,19 @@ describe('generated files', () => {
   }
 
   it('oclif.manifest.json is what the commands say now', async () => {
-    assert.equal(readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'), await manifestOf(), 'run: npm run build');
+    assert.equal(
+      readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'),
+      await manifestOf(),
+      'run: npm run build',
+    );
   });
 
   it('package-lock.json says which packages bring their binaries, so that `npm ci` compiles nothing', () => {
     assert.match(lockfileOf(), /"gypfile": false/);
-    assert.equal(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'), lockfileOf(), 'run: npm run dependencies');
+    assert.equal(
+      readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'),
+      lockfileOf(),
+      'run: npm run dependencies',
+    );
   });
 });

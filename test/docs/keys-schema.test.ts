@@ -3,14 +3,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { createCatalog } from '../../src/keys/catalog.ts';
-import { DESCRIPTION_LIMIT } from '../../src/keys/description.ts';
-import { readDeclaration } from '../../src/keys/declaration.ts';
-import { NAME_LIMIT } from '../../src/keys/name.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { MAX_DESCRIPTION_LENGTH } from '../../src/keys/key/description.ts';
+import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { MAX_NAME_LENGTH } from '../../src/keys/key/name.ts';
 import { ROOT } from '../support/process.ts';
 
 const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/keys.schema.json'), 'utf8')) as object;
-const isValid = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, strictTypes: false }).compile(schema);
+const isValid = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, strictTypes: false }).compile(
+  schema,
+);
 
 function isRead(value: unknown): boolean {
   try {
@@ -27,13 +29,19 @@ const TAKEN: unknown[] = [
   { keys: [] },
   { $schema: 'keys.schema.json', keys: [] },
   key({}),
-  ...['CI deploy', ' Ключ 1 ', 'e\u0301', '日本', 'हिन्दी', 'a'.repeat(NAME_LIMIT)].map((name) => key({ name })),
-  ...[null, '', 'What it is for', 'é'.repeat(DESCRIPTION_LIMIT)].map((description) => key({ description })),
+  ...['CI deploy', ' Ключ 1 ', 'e\u0301', '日本', 'हिन्दी', 'a'.repeat(MAX_NAME_LENGTH)].map((name) => key({ name })),
+  ...[null, '', 'What it is for', 'é'.repeat(MAX_DESCRIPTION_LENGTH)].map((description) => key({ description })),
   ...[[], ['guest', ' Viewer ', 'CONNECT', 'admin']].map((roles) => key({ roles, permissions: ['DOCKER:READ_ANY'] })),
-  ...[[], ['docker:read_any'], [' DOCKER : Create_Own '], ['CONNECT__REMOTE_ACCESS:DELETE_OWN'], ['GREENHOUSE:UPDATE_ANY']].map(
-    (permissions) => key({ permissions }),
+  ...[
+    [],
+    ['docker:read_any'],
+    [' DOCKER : Create_Own '],
+    ['CONNECT__REMOTE_ACCESS:DELETE_OWN'],
+    ['GREENHOUSE:UPDATE_ANY'],
+  ].map((permissions) => key({ permissions })),
+  ...[null, '2030-12-31T23:59:59Z', '2030-12-31 23:59:59.5+02:00', ' 2030-12-31t23:59:59z '].map((expiresAt) =>
+    key({ expiresAt }),
   ),
-  ...[null, '2030-12-31T23:59:59Z', '2030-12-31 23:59:59.5+02:00', ' 2030-12-31t23:59:59z '].map((expiresAt) => key({ expiresAt })),
   ...[true, false].map((enabled) => key({ enabled })),
   { keys: [{ name: 'A', permissions: ['ME:READ_OWN'] }] },
 ];
@@ -53,11 +61,13 @@ const REFUSED: unknown[] = [
   { keys: [{ name: 'A' }] },
   { keys: [{ name: 'A', roles: [], permissions: [] }] },
   key({ colour: 'red' }),
-  ...['', ' ', 'a-b', 'a\nb', '\u0301a', '../a', 12, null, 'a'.repeat(NAME_LIMIT + 1)].map((name) => key({ name })),
-  ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(DESCRIPTION_LIMIT + 1)].map((description) => key({ description })),
+  ...['', ' ', 'a-b', 'a\nb', '\u0301a', '../a', 12, null, 'a'.repeat(MAX_NAME_LENGTH + 1)].map((name) =>
+    key({ name }),
+  ),
+  ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(MAX_DESCRIPTION_LENGTH + 1)].map((description) => key({ description })),
   ...['GUEST', null, ['BOSS'], [1], [null], ['GUEST,VIEWER'], ['']].map((roles) => key({ roles })),
-  ...['DOCKER:READ_ANY', null, ['DOCKER'], ['DOCKER:FLY'], ['DOCKER:READ_ANY:x'], [':READ_ANY'], [1], ['']].map((permissions) =>
-    key({ permissions }),
+  ...['DOCKER:READ_ANY', null, ['DOCKER'], ['DOCKER:FLY'], ['DOCKER:READ_ANY:x'], [':READ_ANY'], [1], ['']].map(
+    (permissions) => key({ permissions }),
   ),
   ...[2030, 'tomorrow', '2030-12-31', '2030-12-31T23:59:59', ''].map((expiresAt) => key({ expiresAt })),
   ...['yes', 1, null].map((enabled) => key({ enabled })),

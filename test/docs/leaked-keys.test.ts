@@ -20,7 +20,12 @@ describe('docs/leaked-keys.md', () => {
   /** Runs a script in a repository, with svc-api in the path. */
   const run = async (script: string, env: NodeJS.ProcessEnv = {}): Promise<Finished> => {
     const path = [join(folder, '.git/bin'), dirname(process.execPath), process.env['PATH']].join(delimiter);
-    const names = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' };
+    const names = {
+      GIT_AUTHOR_NAME: 'a',
+      GIT_AUTHOR_EMAIL: 'a@b',
+      GIT_COMMITTER_NAME: 'a',
+      GIT_COMMITTER_EMAIL: 'a@b',
+    };
     return finished(
       spawn('sh', ['-c', script], {
         cwd: folder,
@@ -60,7 +65,9 @@ describe('docs/leaked-keys.md', () => {
   it('has a line for all that was ever committed', async () => {
     const { key } = await cli.given('CI deploy');
     writeFileSync(join(folder, 'notes'), `\0${key}`);
-    await run('git add . && git commit --quiet --message leak && git rm --quiet notes && git commit --quiet --message gone');
+    await run(
+      'git add . && git commit --quiet --message leak && git rm --quiet notes && git commit --quiet --message gone',
+    );
     assert.equal((await run('svc-api apikey scan --git .')).code, 0);
     const { stdout, code } = await run(history);
     assert.match(stdout, /^-:\d+:\d+ {2}svc_\w{12}_… {2}ACTIVE {2}"CI deploy"\n/);

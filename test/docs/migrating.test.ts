@@ -7,6 +7,7 @@ import Database from 'better-sqlite3';
 import { openTestKeys } from '../support/keys.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCliWithInput } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
+import { lookUp } from '../../src/keys/authentication/authenticate.ts';
 
 const TEXT = readFileSync(join(ROOT, 'docs/migrating.md'), 'utf8');
 const blocksOf = (language: string) =>
@@ -30,7 +31,10 @@ describe('docs/migrating.md', () => {
     const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
     const script = block.replaceAll('npx svc-api', `"${process.execPath}" "${BIN}"`);
     return finished(
-      spawn('bash', ['-ec', `set -o pipefail\n${script}`], { cwd: folder, env: cleanEnv({ PATH: path, SVC_API_DATABASE: database }) }),
+      spawn('bash', ['-ec', `set -o pipefail\n${script}`], {
+        cwd: folder,
+        env: cleanEnv({ PATH: path, SVC_API_DATABASE: database }),
+      }),
     );
   }
   function table(file: string, create: string, insert: string, rows: unknown[][]): void {
@@ -41,7 +45,7 @@ describe('docs/migrating.md', () => {
   }
   async function keyOf(secret: string, store = database) {
     const test = await openTestKeys({ database: store });
-    const found = await test.keys.lookUp(secret);
+    const found = await lookUp(secret, test.store.repository, test.time.now);
     await test.store.close();
     return found;
   }
@@ -57,7 +61,14 @@ describe('docs/migrating.md', () => {
       'CREATE TABLE apikey (id text primary key, name text, start text, prefix text, key text, userId text, enabled integer, expiresAt date, createdAt date, permissions text)',
       "INSERT INTO apikey VALUES (?, ?, 'sk_liv', 'sk_live_', ?, 'user', ?, ?, '2025-01-02T03:04:05.678Z', ?)",
       [
-        ['Zk3Jq9xTbYw2', 'build-bot_1', digest('base64url'), 1, '2031-01-01T00:00:00.000Z', '{"docker":["read","update"]}'],
+        [
+          'Zk3Jq9xTbYw2',
+          'build-bot_1',
+          digest('base64url'),
+          1,
+          '2031-01-01T00:00:00.000Z',
+          '{"docker":["read","update"]}',
+        ],
         ['Pm7Lr4vQcXs8', null, createHash('sha256').update('other').digest('base64url'), 0, null, null],
       ],
     );

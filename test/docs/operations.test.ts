@@ -16,9 +16,16 @@ describe('a key for one command, as docs/operations.md has it', () => {
       const database = join(folder, 'keys.sqlite');
       mkdirSync(join(folder, 'bin'));
       symlinkSync(BIN, join(folder, 'bin/svc-api'));
-      writeFileSync(join(folder, 'report.sh'), '#!/bin/sh\nsvc-api apikey list | cut -f 2,3\necho "$API_KEY"\nexit 3\n', { mode: 0o755 });
+      writeFileSync(
+        join(folder, 'report.sh'),
+        '#!/bin/sh\nsvc-api apikey list | cut -f 2,3\necho "$API_KEY"\nexit 3\n',
+        { mode: 0o755 },
+      );
       const path = [join(folder, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter);
-      const shell = spawn('sh', ['-c', blocks[index]!], { cwd: folder, env: cleanEnv({ PATH: path, SVC_API_DATABASE: database }) });
+      const shell = spawn('sh', ['-c', blocks[index]!], {
+        cwd: folder,
+        env: cleanEnv({ PATH: path, SVC_API_DATABASE: database }),
+      });
       const { stdout, code } = await finished(shell);
       assert.match(stdout, /^ACTIVE\tVIEWER\nsvc_\w{62}\n/);
       assert.equal(code, 3);

@@ -20,7 +20,9 @@ function scriptOf(tour: readonly string[], port: number): string {
     until node -e 'fetch(process.argv[1]).then(() => process.exit(0), () => process.exit(1))' http://127.0.0.1:${port}/healthz; do :; done
   }`;
   const [first, ...others] = tour.map((block) => {
-    const step = block.startsWith('npx svc-api serve') ? 'svc_serve' : block.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`);
+    const step = block.startsWith('npx svc-api serve')
+      ? 'svc_serve'
+      : block.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`);
     // What a key was used for is written within seconds: nobody types as fast as this script does.
     const patient = step.replace(/^npx svc-api apikey suggest .*$/m, 'until $& | grep .; do :; done');
     return `${patient}\necho; echo "-- next"`;
@@ -63,7 +65,10 @@ describe('the README', () => {
       /\nPlan: 3 to create, 1 to update, 0 to delete, 0 unchanged\.\n.*\nApplied: 3 created, 1 updated, 0 deleted, 0 unchanged\.\nApplied: 0 created, 0 updated, 0 deleted, 4 unchanged\.$/s,
     );
     assert.match(served!, new RegExp(`^Listening on http://127.0.0.1:${port}$`));
-    const reply = JSON.parse(used!) as { data: { me: object; apiKeys: null }; errors: { path: string[]; extensions: object }[] };
+    const reply = JSON.parse(used!) as {
+      data: { me: object; apiKeys: null };
+      errors: { path: string[]; extensions: object }[];
+    };
     assert.deepEqual(reply.data.me, { name: 'CI deploy', roles: ['VIEWER'] });
     assert.deepEqual(reply.errors[0]!.extensions, { code: 'FORBIDDEN', missing: ['API_KEY:READ_OWN'] });
     const temporary = (JSON.parse(executed!) as { data: { me: { description: string; expiresAt: string } } }).data.me;

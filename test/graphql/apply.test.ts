@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { countKeys, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
 const APPLY = `mutation ($input: ApplyApiKeysInput!) {
@@ -8,7 +8,11 @@ const APPLY = `mutation ($input: ApplyApiKeysInput!) {
 
 interface Applied {
   unchanged: number;
-  changes: { action: string; name: string; changes: { field: string; before: string | null; after: string | null }[] }[];
+  changes: {
+    action: string;
+    name: string;
+    changes: { field: string; before: string | null; after: string | null }[];
+  }[];
   created: { key: string; apiKey: { id: string; name: string; managed: boolean } }[];
 }
 
@@ -44,7 +48,11 @@ describe('declared keys, over GraphQL', () => {
       ],
     );
     assert.equal((await query(server.url, first.created[0]!.key, '{ me { name } }')).status, 200);
-    assert.deepEqual((await apply({ keys: declared, prune: true })).applied, { unchanged: 2, changes: [], created: [] });
+    assert.deepEqual((await apply({ keys: declared, prune: true })).applied, {
+      unchanged: 2,
+      changes: [],
+      created: [],
+    });
     const { applied } = await apply({ keys: [{ ...declared[0], roles: ['GUEST'] }], prune: true });
     assert.deepEqual(applied, {
       unchanged: 0,
@@ -63,17 +71,24 @@ describe('declared keys, over GraphQL', () => {
       [applied.changes.map(({ action, name }) => `${action} ${name}`), applied.created],
       [['CREATE CI', 'CREATE Backup'], []],
     );
-    assert.equal(await open.store.repository.count({}), 1);
+    assert.equal(await countKeys(open.store.repository), 1);
   });
 
   it('are refused whole where one breaks a rule, and where the caller may not', async () => {
     const broken = await apply({ keys: [...declared, { name: 'a-b', roles: ['GUEST'] }] });
     assert.equal(broken.error!.extensions['code'], 'DECLARATION_INVALID');
     assert.match(broken.error!.message, /keys\[2\]\.name/);
-    const { secret } = await createPrincipal(open.keys, { name: 'Lesser', permissions: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'] });
-    assert.equal((await apply({ keys: declared }, secret)).error!.extensions['code'], 'FORBIDDEN', 'grants more than it holds');
+    const { secret } = await createPrincipal(open.keys, {
+      name: 'Lesser',
+      permissions: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'],
+    });
+    assert.equal(
+      (await apply({ keys: declared }, secret)).error!.extensions['code'],
+      'FORBIDDEN',
+      'grants more than it holds',
+    );
     const many = Array.from({ length: 1001 }, (_, index) => ({ name: `Key ${index}`, roles: ['GUEST'] }));
     assert.equal((await apply({ keys: many })).error!.extensions['code'], 'INPUT_INVALID');
-    assert.equal(await open.store.repository.count({}), 2);
+    assert.equal(await countKeys(open.store.repository), 2);
   });
 });

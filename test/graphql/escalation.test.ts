@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
@@ -25,14 +25,25 @@ describeOnEach('nobody grants more than they hold', () => {
   });
 
   const create = (input: object) =>
-    query(server.url, secret, 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id } } }', { input });
+    query(
+      server.url,
+      secret,
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id } } }',
+      { input },
+    );
   const update = (input: object) =>
-    query(server.url, secret, 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }', { input });
+    query(server.url, secret, 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }', {
+      input,
+    });
   const all = async () => (await test.keys.list({}, OPERATOR)).keys;
 
   /** What a key asks for, and which permissions it is told that it lacks: the first of many. */
   const escalations: [grants: object, missing: string[], count: number][] = [
-    [{ roles: ['GUEST'] }, ['ME:READ_OWN', 'ONLINE:READ_ANY', 'ONLINE:READ_OWN', 'WELCOME:READ_ANY', 'WELCOME:READ_OWN'], 5],
+    [
+      { roles: ['GUEST'] },
+      ['ME:READ_OWN', 'ONLINE:READ_ANY', 'ONLINE:READ_OWN', 'WELCOME:READ_ANY', 'WELCOME:READ_OWN'],
+      5,
+    ],
     [{ roles: ['ADMIN'] }, ['ACTIVATION_CODE:CREATE_ANY'], 29 * 8 - 2 - 2 - 2],
     [{ permissions: [{ resource: 'DOCKER', actions: ['UPDATE_OWN'] }] }, ['DOCKER:UPDATE_OWN'], 1],
     [{ permissions: [{ resource: 'API_KEY', actions: ['CREATE_ANY', 'DELETE_OWN'] }] }, ['API_KEY:DELETE_OWN'], 1],
@@ -62,13 +73,19 @@ describeOnEach('nobody grants more than they hold', () => {
   }
 
   it('but as much: with ANY also OWN', async () => {
-    const { body } = await create({ name: 'New', permissions: [{ resource: 'DOCKER', actions: ['READ_ANY', 'READ_OWN'] }] });
+    const { body } = await create({
+      name: 'New',
+      permissions: [{ resource: 'DOCKER', actions: ['READ_ANY', 'READ_OWN'] }],
+    });
     assert.equal(body.errors, undefined);
   });
 
   it('nor by what stays when a part of a key is updated', async () => {
     const strong = await createPrincipal(test.keys, { name: 'Strong', roles: ['ADMIN'] });
-    const reply = await update({ id: strong.principal.key.id, permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }] });
+    const reply = await update({
+      id: strong.principal.key.id,
+      permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }],
+    });
     assert.deepEqual(
       reply.body.errors?.map(({ extensions }) => extensions['code']),
       ['FORBIDDEN'],
@@ -82,7 +99,12 @@ describeOnEach('nobody grants more than they hold', () => {
     const taken = await create(input);
     assert.deepEqual(
       taken.body.errors?.map(({ message, extensions }) => [message, extensions]),
-      [['An API key named "Strong" already exists. Set overwrite to replace it, or choose another name.', { code: 'NAME_TAKEN' }]],
+      [
+        [
+          'An API key named "Strong" already exists. Set overwrite to replace it, or choose another name.',
+          { code: 'NAME_TAKEN' },
+        ],
+      ],
     );
     const reply = await create({ ...input, overwrite: true });
     assert.deepEqual(
@@ -96,17 +118,23 @@ describeOnEach('nobody grants more than they hold', () => {
     const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const old = await createPrincipal(test.keys, { name: 'Old', permissions: MAKER });
     const child = await createPrincipal(test.keys, { name: 'Child', permissions: ['DOCKER:READ_ANY'] }, old.principal);
-    const document = 'mutation { createApiKey(input: { name: "Old", roles: [GUEST], overwrite: true }) { key apiKey { id createdBy } } }';
+    const document =
+      'mutation { createApiKey(input: { name: "Old", roles: [GUEST], overwrite: true }) { key apiKey { id createdBy } } }';
     const { body } = await query(server.url, admin.secret, document);
     const made = body.data!['createApiKey'] as { key: string; apiKey: { id: string; createdBy: string } };
     assert.notEqual(made.apiKey.id, old.principal.key.id);
     assert.equal(made.apiKey.createdBy, admin.principal.key.id);
-    const statuses = [old.secret, child.secret, made.key].map(async (key) => (await query(server.url, key, '{ online }')).status);
+    const statuses = [old.secret, child.secret, made.key].map(
+      async (key) => (await query(server.url, key, '{ online }')).status,
+    );
     assert.deepEqual(await Promise.all(statuses), [401, 401, 200]);
   });
 
   it('and reading all keys shows no secret', async () => {
-    const reader = await createPrincipal(test.keys, { name: 'Reader', permissions: ['API_KEY:READ_ANY', 'ME:READ_OWN'] });
+    const reader = await createPrincipal(test.keys, {
+      name: 'Reader',
+      permissions: ['API_KEY:READ_ANY', 'ME:READ_OWN'],
+    });
     const fields =
       'id name description roles permissions { resource actions } effectivePermissions { resource actions } prefix createdAt createdBy';
     const document = `{ me { ${fields} } apiKeys { edges { node { ${fields} } cursor } } apiKey(name: "Maker") { ${fields} } }`;

@@ -29,7 +29,11 @@ describe("the guards of the schema, against a host's part", () => {
     ],
     ['the same in a type of the same name', [part(`type Query { info: Info! ${WEAK} }`)], /Query\.info must/],
     ['the same where it may be null', [part(`extend type Query { info: Info ${WEAK} }`)], /Query\.info must/],
-    ['several of ours', [part(`extend type Query { me: ApiKey! ${WEAK} info: Info! ${WEAK} }`)], /Query\.me, Query\.info must/],
+    [
+      'several of ours',
+      [part(`extend type Query { me: ApiKey! ${WEAK} info: Info! ${WEAK} }`)],
+      /Query\.me, Query\.info must/,
+    ],
     [
       'a mutation of ours',
       [part(`extend type Mutation { deleteApiKeys(ids: [ID!]!): DeletedApiKeys! ${WEAK} }`)],
@@ -85,7 +89,9 @@ describe("the guards of the schema, against a host's part", () => {
   });
 
   it('open a host field to a key that was granted its resource over GraphQL, from the next request on', async () => {
-    const disks = part('extend type Query { disks: Int! @requires(resource: DISK_POOL, action: READ_ANY) }', { Query: { disks: () => 2 } });
+    const disks = part('extend type Query { disks: Int! @requires(resource: DISK_POOL, action: READ_ANY) }', {
+      Query: { disks: () => 2 },
+    });
     server = await startServer(test.keys, { extensions: [disks] });
     const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const { secret, principal } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });

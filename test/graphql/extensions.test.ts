@@ -15,7 +15,10 @@ const typeDefs = `
 const emptied: string[] = [];
 const resolvers = {
   Query: { disks: () => [{ name: 'sda' }] },
-  Disk: { asker: (_: unknown, __: unknown, { principal, request }: GraphQLContext) => `${principal.key.name} by ${request.method}` },
+  Disk: {
+    asker: (_: unknown, __: unknown, { principal, request }: GraphQLContext) =>
+      `${principal.key.name} by ${request.method}`,
+  },
   Mutation: {
     empty: (_: unknown, { name }: { name: string }) => {
       if (name === 'none') throw new GraphQLError('There is no such disk.', { extensions: { code: 'NO_DISK' } });
@@ -39,7 +42,10 @@ describe("a host's part of the schema", () => {
 
   it('answers keys with its permissions, beside the own part', async () => {
     server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers, resources: ['DISK_POOL'] }] });
-    const disks = await createPrincipal(test.keys, { name: 'Disks', permissions: ['DISK_POOL:READ_ANY', 'DISK_POOL:DELETE_ANY'] });
+    const disks = await createPrincipal(test.keys, {
+      name: 'Disks',
+      permissions: ['DISK_POOL:READ_ANY', 'DISK_POOL:DELETE_ANY'],
+    });
     const { body } = await query(server.url, disks.secret, '{ disks { name asker } online }');
     assert.deepEqual(body.data, { disks: [{ name: 'sda', asker: 'Disks by POST' }], online: null });
     const changed = await query(server.url, disks.secret, 'mutation { a: empty(name: "sda") b: empty(name: "none") }');
@@ -53,17 +59,25 @@ describe("a host's part of the schema", () => {
   it('refuses keys without them, before its resolvers run', async () => {
     server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers }] });
     emptied.length = 0;
-    const guest = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'], permissions: ['DISK_POOL:READ_OWN'] });
+    const guest = await createPrincipal(test.keys, {
+      name: 'Guest',
+      roles: ['GUEST'],
+      permissions: ['DISK_POOL:READ_OWN'],
+    });
     const { url } = server;
     const refusals = async (document: string) =>
       (await query(url, guest.secret, document)).body.errors?.map(({ path, extensions }) => [path, extensions]);
-    assert.deepEqual(await refusals('{ disks { name } }'), [[['disks'], { code: 'FORBIDDEN', missing: ['DISK_POOL:READ_ANY'] }]]);
+    assert.deepEqual(await refusals('{ disks { name } }'), [
+      [['disks'], { code: 'FORBIDDEN', missing: ['DISK_POOL:READ_ANY'] }],
+    ]);
     assert.deepEqual(await refusals('mutation { empty(name: "sda") }'), [
       [['empty'], { code: 'FORBIDDEN', missing: ['DISK_POOL:DELETE_OWN'] }],
     ]);
     assert.deepEqual(emptied, []);
     const viewer = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
-    assert.deepEqual((await query(server.url, viewer.secret, '{ disks { name } }')).body, { data: { disks: [{ name: 'sda' }] } });
+    assert.deepEqual((await query(server.url, viewer.secret, '{ disks { name } }')).body, {
+      data: { disks: [{ name: 'sda' }] },
+    });
   });
 
   it('has its resolvers loaded once, when the app is made, where they are a function', async () => {
@@ -76,9 +90,10 @@ describe("a host's part of the schema", () => {
     assert.equal(loaded, 1);
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     for (let request = 0; request < 3; request += 1) {
-      assert.deepEqual((await query(server.url, secret, '{ disks { name } __schema { queryType { name } } }')).body.data?.['disks'], [
-        { name: 'sda' },
-      ]);
+      assert.deepEqual(
+        (await query(server.url, secret, '{ disks { name } __schema { queryType { name } } }')).body.data?.['disks'],
+        [{ name: 'sda' }],
+      );
     }
     assert.equal(loaded, 1);
   });
@@ -96,7 +111,11 @@ describe("a host's part of the schema", () => {
     ['a permission without its action', [own('a: Int @requires(resource: DISK)')], /action/],
     ['SDL that is none', [{ typeDefs: 'type {', resolvers: {} }], /Syntax Error/],
     ['a type that there is not', [own('a: Tape @requires(resource: DISK, action: READ_ANY)')], /"Tape"/],
-    ['resolvers for a field that there is not', [{ typeDefs, resolvers: { Query: { tapes: () => [] } } }], /Query\.tapes/],
+    [
+      'resolvers for a field that there is not',
+      [{ typeDefs, resolvers: { Query: { tapes: () => [] } } }],
+      /Query\.tapes/,
+    ],
     [
       'subscriptions',
       [{ typeDefs: 'type Subscription { a: Int @requires(resource: DISK, action: READ_ANY) }', resolvers: {} }],
@@ -120,7 +139,10 @@ describe("a host's part of the schema", () => {
   }
 
   it('cannot open a field of ours by resolvers of its own', async () => {
-    const takeover = { typeDefs, resolvers: { ...resolvers, Query: { ...resolvers.Query, info: () => ({ name: 'taken' }) } } };
+    const takeover = {
+      typeDefs,
+      resolvers: { ...resolvers, Query: { ...resolvers.Query, info: () => ({ name: 'taken' }) } },
+    };
     server = await startServer(test.keys, { extensions: [takeover] });
     const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     assert.deepEqual((await query(server.url, secret, '{ info { name } }')).body.data, { info: null });

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
 
 // Written out from the specification, not taken from src: what is wrong there must not be right here.
-const RESOURCES = `ACTIVATION_CODE API_KEY ARRAY CLOUD CONFIG CONNECT CONNECT__REMOTE_ACCESS CUSTOMIZATIONS DASHBOARD DISK DISPLAY DOCKER
-  FLASH INFO LOGS ME NETWORK NOTIFICATIONS ONLINE OS OWNER PERMISSION REGISTRATION SERVERS SERVICES SHARE VARS VMS WELCOME`.split(/\s+/);
+const RESOURCES =
+  `ACTIVATION_CODE API_KEY ARRAY CLOUD CONFIG CONNECT CONNECT__REMOTE_ACCESS CUSTOMIZATIONS DASHBOARD DISK DISPLAY DOCKER
+  FLASH INFO LOGS ME NETWORK NOTIFICATIONS ONLINE OS OWNER PERMISSION REGISTRATION SERVERS SERVICES SHARE VARS VMS WELCOME`.split(
+    /\s+/,
+  );
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
 describeOnEach('a key grants', () => {
@@ -67,7 +70,12 @@ describeOnEach('a key grants', () => {
       name: 'Mixed',
       permissions: ['API_KEY:CREATE_OWN', 'DISK:READ_OWN', 'DOCKER:DELETE_ANY'],
     });
-    assert.deepEqual(await grantable(secret), ['API_KEY:CREATE_OWN', 'DISK:READ_OWN', 'DOCKER:DELETE_ANY', 'DOCKER:DELETE_OWN']);
+    assert.deepEqual(await grantable(secret), [
+      'API_KEY:CREATE_OWN',
+      'DISK:READ_OWN',
+      'DOCKER:DELETE_ANY',
+      'DOCKER:DELETE_OWN',
+    ]);
     await removeTries();
   });
 
@@ -87,7 +95,11 @@ describeOnEach('a key grants', () => {
       data: { createApiKey: { apiKey: { roles: ['GUEST'] } } },
     });
     for (const role of ['ADMIN', 'CONNECT', 'VIEWER']) {
-      assert.equal((await query(server.url, secret, create, { role })).body.errors?.[0]?.extensions['code'], 'FORBIDDEN', role);
+      assert.equal(
+        (await query(server.url, secret, create, { role })).body.errors?.[0]?.extensions['code'],
+        'FORBIDDEN',
+        role,
+      );
     }
   });
 

@@ -90,7 +90,8 @@ describe('the schema, as introspection shows it', () => {
     Object.fromEntries(
       fieldsOf(name).map(({ name, args, type }) => {
         const shown = args.map(
-          (arg) => `${arg.name}: ${String(arg.type)}${arg.defaultValue === undefined ? '' : ` = ${JSON.stringify(arg.defaultValue)}`}`,
+          (arg) =>
+            `${arg.name}: ${String(arg.type)}${arg.defaultValue === undefined ? '' : ` = ${JSON.stringify(arg.defaultValue)}`}`,
         );
         return [name, `(${shown.join(', ')}): ${String(type)}`];
       }),

@@ -37,7 +37,10 @@ describeOnEach('keys over GraphQL', () => {
     return body.data as Data;
   }
   const codes = async (document: string, variables?: Record<string, unknown>) =>
-    (await query(server.url, secret, document, variables)).body.errors?.map(({ message, extensions }) => [extensions['code'], message]);
+    (await query(server.url, secret, document, variables)).body.errors?.map(({ message, extensions }) => [
+      extensions['code'],
+      message,
+    ]);
 
   it('are made, work at once, and show all but the secret', async () => {
     const permissions = [{ resource: 'DISK_POOL', actions: ['UPDATE_ANY', 'READ_OWN'] }];
@@ -84,7 +87,13 @@ describeOnEach('keys over GraphQL', () => {
     assert.deepEqual(await update({ name: 'Before', description: null }), { ...apiKey, description: null });
     const changed = await update({ roles: [], permissions: [{ resource: 'ME', actions: ['READ_OWN'] }] });
     const permissions = [{ resource: 'ME', actions: ['READ_OWN'] }];
-    assert.deepEqual(changed, { ...apiKey, description: null, roles: [], permissions, effectivePermissions: permissions });
+    assert.deepEqual(changed, {
+      ...apiKey,
+      description: null,
+      roles: [],
+      permissions,
+      effectivePermissions: permissions,
+    });
     assert.deepEqual((await query(server.url, createApiKey.key, '{ online }')).body.data, { online: null });
   });
 
@@ -103,7 +112,12 @@ describeOnEach('keys over GraphQL', () => {
       [CREATE, { name: 'New', permissions: [{ resource: 'ME', actions: [] }] }, 'NO_GRANTS', /./],
       [CREATE, { name: 'Admin', roles: ['GUEST'] }, 'NAME_TAKEN', /"Admin" already exists/],
       [CREATE, { name: 'New', roles: ['ROOT'] }, 'GRAPHQL_VALIDATION_FAILED', /"ROOT" does not exist in "Role" enum/],
-      [CREATE, { name: 'New', roles: ['GUEST'], createdBy: id }, 'GRAPHQL_VALIDATION_FAILED', /"createdBy" is not defined/],
+      [
+        CREATE,
+        { name: 'New', roles: ['GUEST'], createdBy: id },
+        'GRAPHQL_VALIDATION_FAILED',
+        /"createdBy" is not defined/,
+      ],
       [UPDATE, { id: 'none', name: 'New' }, 'NOT_FOUND', /There is no API key with the id "none"/],
       [UPDATE, { id, roles: [] }, 'NO_GRANTS', /at least one role or permission/],
     ];
@@ -137,10 +151,14 @@ describeOnEach('keys over GraphQL', () => {
   });
 
   it('are deleted once where they are named twice, and at most 500 at once', async () => {
-    const { createApiKey } = await ask<{ createApiKey: Created }>(CREATE, { input: { name: 'Twice', roles: ['GUEST'] } });
+    const { createApiKey } = await ask<{ createApiKey: Created }>(CREATE, {
+      input: { name: 'Twice', roles: ['GUEST'] },
+    });
     const gone = createApiKey.apiKey.id;
     const remove = 'mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } } }';
-    assert.deepEqual(await ask(remove, { ids: [gone, gone] }), { deleteApiKeys: { deleted: 1, keys: [{ id: gone, name: 'Twice' }] } });
+    assert.deepEqual(await ask(remove, { ids: [gone, gone] }), {
+      deleteApiKeys: { deleted: 1, keys: [{ id: gone, name: 'Twice' }] },
+    });
     assert.deepEqual(await ask(remove, { ids: [gone] }), { deleteApiKeys: { deleted: 0, keys: [] } });
     assert.deepEqual(await codes(remove, { ids: Array.from({ length: 501 }, () => 'x') }), [
       ['INPUT_INVALID', 'There are 501 ids; at most 500 are allowed.'],
@@ -165,7 +183,9 @@ describeOnEach('what can be granted', () => {
 
   it('is shown before it is granted: roles and permissions together, ANY with its OWN', async () => {
     const preview = async (args: string) =>
-      (await query(server.url, secret, `{ previewPermissions${args} { resource actions } }`)).body.data?.['previewPermissions'];
+      (await query(server.url, secret, `{ previewPermissions${args} { resource actions } }`)).body.data?.[
+        'previewPermissions'
+      ];
     assert.deepEqual(
       await preview(
         '(roles: [GUEST], permissions: [{ resource: ME, actions: [UPDATE_ANY] }, { resource: DISK_POOL, actions: [READ_OWN] }])',
@@ -177,7 +197,12 @@ describeOnEach('what can be granted', () => {
         { resource: 'DISK_POOL', actions: ['READ_OWN'] },
       ],
     );
-    for (const args of ['', '(roles: [])', '(roles: null, permissions: null)', '(permissions: [{ resource: ME, actions: [] }])']) {
+    for (const args of [
+      '',
+      '(roles: [])',
+      '(roles: null, permissions: null)',
+      '(permissions: [{ resource: ME, actions: [] }])',
+    ]) {
       assert.deepEqual(await preview(args), [], args);
     }
     const admin = (await preview('(roles: [ADMIN, VIEWER])')) as { actions: string[] }[];
@@ -185,7 +210,8 @@ describeOnEach('what can be granted', () => {
   });
 
   it('is listed: roles with what they grant, resources and actions', async () => {
-    const document = '{ permissions { roles { role description permissions { resource actions } } resources actions } }';
+    const document =
+      '{ permissions { roles { role description permissions { resource actions } } resources actions } }';
     const { roles, resources, actions } = (await query(server.url, secret, document)).body.data!['permissions'] as {
       roles: { role: string; description: string; permissions: { resource: string; actions: string[] }[] }[];
       resources: string[];

@@ -18,9 +18,11 @@ describeOnEach('the life of a key, over GraphQL', () => {
     await server.stop();
     await open.store.close();
   });
-  const ask = async (document: string, variables?: Record<string, unknown>) => (await query(server.url, secret, document, variables)).body;
+  const ask = async (document: string, variables?: Record<string, unknown>) =>
+    (await query(server.url, secret, document, variables)).body;
   const create = async (name: string, expiresAt: unknown = null) => {
-    const document = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id status expiresAt } } }';
+    const document =
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id status expiresAt } } }';
     return ask(document, { input: { name, roles: ['GUEST'], expiresAt } });
   };
   type Created = { key: string; apiKey: { id: string; status: string; expiresAt: string | null } };
@@ -45,8 +47,12 @@ describeOnEach('the life of a key, over GraphQL', () => {
   it('can be given another end, or none', async () => {
     const { apiKey } = (await create('Short', '2030-01-02T00:00:00Z')).data!['createApiKey'] as Created;
     const update = (expiresAt: unknown) =>
-      ask('mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { expiresAt } }', { input: { id: apiKey.id, expiresAt } });
-    assert.deepEqual((await update('2031-01-01T00:00:00Z')).data, { updateApiKey: { expiresAt: '2031-01-01T00:00:00.000Z' } });
+      ask('mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { expiresAt } }', {
+        input: { id: apiKey.id, expiresAt },
+      });
+    assert.deepEqual((await update('2031-01-01T00:00:00Z')).data, {
+      updateApiKey: { expiresAt: '2031-01-01T00:00:00.000Z' },
+    });
     assert.deepEqual((await update(null)).data, { updateApiKey: { expiresAt: null } });
     for (const wrong of ['2029-01-01T00:00:00Z', 'tomorrow', '2030-02-30T00:00:00Z', '2099-01-01T00:00:00Z']) {
       assert.equal((await update(wrong)).errors![0]!.extensions['code'], 'EXPIRY_INVALID', wrong);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
@@ -36,7 +36,10 @@ describeOnEach('overwriting a key over GraphQL', () => {
   const gets = async (secret: string) => (await query(server.url, secret, '{ __typename }')).status;
   const created = ({ body }: GraphQLReply) => {
     assert.equal(body.errors, undefined);
-    return body.data!['createApiKey'] as { key: string; apiKey: { id: string; name: string; createdBy: string | null } };
+    return body.data!['createApiKey'] as {
+      key: string;
+      apiKey: { id: string; name: string; createdBy: string | null };
+    };
   };
 
   it('asks for the right to delete it: OWN for what the key created and for itself, ANY for all others', async () => {
@@ -68,8 +71,14 @@ describeOnEach('overwriting a key over GraphQL', () => {
     assert.notEqual(apiKey.id, idOf(child));
     assert.deepEqual(await Promise.all([child.secret, grandchild.secret, key].map(gets)), [401, 401, 200]);
     // What was created by a key of its own is not its own.
-    await make('Grandchild', ['CREATE_OWN'], ((await test.keys.authenticate(key)) as { principal: Principal }).principal);
-    assert.deepEqual((await overwrite(owner, 'Grandchild')).body.errors?.[0]?.extensions['missing'], ['API_KEY:DELETE_ANY']);
+    await make(
+      'Grandchild',
+      ['CREATE_OWN'],
+      ((await test.keys.authenticate(key)) as { principal: Principal }).principal,
+    );
+    assert.deepEqual((await overwrite(owner, 'Grandchild')).body.errors?.[0]?.extensions['missing'], [
+      'API_KEY:DELETE_ANY',
+    ]);
   });
 
   it('lets a key replace itself: the new one stands where it stood', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
@@ -36,7 +36,8 @@ describeOnEach('a key with the OWN permissions', () => {
     await test.store.close();
   });
 
-  const ask = (document: string, variables?: Record<string, unknown>) => query(server.url, own.secret, document, variables);
+  const ask = (document: string, variables?: Record<string, unknown>) =>
+    query(server.url, own.secret, document, variables);
   const idOf = ({ principal }: Bearer) => principal.key.id;
   const refusal = ({ body }: GraphQLReply) => body.errors?.map(({ message, extensions }) => ({ message, extensions }));
   const lacks = (permission: string) => [
@@ -45,11 +46,16 @@ describeOnEach('a key with the OWN permissions', () => {
 
   it('lists itself and its children, page by page and searched', async () => {
     const list = async (args: string) =>
-      (await ask(`{ apiKeys${args} { edges { node { name } cursor } pageInfo { hasNextPage } } }`)).body.data!['apiKeys'];
+      (await ask(`{ apiKeys${args} { edges { node { name } cursor } pageInfo { hasNextPage } } }`)).body.data![
+        'apiKeys'
+      ];
     const names = async (args: string) =>
       ((await list(args)) as { edges: { node: { name: string } }[] }).edges.map(({ node }) => node.name);
     assert.deepEqual(await names(''), ['Own', 'Child']);
-    const { edges, pageInfo } = (await list('(first: 1)')) as { edges: { cursor: string }[]; pageInfo: { hasNextPage: boolean } };
+    const { edges, pageInfo } = (await list('(first: 1)')) as {
+      edges: { cursor: string }[];
+      pageInfo: { hasNextPage: boolean };
+    };
     assert.equal(pageInfo.hasNextPage, true);
     assert.deepEqual(await names(`(after: "${edges[0]!.cursor}")`), ['Child']);
     assert.deepEqual(await names('(search: "child")'), ['Child']);
@@ -59,17 +65,23 @@ describeOnEach('a key with the OWN permissions', () => {
   it('finds itself and its children by id and by name, and gets null for all others and for none alike', async () => {
     for (const bearer of [own, child]) {
       const { id, name } = bearer.principal.key;
-      const { body } = await ask('query ($id: ID, $name: String) { a: apiKey(id: $id) { name } b: apiKey(name: $name) { id } }', {
-        id,
-        name,
-      });
+      const { body } = await ask(
+        'query ($id: ID, $name: String) { a: apiKey(id: $id) { name } b: apiKey(name: $name) { id } }',
+        {
+          id,
+          name,
+        },
+      );
       assert.deepEqual(body, { data: { a: { name }, b: { id } } });
     }
     for (const { id, name } of [grandchild.principal.key, other.principal.key, { id: 'none', name: 'None' }]) {
-      const { body } = await ask('query ($id: ID, $name: String) { a: apiKey(id: $id) { name } b: apiKey(name: $name) { id } }', {
-        id,
-        name,
-      });
+      const { body } = await ask(
+        'query ($id: ID, $name: String) { a: apiKey(id: $id) { name } b: apiKey(name: $name) { id } }',
+        {
+          id,
+          name,
+        },
+      );
       assert.deepEqual(body, { data: { a: null, b: null } });
     }
   });
@@ -86,7 +98,9 @@ describeOnEach('a key with the OWN permissions', () => {
   });
 
   it('deletes nothing where one of several is not its own', async () => {
-    const reply = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted } }', { ids: [idOf(child), idOf(other)] });
+    const reply = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted } }', {
+      ids: [idOf(child), idOf(other)],
+    });
     assert.deepEqual(refusal(reply), lacks('API_KEY:DELETE_ANY'));
     assert.ok(await test.keys.findById(idOf(child), OPERATOR));
   });
@@ -105,7 +119,9 @@ describeOnEach('a key with the OWN permissions', () => {
   });
 
   it('may delete itself, with all below, and then does not get in', async () => {
-    const { body } = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted } }', { ids: [idOf(own)] });
+    const { body } = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted } }', {
+      ids: [idOf(own)],
+    });
     assert.deepEqual(body, { data: { deleteApiKeys: { deleted: 3 } } });
     assert.equal((await ask('{ __typename }')).status, 401);
   });

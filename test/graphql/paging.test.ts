@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
@@ -27,7 +27,10 @@ describeOnEach('apiKeys', () => {
     // Some at the same millisecond: the order must hold among them, too.
     for (let index = 1; index < 60; index += 1) {
       test.time.now += index % 2;
-      await test.keys.create({ name: `Key ${index}`, description: index === 7 ? 'Lucky 100%_' : null, roles: ['GUEST'] }, OPERATOR);
+      await test.keys.create(
+        { name: `Key ${index}`, description: index === 7 ? 'Lucky 100%_' : null, roles: ['GUEST'] },
+        OPERATOR,
+      );
     }
   });
   after(async () => {
@@ -46,7 +49,12 @@ describeOnEach('apiKeys', () => {
   it('gives 50 where nothing else is asked for, and says that more follow', async () => {
     const { edges, pageInfo } = await page({});
     assert.equal(edges.length, 50);
-    assert.deepEqual(pageInfo, { hasNextPage: true, hasPreviousPage: false, startCursor: edges[0]!.cursor, endCursor: edges[49]!.cursor });
+    assert.deepEqual(pageInfo, {
+      hasNextPage: true,
+      hasPreviousPage: false,
+      startCursor: edges[0]!.cursor,
+      endCursor: edges[49]!.cursor,
+    });
   });
 
   it('gives each key once over all pages, in one order whatever their size', async () => {
@@ -79,7 +87,10 @@ describeOnEach('apiKeys', () => {
     const empty = { hasPreviousPage: false, startCursor: null, endCursor: null };
     assert.deepEqual(await page({ first: 0 }), { edges: [], pageInfo: { ...empty, hasNextPage: true } });
     const { pageInfo } = await page({ first: 500 });
-    assert.deepEqual(await page({ after: pageInfo.endCursor }), { edges: [], pageInfo: { ...empty, hasNextPage: false } });
+    assert.deepEqual(await page({ after: pageInfo.endCursor }), {
+      edges: [],
+      pageInfo: { ...empty, hasNextPage: false },
+    });
   });
 
   it('refuses pages of more than 500 and of less than none, and cursors of another make', async () => {
@@ -107,7 +118,8 @@ describeOnEach('apiKeys', () => {
     assert.deepEqual(names(await page({ search: 'LUCKY' })), ['Key 7']);
     assert.deepEqual(names(await page({ search: '100%_' })), ['Key 7']);
     for (const search of ['%', '_']) assert.deepEqual(names(await page({ search })), ['Key 7']);
-    for (const search of ["' OR 1=1 --", 'Key*', '\\', 'Key\u0000']) assert.deepEqual(names(await page({ search })), [], search);
+    for (const search of ["' OR 1=1 --", 'Key*', '\\', 'Key\u0000'])
+      assert.deepEqual(names(await page({ search })), [], search);
     assert.equal((await page({ search: '' })).edges.length, 50);
   });
 });

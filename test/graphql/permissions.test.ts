@@ -4,8 +4,11 @@ import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
 
 // Written out from the specification, not taken from src: what is wrong there must not be right here.
-const RESOURCES = `ACTIVATION_CODE API_KEY ARRAY CLOUD CONFIG CONNECT CONNECT__REMOTE_ACCESS CUSTOMIZATIONS DASHBOARD DISK DISPLAY DOCKER
-  FLASH INFO LOGS ME NETWORK NOTIFICATIONS ONLINE OS OWNER PERMISSION REGISTRATION SERVERS SERVICES SHARE VARS VMS WELCOME`.split(/\s+/);
+const RESOURCES =
+  `ACTIVATION_CODE API_KEY ARRAY CLOUD CONFIG CONNECT CONNECT__REMOTE_ACCESS CUSTOMIZATIONS DASHBOARD DISK DISPLAY DOCKER
+  FLASH INFO LOGS ME NETWORK NOTIFICATIONS ONLINE OS OWNER PERMISSION REGISTRATION SERVERS SERVICES SHARE VARS VMS WELCOME`.split(
+    /\s+/,
+  );
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
 /** What each root field asks for; X_ANY includes X_OWN. */
@@ -75,7 +78,10 @@ describeOnEach('a root field', () => {
   });
 
   /** Asks for all root fields with a new key, and checks for each that it answers or is refused. */
-  async function check(grants: { roles?: string[]; permissions?: string[] }, open: (field: keyof typeof ALL) => boolean) {
+  async function check(
+    grants: { roles?: string[]; permissions?: string[] },
+    open: (field: keyof typeof ALL) => boolean,
+  ) {
     const name = [...(grants.roles ?? []), ...(grants.permissions ?? [])].join(' ').replaceAll(/[:_]+/g, ' ');
     const { secret, principal } = await createPrincipal(test.keys, { name, ...grants });
     const [queried, mutated] = await Promise.all([
@@ -106,13 +112,18 @@ describeOnEach('a root field', () => {
       const [{ message, path, extensions }] = errors as [(typeof errors)[0]];
       assert.deepEqual(
         { message, path, extensions },
-        { message: `This key lacks ${required}.`, path: [field], extensions: { code: 'FORBIDDEN', missing: [required] } },
+        {
+          message: `This key lacks ${required}.`,
+          path: [field],
+          extensions: { code: 'FORBIDDEN', missing: [required] },
+        },
       );
     }
   }
 
   for (const [role, fields] of Object.entries(ROLES)) {
-    it(`answers ${role} or is refused, each by itself`, () => check({ roles: [role] }, (field) => fields.includes(field)));
+    it(`answers ${role} or is refused, each by itself`, () =>
+      check({ roles: [role] }, (field) => fields.includes(field)));
   }
 
   for (const resource of RESOURCES) {

@@ -17,7 +17,11 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     open = await openTestKeys();
     server = await startServer(open.keys);
     ({ secret: admin } = await createPrincipal(open.keys, { name: 'Admin', roles: ['ADMIN'] }));
-    const created = await createPrincipal(open.keys, { name: 'CI', roles: ['GUEST'], permissions: ['DOCKER:READ_ANY'] });
+    const created = await createPrincipal(open.keys, {
+      name: 'CI',
+      roles: ['GUEST'],
+      permissions: ['DOCKER:READ_ANY'],
+    });
     [id, old] = [created.principal.key.id, created.secret];
   });
   afterEach(async () => {
@@ -47,24 +51,35 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     assert.deepEqual(data, { apiKey: { uses: 3, lastUsedAt: now, rotation: { previousLastUsedAt: now } } });
     open.time.now += 3_600_000;
     assert.equal((await query(server.url, old, '{ online }')).status, 401);
-    assert.deepEqual((await ask(admin, '{ apiKey(name: "CI") { rotation { startedAt } } }')).data, { apiKey: { rotation: null } });
+    assert.deepEqual((await ask(admin, '{ apiKey(name: "CI") { rotation { startedAt } } }')).data, {
+      apiKey: { rotation: null },
+    });
   });
 
   it('takes 24 hours and NOW where nothing else is asked for, null too', async () => {
-    assert.equal((await rotate({ grace: null, activate: null })).apiKey!.rotation['previousEndsAt'], '2030-01-02T00:00:00.000Z');
+    assert.equal(
+      (await rotate({ grace: null, activate: null })).apiKey!.rotation['previousEndsAt'],
+      '2030-01-02T00:00:00.000Z',
+    );
     const { error } = await rotate();
-    assert.equal(error!.extensions['code'], 'ROTATION_UNDER_WAY');
+    assert.equal(error!.extensions['code'], 'ROTATION_IN_PROGRESS');
     assert.match(error!.message, /finishApiKeyRotation or rollBackApiKeyRotation/);
   });
 
   it('waits for the first use where it is asked to, and can be finished and rolled back', async () => {
     const first = await rotate({ activate: 'ON_FIRST_USE' });
     assert.equal(first.apiKey!.rotation['previousEndsAt'], null);
-    const back = await ask(admin, 'mutation ($id: ID!) { rollBackApiKeyRotation(id: $id) { prefix rotation { startedAt } } }', { id });
+    const back = await ask(
+      admin,
+      'mutation ($id: ID!) { rollBackApiKeyRotation(id: $id) { prefix rotation { startedAt } } }',
+      { id },
+    );
     assert.deepEqual(back.data, { rollBackApiKeyRotation: { prefix: `${old.slice(0, 17)}…`, rotation: null } });
     const second = await rotate({ activate: 'ON_FIRST_USE' });
     const finish = 'mutation ($id: ID!) { finishApiKeyRotation(id: $id) { prefix } }';
-    assert.deepEqual((await ask(admin, finish, { id })).data, { finishApiKeyRotation: { prefix: `${second.key!.slice(0, 17)}…` } });
+    assert.deepEqual((await ask(admin, finish, { id })).data, {
+      finishApiKeyRotation: { prefix: `${second.key!.slice(0, 17)}…` },
+    });
     assert.equal((await ask(admin, finish, { id })).errors![0]!.extensions['code'], 'ROTATION_NONE');
     assert.equal((await rotate({ grace: 'soon' })).error!.extensions['code'], 'EXPIRY_INVALID');
   });
@@ -79,7 +94,8 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
   it('tells what was used, what would do, and what is needless', async () => {
     await ask(old, '{ me { name } online }');
     await open.keys.finishActivity();
-    const fields = 'usedPermissions { resource actions } suggestedPermissions { resource actions } unusedPermissions { resource actions }';
+    const fields =
+      'usedPermissions { resource actions } suggestedPermissions { resource actions } unusedPermissions { resource actions }';
     assert.deepEqual((await ask(admin, `{ apiKey(name: "CI") { managed ${fields} } }`)).data, {
       apiKey: {
         managed: false,
@@ -114,7 +130,13 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     const last = (await ask(admin, page, { after: first.pageInfo.endCursor })).data!['auditLog'] as Page;
     assert.deepEqual([last.edges.map(({ node }) => node.number), last.pageInfo.hasNextPage], [[1], false]);
     assert.equal((await ask(key!, '{ auditLog { edges { cursor } } }')).errors![0]!.extensions['code'], 'FORBIDDEN');
-    assert.equal((await ask(admin, '{ auditLog(after: "x") { edges { cursor } } }')).errors![0]!.extensions['code'], 'INPUT_INVALID');
-    assert.equal((await ask(admin, '{ auditLog(since: "x") { edges { cursor } } }')).errors![0]!.extensions['code'], 'INPUT_INVALID');
+    assert.equal(
+      (await ask(admin, '{ auditLog(after: "x") { edges { cursor } } }')).errors![0]!.extensions['code'],
+      'INPUT_INVALID',
+    );
+    assert.equal(
+      (await ask(admin, '{ auditLog(since: "x") { edges { cursor } } }')).errors![0]!.extensions['code'],
+      'INPUT_INVALID',
+    );
   });
 });

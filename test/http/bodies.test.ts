@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, sendAndCut, sendRaw } from '../support/raw-http.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
@@ -45,14 +45,30 @@ describe('a body', () => {
     ['null', 'null', 'The body must be a JSON object with a query.'],
     ['not UTF-8', Buffer.from('{"query":"{ online } # \u00fc"}', 'latin1'), 'The body is not valid UTF-8.'],
     ['without a query', '{}', '"query" must be a string that holds a GraphQL document.'],
-    ['with a query that is no text', '{"query":{"online":true}}', '"query" must be a string that holds a GraphQL document.'],
+    [
+      'with a query that is no text',
+      '{"query":{"online":true}}',
+      '"query" must be a string that holds a GraphQL document.',
+    ],
     ['with variables in an array', '{"query":"{ online }","variables":[]}', '"variables" must be an object.'],
     ['with variables in a text', '{"query":"{ online }","variables":"{}"}', '"variables" must be an object.'],
-    ['with an operationName that is no text', '{"query":"{ online }","operationName":1}', '"operationName" must be a string.'],
+    [
+      'with an operationName that is no text',
+      '{"query":"{ online }","operationName":1}',
+      '"operationName" must be a string.',
+    ],
     ['with extensions that are no object', '{"query":"{ online }","extensions":1}', '"extensions" must be an object.'],
     ['that nests deeply', nested(63), 'The body nests deeper than 64 levels, which is the most that is allowed.'],
-    ['that nests very deeply', nested(250_000), 'The body nests deeper than 64 levels, which is the most that is allowed.'],
-    ['of opening brackets alone', '['.repeat(1_000_000), 'The body nests deeper than 64 levels, which is the most that is allowed.'],
+    [
+      'that nests very deeply',
+      nested(250_000),
+      'The body nests deeper than 64 levels, which is the most that is allowed.',
+    ],
+    [
+      'of opening brackets alone',
+      '['.repeat(1_000_000),
+      'The body nests deeper than 64 levels, which is the most that is allowed.',
+    ],
   ];
   for (const [what, body, message] of bad) {
     it(`${what} gets 400`, async () => {
@@ -110,8 +126,13 @@ describe('a body', () => {
     const key = `Authorization: Bearer ${secret}`;
     const type = 'Content-Type: application/json';
     const said = await sendRaw(server.url, rawPost([key, type], body));
-    const headers = ['POST /graphql HTTP/1.1', 'Host: localhost', key, type, 'Transfer-Encoding: chunked', '', ''].join('\r\n');
-    const unsaid = await sendRaw(server.url, Buffer.concat([Buffer.from(`${headers}${body.length.toString(16)}\r\n`), body]));
+    const headers = ['POST /graphql HTTP/1.1', 'Host: localhost', key, type, 'Transfer-Encoding: chunked', '', ''].join(
+      '\r\n',
+    );
+    const unsaid = await sendRaw(
+      server.url,
+      Buffer.concat([Buffer.from(`${headers}${body.length.toString(16)}\r\n`), body]),
+    );
     for (const { status, body: text } of [said, unsaid]) {
       assert.equal(status, 413);
       const message = 'The body is larger than 1048576 bytes, which is the most that is allowed.';
@@ -127,13 +148,26 @@ describe('a body', () => {
       [['Authorization: Basic x', 'Authorization: Basic x'], 400],
     ] as const) {
       assert.equal((await sendRaw(server.url, rawPost(headers, '', 1000))).status, status);
-      const chunked = ['POST /graphql HTTP/1.1', 'Host: localhost', ...headers, 'Transfer-Encoding: chunked', '', '5', '{"que', ''];
+      const chunked = [
+        'POST /graphql HTTP/1.1',
+        'Host: localhost',
+        ...headers,
+        'Transfer-Encoding: chunked',
+        '',
+        '5',
+        '{"que',
+        '',
+      ];
       assert.equal((await sendRaw(server.url, chunked.join('\r\n'))).status, status);
     }
   });
 
   it('that is cut off harms nobody', async () => {
-    const request = rawPost([`Authorization: Bearer ${secret}`, 'Content-Type: application/json'], GOOD.slice(0, 5), 1000);
+    const request = rawPost(
+      [`Authorization: Bearer ${secret}`, 'Content-Type: application/json'],
+      GOOD.slice(0, 5),
+      1000,
+    );
     await Promise.all(Array.from({ length: 20 }, () => sendAndCut(server.url, request)));
     assert.equal((await sendRaw(server.url, request, { end: true })).status, 400);
   });

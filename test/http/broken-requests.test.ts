@@ -30,7 +30,11 @@ describe('a request that is not right as HTTP', () => {
     ['with a NUL in a header', head('GET /graphql HTTP/1.1', 'Host: x', 'Authorization: Bearer a\0b'), invalid],
     ['with a bad length', head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: x'), invalid],
     ['with two lengths', head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: 1', 'Content-Length: 2'), invalid],
-    ['with a length and in chunks', head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'), invalid],
+    [
+      'with a length and in chunks',
+      head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
+      invalid,
+    ],
     [
       'with headers larger than Node takes',
       head('POST /graphql HTTP/1.1', 'Host: x', `Authorization: Bearer ${'a'.repeat(20_000)}`),
@@ -55,8 +59,14 @@ describe('a request that is not right as HTTP', () => {
   for (const [what, bytes, [status, code, message]] of rows) {
     it(`${what} gets ${status} in the form of all errors`, async () => {
       const reply = await sendRaw(server.url, bytes);
-      assert.deepEqual([reply.status, JSON.parse(reply.body)], [status, { errors: [{ message, extensions: { code } }] }]);
-      assert.deepEqual([reply.headers.get('content-type'), reply.headers.get('cache-control')], ['application/json', 'no-store']);
+      assert.deepEqual(
+        [reply.status, JSON.parse(reply.body)],
+        [status, { errors: [{ message, extensions: { code } }] }],
+      );
+      assert.deepEqual(
+        [reply.headers.get('content-type'), reply.headers.get('cache-control')],
+        ['application/json', 'no-store'],
+      );
     });
   }
 

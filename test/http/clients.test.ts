@@ -22,7 +22,9 @@ describe('a client by graphql-request', () => {
   });
 
   it('asks, with variables', async () => {
-    const reply = await client.request('query ($name: String) { apiKey(name: $name) { name roles } }', { name: 'Admin' });
+    const reply = await client.request('query ($name: String) { apiKey(name: $name) { name roles } }', {
+      name: 'Admin',
+    });
     assert.deepEqual(reply, { apiKey: { name: 'Admin', roles: ['ADMIN'] } });
   });
 
@@ -57,7 +59,10 @@ describe('bearerAuth in an app of its own', () => {
     assert.equal(await (await ask(may.secret)).text(), 'May');
     const refused = await ask(mayNot.secret);
     assert.equal(refused.status, 403);
-    assert.equal(refused.headers.get('www-authenticate'), 'Bearer realm="containers", error="insufficient_scope", scope="DOCKER:READ_OWN"');
+    assert.equal(
+      refused.headers.get('www-authenticate'),
+      'Bearer realm="containers", error="insufficient_scope", scope="DOCKER:READ_OWN"',
+    );
     assert.equal((await app.request('/')).headers.get('www-authenticate'), 'Bearer realm="containers"');
     await keys.close();
   });

@@ -34,8 +34,13 @@ describe('the console', () => {
     ];
     for (const document of documents) replies.push(JSON.stringify((await query(url, secret, document)).body));
     replies.push(JSON.stringify((await query(url, 'x', '{ online }')).body));
-    for (const body of ['', '{', '[]', '{"query":1}', '\ufffe']) replies.push((await sendRaw(url, rawPost(headers, body))).body);
-    for (const bytes of ['hello\r\n\r\n', 'GET / HTTP/1.1\r\nHost: a b\r\n\r\n', `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`])
+    for (const body of ['', '{', '[]', '{"query":1}', '\ufffe'])
+      replies.push((await sendRaw(url, rawPost(headers, body))).body);
+    for (const bytes of [
+      'hello\r\n\r\n',
+      'GET / HTTP/1.1\r\nHost: a b\r\n\r\n',
+      `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`,
+    ])
       replies.push((await sendRaw(url, bytes)).body);
     // Clients that go away: in the middle of a body, and before the answer.
     await sendAndCut(url, rawPost(headers, '{"que', 1000));

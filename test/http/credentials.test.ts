@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, sendRaw } from '../support/raw-http.ts';
@@ -34,7 +34,12 @@ describeOnEach('the Authorization header', () => {
     });
   }
 
-  const none = [[], ['Authorization: Basic x'], ['Authorization: Digest username="a, b c", realm="r", nc = 1'], ['X-API-Key: KEY']];
+  const none = [
+    [],
+    ['Authorization: Basic x'],
+    ['Authorization: Digest username="a, b c", realm="r", nc = 1'],
+    ['X-API-Key: KEY'],
+  ];
   for (const headers of none) {
     it(`counts as no credentials: ${headers.join() || 'no header'}`, async () => {
       const { status, headers: answered, body } = await send(headers);

@@ -7,9 +7,13 @@ const QUICKLY = 1000;
 
 const ME = 'me { id }';
 const fields = Array.from({ length: 10_000 }, (_, index) => `a${index}: online`).join(' ');
-const doubling = Array.from({ length: 30 }, (_, level) => `fragment F${level} on Query { ...F${level + 1} ...F${level + 1} }`).join(' ');
+const doubling = Array.from(
+  { length: 30 },
+  (_, level) => `fragment F${level} on Query { ...F${level + 1} ...F${level + 1} }`,
+).join(' ');
 const spread = '{ ...A } fragment A on Query { ...B } fragment B on Query { ...A online }';
-const introspect = (depth: number) => `{ __schema { types { ${'fields { type { '.repeat(depth)} name ${'} } '.repeat(depth)} } } }`;
+const introspect = (depth: number) =>
+  `{ __schema { types { ${'fields { type { '.repeat(depth)} name ${'} } '.repeat(depth)} } } }`;
 
 describe('a document', () => {
   let test: TestKeys;
@@ -54,22 +58,52 @@ describe('a document', () => {
       /more than 100 levels of nesting/,
     ],
     ['nested 21 deep', { query: introspect(10) }, 'LIMIT_EXCEEDED', /more than 20 levels of fields/],
-    ['with lists 10,000 deep', { query: `{ apiKey(id: ${'['.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
-    ['with types of lists 10,000 deep', { query: `query($a: ${'['.repeat(10_000)}` }, 'LIMIT_EXCEEDED', /more than 100 levels of nesting/],
+    [
+      'with lists 10,000 deep',
+      { query: `{ apiKey(id: ${'['.repeat(10_000)}` },
+      'LIMIT_EXCEEDED',
+      /more than 100 levels of nesting/,
+    ],
+    [
+      'with types of lists 10,000 deep',
+      { query: `query($a: ${'['.repeat(10_000)}` },
+      'LIMIT_EXCEEDED',
+      /more than 100 levels of nesting/,
+    ],
     [
       'with fragments that double',
       { query: `{ ...F0 } ${doubling} fragment F30 on Query { ${ME} }` },
       'LIMIT_EXCEEDED',
       /more than 1000 fields/,
     ],
-    ['with 101 directives', { query: `{ online ${'@skip(if: false) '.repeat(101)} }` }, 'LIMIT_EXCEEDED', /more than 100 directives/],
-    ['with fragments in a circle', { query: spread }, 'GRAPHQL_VALIDATION_FAILED', /Cannot spread fragment "A" within itself via "B"/],
+    [
+      'with 101 directives',
+      { query: `{ online ${'@skip(if: false) '.repeat(101)} }` },
+      'LIMIT_EXCEEDED',
+      /more than 100 directives/,
+    ],
+    [
+      'with fragments in a circle',
+      { query: spread },
+      'GRAPHQL_VALIDATION_FAILED',
+      /Cannot spread fragment "A" within itself via "B"/,
+    ],
     ['that subscribes', { query: 'subscription { online }' }, 'BAD_REQUEST', /Subscriptions are not served/],
     ['with a syntax error', { query: '{ online' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found <EOF>/],
     ['that is empty', { query: '' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error/],
     ['of blanks and a comment', { query: ' # nothing ' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error/],
-    ['with an unknown field', { query: '{ onlin }' }, 'GRAPHQL_VALIDATION_FAILED', /Cannot query field "onlin".*Did you mean "online"/],
-    ['without the operation', { query: 'query A { online }', operationName: 'B' }, 'BAD_REQUEST', /no operation of that name/],
+    [
+      'with an unknown field',
+      { query: '{ onlin }' },
+      'GRAPHQL_VALIDATION_FAILED',
+      /Cannot query field "onlin".*Did you mean "online"/,
+    ],
+    [
+      'without the operation',
+      { query: 'query A { online }', operationName: 'B' },
+      'BAD_REQUEST',
+      /no operation of that name/,
+    ],
     ['of several operations', { query: 'query A { online } query B { online }' }, 'BAD_REQUEST', /several operations/],
     ['of fragments alone', { query: 'fragment A on Query { online }' }, '', /./],
     ['that defines a type', { query: 'type A { b: Int } { online }' }, 'GRAPHQL_VALIDATION_FAILED', /not executable/],
@@ -95,7 +129,10 @@ describe('a document', () => {
         const { status, text, took } = await post(accept, request);
         const { errors, ...rest } = JSON.parse(text) as { errors: { message: string; extensions: { code: string } }[] };
         assert.match(errors[0]!.message, says);
-        assert.deepEqual([status, errors[0]!.extensions.code, rest], [expected, code || errors[0]!.extensions.code, {}]);
+        assert.deepEqual(
+          [status, errors[0]!.extensions.code, rest],
+          [expected, code || errors[0]!.extensions.code, {}],
+        );
         assert.ok(took < QUICKLY, `${took} ms`);
         assert.doesNotMatch(text, /node_modules|\.js:|\.ts:| at \w/);
       }
@@ -103,7 +140,8 @@ describe('a document', () => {
   }
 
   it('within the limits is never slow to check, whatever it holds', async () => {
-    const deep = (depth: number, inner: string): string => (depth === 0 ? inner : `... on Query { ${deep(depth - 1, inner)} }`);
+    const deep = (depth: number, inner: string): string =>
+      depth === 0 ? inner : `... on Query { ${deep(depth - 1, inner)} }`;
     const many = Array.from(
       { length: 240 },
       (_, index) => `fragment F${index} on Query { ...F${(index + 1) % 240} ...F${(index + 7) % 240} }`,
@@ -146,7 +184,12 @@ describe('a document', () => {
   });
 
   it('that holds a secret gets no error that shows it', async () => {
-    for (const document of [`{ ${secret} }`, `{ apiKey(id: ${secret}) { id } }`, `{ online @${secret} }`, `{ ...${secret} }`]) {
+    for (const document of [
+      `{ ${secret} }`,
+      `{ apiKey(id: ${secret}) { id } }`,
+      `{ online @${secret} }`,
+      `{ ...${secret} }`,
+    ]) {
       const { text } = await post('application/json', { query: document });
       assert.ok(text.includes(`svc_${secret.slice(4, 16)}_…`), text);
       assert.ok(!text.includes(secret.slice(17, 30)), text);

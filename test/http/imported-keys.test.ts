@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { OPERATOR } from '../../src/keys/principal.ts';
-import { createSecret } from '../../src/keys/secret.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
@@ -93,6 +93,7 @@ describeOnEach('imported keys', () => {
   it('leave no secret in the log', () => {
     const said = JSON.stringify(lines);
     assert.match(said, /key refused/);
-    for (const secret of Object.values(SECRETS).filter(({ length }) => length > 10)) assert.equal(said.includes(secret), false, secret);
+    for (const secret of Object.values(SECRETS).filter(({ length }) => length > 10))
+      assert.equal(said.includes(secret), false, secret);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, renameSync } from 'node:fs';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
@@ -47,12 +47,19 @@ describeOnEach('a key', (dialect) => {
       answers.push({ status, headers: [...headers].filter(([name]) => name !== 'date'), body });
     }
     assert.deepEqual(answers[0]!.status, 401);
-    assert.deepEqual(Object.fromEntries(answers[0]!.headers)['www-authenticate'], 'Bearer realm="svc-api", error="invalid_token"');
+    assert.deepEqual(
+      Object.fromEntries(answers[0]!.headers)['www-authenticate'],
+      'Bearer realm="svc-api", error="invalid_token"',
+    );
     assert.deepEqual(Object.fromEntries(answers[0]!.headers)['cache-control'], 'no-store');
-    assert.deepEqual(answers[0]!.body, { errors: [{ message: 'The API key is not valid.', extensions: { code: 'UNAUTHENTICATED' } }] });
+    assert.deepEqual(answers[0]!.body, {
+      errors: [{ message: 'The API key is not valid.', extensions: { code: 'UNAUTHENTICATED' } }],
+    });
     for (const answer of answers) assert.deepEqual(answer, answers[0]);
 
-    const refusals = lines.filter(({ message }) => message === 'key refused').map(({ fields }) => fields as { reason?: string });
+    const refusals = lines
+      .filter(({ message }) => message === 'key refused')
+      .map(({ fields }) => fields as { reason?: string });
     assert.equal(refusals.length, bad.length);
     assert.deepEqual(refusals.slice(0, 2), [
       { reason: 'unknown', prefix: unknown.slice(4, 16) },
@@ -68,7 +75,9 @@ describeOnEach('a key', (dialect) => {
     const other = await openTestKeys({ database: test.store.location });
     const { secret, key } = await other.keys.create({ name: 'Changing', roles: ['GUEST'] }, OPERATOR);
     const codes = async () =>
-      (await query(server.url, secret, '{ online info { name } }')).body.errors?.map(({ extensions }) => extensions['code']);
+      (await query(server.url, secret, '{ online info { name } }')).body.errors?.map(
+        ({ extensions }) => extensions['code'],
+      );
     for (let round = 0; round < 5; round += 1) {
       assert.deepEqual(await codes(), ['FORBIDDEN']);
       await other.keys.update(key.id, { roles: ['VIEWER'] }, OPERATOR);
@@ -95,7 +104,12 @@ describeOnEach('a key', (dialect) => {
         [503, null, '1', 'no-store'],
       );
       assert.deepEqual(body, {
-        errors: [{ message: 'The service cannot check keys at the moment. Try again later.', extensions: { code: 'SERVICE_UNAVAILABLE' } }],
+        errors: [
+          {
+            message: 'The service cannot check keys at the moment. Try again later.',
+            extensions: { code: 'SERVICE_UNAVAILABLE' },
+          },
+        ],
       });
     }
     assert.equal((await fetch(`${server.url}/readyz`)).status, 503);

@@ -55,11 +55,17 @@ describeOnEach('a value that a host returns against its own schema', () => {
     it(`where ${type} is due (${name}) is not shown to the client, but told to the log`, async () => {
       const { body } = await query(server.url, secret, `{ ${name} online }`);
       const { message, path, extensions } = body.errors![0]!;
-      assert.deepEqual([message, path![0], extensions['code']], ['Internal server error', name, 'INTERNAL_SERVER_ERROR']);
+      assert.deepEqual(
+        [message, path![0], extensions['code']],
+        ['Internal server error', name, 'INTERNAL_SERVER_ERROR'],
+      );
       assert.doesNotMatch(JSON.stringify(body), new RegExp(SECRET));
       assert.equal(body.data?.['online'], true);
       assert.ok(
-        lines.some(({ level, fields }) => level === 'error' && 'requestId' in fields && fields.requestId === extensions['requestId']),
+        lines.some(
+          ({ level, fields }) =>
+            level === 'error' && 'requestId' in fields && fields.requestId === extensions['requestId'],
+        ),
       );
     });
   }

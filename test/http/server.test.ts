@@ -22,7 +22,11 @@ describe('the server', () => {
     const resolvers = { Query: { slow: () => (started.resolve(), answer.promise) } };
     const typeDefs = 'extend type Query { slow: Int @requires(resource: ME, action: READ_OWN) }';
     const app = await createApp({ keys: open.keys, extensions: [{ typeDefs, resolvers }] });
-    return { server: await listen({ app, host: '127.0.0.1', port: 0 }), started: started.promise, answer: answer.resolve };
+    return {
+      server: await listen({ app, host: '127.0.0.1', port: 0 }),
+      started: started.promise,
+      answer: answer.resolve,
+    };
   };
 
   it('lets a request in flight finish when it stops, accepts no other, and does not wait for idle connections', async () => {

@@ -17,7 +17,7 @@ describe('a store that fails behind the bearer check', () => {
   const { log, lines } = collectingLog();
 
   beforeEach(async () => {
-    keys = await openKeys({ database: tempStore(), lockWait: 50 });
+    keys = await openKeys({ database: tempStore(), lockWaitMs: 50 });
     ({ secret } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, 'operator'));
     lines.length = 0;
   });
@@ -41,7 +41,11 @@ describe('a store that fails behind the bearer check', () => {
     const { requestId } = errors![0]!.extensions;
     assert.deepEqual(
       [errors![0]!.message, errors![0]!.path, errors![0]!.extensions],
-      ['The key store does not answer at the moment. Try again later.', path, { code: 'SERVICE_UNAVAILABLE', requestId }],
+      [
+        'The key store does not answer at the moment. Try again later.',
+        path,
+        { code: 'SERVICE_UNAVAILABLE', requestId },
+      ],
     );
     assert.doesNotMatch(text, /sqlite|\/tmp|locked/i);
     const line = lines.find(({ fields }) => 'requestId' in fields && fields.requestId === requestId);
@@ -68,6 +72,9 @@ describe('a store that fails behind the bearer check', () => {
       await keys.list({}, 'operator');
     });
     renameSync(`${keys.location}.away`, keys.location);
-    assert.deepEqual(check(reply, ['host'], new RegExp(`The key store ${keys.location} does not exist`)), { host: null, online: true });
+    assert.deepEqual(check(reply, ['host'], new RegExp(`The key store ${keys.location} does not exist`)), {
+      host: null,
+      online: true,
+    });
   });
 });

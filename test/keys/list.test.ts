@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { countKeys, cursorOf, listKeys, PAGE_LIMIT } from '../../src/keys/list.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { cursorOf, listKeys } from '../../src/keys/list.ts';
+import { MAX_PAGE_SIZE } from '../../src/keys/page.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
@@ -57,7 +58,7 @@ describeOnEach('the list of keys', () => {
 
   it('has 50 keys a page unless told otherwise, and at most 500', async () => {
     const { key } = await create('First');
-    const more = Array.from({ length: PAGE_LIMIT }, (_, index) => ({
+    const more = Array.from({ length: MAX_PAGE_SIZE }, (_, index) => ({
       ...key,
       id: randomUUID(),
       name: `Key ${index}`,
@@ -68,8 +69,8 @@ describeOnEach('the list of keys', () => {
     await test.store.repository.write((writer) => writer.insert(more));
     assert.equal((await names()).length, 50);
     assert.equal((await names({ first: null, after: null, search: null })).length, 50);
-    const page = await test.keys.list({ first: PAGE_LIMIT }, OPERATOR);
-    assert.equal(page.keys.length, PAGE_LIMIT);
+    const page = await test.keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
+    assert.equal(page.keys.length, MAX_PAGE_SIZE);
     assert.equal(page.hasNextPage, true);
     assert.deepEqual(await test.keys.list({ first: 0 }, OPERATOR), { keys: [], hasNextPage: true });
   });
@@ -107,7 +108,6 @@ describeOnEach('the list of keys', () => {
       it(`finds ${what}`, async () => {
         await create(name);
         assert.deepEqual(await names({ search }), [name.normalize('NFC')]);
-        assert.equal(await countKeys(test.store.repository, { search }, OPERATOR), 1);
       });
     }
 
@@ -120,10 +120,16 @@ describeOnEach('the list of keys', () => {
     it('takes every character for itself', async () => {
       await create('A', '100 % of a_b \\ \' "');
       await create('B', '100 of aXb');
-      for (const search of ['%', '_', '0 %', 'a_b', '\\', "'", '"']) assert.deepEqual(await names({ search }), ['A'], search);
-      for (const search of ['%b', 'A%', '__', '*', '\0', '\0B', 'B\0', '?']) {
+      for (const search of ['%', '_', '0 %', 'a_b', '\\', "'", '"'])
+        assert.deepEqual(await names({ search }), ['A'], search);
+      for (const search of ['%b', 'A%', '__', '*', '?']) {
         assert.deepEqual(await names({ search }), [], JSON.stringify(search));
       }
+    });
+
+    it('refuses U+0000, which no text of a store has', async () => {
+      for (const search of ['\0', '\0B', 'B\0'])
+        await assert.rejects(names({ search }), { code: 'INPUT_INVALID' }, JSON.stringify(search));
     });
 
     it('takes a text of any length', async () => {
@@ -132,17 +138,28 @@ describeOnEach('the list of keys', () => {
     });
 
     it('comes in pages too, within what the actor may read', async () => {
-      const { principal } = await createPrincipal(test.keys, { name: 'Bot 0', permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'] });
+      const { principal } = await createPrincipal(test.keys, {
+        name: 'Bot 0',
+        permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'],
+      });
       for (const name of ['Bot 1', 'Cat 2', 'Bot 3']) {
         test.time.now += 1;
         await test.keys.create({ name, permissions: ['API_KEY:READ_OWN'] }, principal);
       }
       await create('Bot 4');
-      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal, { catalog: test.keys.catalog, now: 0 });
-      const rest = await listKeys(test.store.repository, { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) }, principal, {
+      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal, {
         catalog: test.keys.catalog,
         now: 0,
       });
+      const rest = await listKeys(
+        test.store.repository,
+        { first: 2, search: 'bot', after: cursorOf(first.keys[1]!) },
+        principal,
+        {
+          catalog: test.keys.catalog,
+          now: 0,
+        },
+      );
       assert.deepEqual(
         [first, rest].map((page) => [page.keys.map(({ name }) => name), page.hasNextPage]),
         [
@@ -150,9 +167,6 @@ describeOnEach('the list of keys', () => {
           [['Bot 3'], false],
         ],
       );
-      assert.equal(await countKeys(test.store.repository, { search: 'bot' }, principal), 3);
-      assert.equal(await countKeys(test.store.repository, {}, principal), 4);
-      assert.equal(await countKeys(test.store.repository, {}, OPERATOR), 5);
     });
   });
 });

@@ -12,9 +12,15 @@ const BAD_HOOKS: readonly (readonly [string, RegExp])[] = [
   ['throw "no backups at all";', /^Error: The hook svc-api:schema of acme failed: no backups at all\n$/],
   ['this.error("no backups left", { exit: 3 });', /^Error: The hook svc-api:schema of acme failed: no backups left\n$/],
   ['this.exit(0);', /^Error: The hook svc-api:schema of acme failed: EEXIT: 0\n$/],
-  ['return "BACKUP";', /^Error: The hook svc-api:schema of acme failed: It must return \{ typeDefs, resolvers, resources\? \}/],
+  [
+    'return "BACKUP";',
+    /^Error: The hook svc-api:schema of acme failed: It must return \{ typeDefs, resolvers, resources\? \}/,
+  ],
   ['return { resources: ["BACKUP"] };', /^Error: The hook svc-api:schema of acme failed: It must return/],
-  ['return { typeDefs: "", resolvers: {}, resources: "BACKUP" };', /^Error: The hook svc-api:schema of acme failed: It must return/],
+  [
+    'return { typeDefs: "", resolvers: {}, resources: "BACKUP" };',
+    /^Error: The hook svc-api:schema of acme failed: It must return/,
+  ],
   [
     'return { typeDefs: "", resolvers: {}, resources: ["back-up"] };',
     /^Error: The hook svc-api:schema of acme failed: "back-up" is no resource/,
@@ -23,7 +29,12 @@ const BAD_HOOKS: readonly (readonly [string, RegExp])[] = [
 
 /** A plugin of the host that brings a schema as well. */
 const TAPES = {
-  manifest: { name: 'acme-tapes', version: '1.0.0', type: 'module', oclif: { hooks: { 'svc-api:schema': './schema.js' } } },
+  manifest: {
+    name: 'acme-tapes',
+    version: '1.0.0',
+    type: 'module',
+    oclif: { hooks: { 'svc-api:schema': './schema.js' } },
+  },
   hook: `export default async () => ({
     resources: ['TAPE'],
     typeDefs: 'extend type Query { tapes: Int! @requires(resource: TAPE, action: READ_ANY) }',
@@ -77,7 +88,14 @@ for (const [core, packages] of [
       const { url, stop } = await serveHost(host);
       const ask = async (secret: string, document: string) => {
         const { data, errors = [] } = (await query(url, secret, document)).body;
-        return { data, errors: errors.map(({ message, path, extensions }): Record<string, unknown> => ({ message, path, ...extensions })) };
+        return {
+          data,
+          errors: errors.map(({ message, path, extensions }): Record<string, unknown> => ({
+            message,
+            path,
+            ...extensions,
+          })),
+        };
       };
       try {
         assert.deepEqual(await ask(viewer, '{ backups { id requestedBy } }'), {
@@ -85,7 +103,10 @@ for (const [core, packages] of [
           errors: [],
         });
         const made = 'mutation { createBackup { id requestedBy } }';
-        assert.deepEqual(await ask(keeper, made), { data: { createBackup: { id: '2', requestedBy: 'Keeper' } }, errors: [] });
+        assert.deepEqual(await ask(keeper, made), {
+          data: { createBackup: { id: '2', requestedBy: 'Keeper' } },
+          errors: [],
+        });
         assert.equal((await ask(viewer, made)).errors[0]?.['code'], 'FORBIDDEN');
         const refused = await ask(guest, '{ backups { id } me { name } }');
         assert.deepEqual(refused.data, { backups: null, me: { name: 'Guest' } });

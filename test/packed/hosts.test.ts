@@ -18,7 +18,18 @@ const COMMANDS: readonly (readonly [number, ...string[]])[] = [
   [1, 'apikey', '--create', '--name', 'CI deploy', '--roles', 'viewer', '--json'],
   [1, 'apikey', '--create', '--name', 'CI deploy', '--roles', 'viewer'],
   [0, 'apikey', '--create', '--name', 'CI deploy', '--roles', 'viewer', '--overwrite'],
-  [0, 'apikey', '--create', '--name', 'Bot', '--permissions', 'docker:read_any,DOCKER:UPDATE_ANY', '--description', 'A bot', '--json'],
+  [
+    0,
+    'apikey',
+    '--create',
+    '--name',
+    'Bot',
+    '--permissions',
+    'docker:read_any,DOCKER:UPDATE_ANY',
+    '--description',
+    'A bot',
+    '--json',
+  ],
   [2, 'apikey', '--create', '--name', 'a-b', '--roles', 'ADMN,', '--permissions', 'DOCKER:X', '--json'],
   [2, 'apikey', '--create', '--name', 'a-b', '--roles', 'ADMN,', '--permissions', 'DOCKER:X'],
   [2, 'apikey', '--create', '--name', 'x', '--permissions', 'DOKCER:READ_ANY', '--json'],
@@ -38,7 +49,21 @@ const COMMANDS: readonly (readonly [number, ...string[]])[] = [
   [0, 'apikey', '--delete', '--name', 'Bot'],
   [1, 'apikey', '--delete', '--name', 'x', '--database', noStore, '--json'],
   [1, 'apikey', '--create', '--name', 'x', '--roles', 'GUEST', '--database', join(noStore, 'keys.sqlite')],
-  [3, 'apikey', 'exec', '--roles', 'VIEWER', '--', 'sh', '-c', 'echo "$0 $@"; exit 3', 'exec', '--json', '--', '--help'],
+  [
+    3,
+    'apikey',
+    'exec',
+    '--roles',
+    'VIEWER',
+    '--',
+    'sh',
+    '-c',
+    'echo "$0 $@"; exit 3',
+    'exec',
+    '--json',
+    '--',
+    '--help',
+  ],
   [143, 'apikey', 'exec', '--ttl', '1m', '--roles', 'VIEWER', '--', 'sh', '-c', 'kill -TERM $$'],
   [127, 'apikey', 'exec', '--roles', 'VIEWER', '--', 'no-such-command'],
   [2, 'apikey', 'exec', '--roles', 'VIEWER', '--json', '--', 'true'],
@@ -110,7 +135,9 @@ for (const [core, help, autocomplete] of [
         resultsOf((args) => runCli(args, { env: { XDG_DATA_HOME: home } })),
       ]);
       // The host's own resource is one of those that its error lists.
-      const expected = JSON.parse(JSON.stringify(alone).replace('VMS and WELCOME', 'VMS, WELCOME and BACKUP')) as object[];
+      const expected = JSON.parse(
+        JSON.stringify(alone).replace('VMS and WELCOME', 'VMS, WELCOME and BACKUP'),
+      ) as object[];
       assert.deepEqual(inHost, expected);
       assert.deepEqual(
         inHost.map((result) => ('code' in result ? result.code : undefined)),
@@ -121,7 +148,10 @@ for (const [core, help, autocomplete] of [
 
     it('refuses an unknown log level as svc-api itself does', async () => {
       const args = ['apikey', '--delete', '--name', 'x', '--json'];
-      const [inHost, alone] = await Promise.all([host.cli(args, { LOG_LEVEL: 'loud' }), runCli(args, { env: { LOG_LEVEL: 'loud' } })]);
+      const [inHost, alone] = await Promise.all([
+        host.cli(args, { LOG_LEVEL: 'loud' }),
+        runCli(args, { env: { LOG_LEVEL: 'loud' } }),
+      ]);
       assert.deepEqual(inHost, alone);
       assert.equal(inHost.code, 2);
     });
@@ -130,7 +160,10 @@ for (const [core, help, autocomplete] of [
       for (const command of ['apikey', 'serve']) {
         const [inHost, alone] = await Promise.all([host.cli([command, '--help']), runCli([command, '--help'])]);
         assert.match(inHost.stdout, new RegExp(`\\$ acme ${command}`));
-        assert.equal(words(inHost.stdout), words(alone.stdout).replaceAll(/(?<![/:])svc-api (?=apikey|serve)/g, 'acme '));
+        assert.equal(
+          words(inHost.stdout),
+          words(alone.stdout).replaceAll(/(?<![/:])svc-api (?=apikey|serve)/g, 'acme '),
+        );
         assert.deepEqual([inHost.stderr, inHost.code], ['', 0]);
       }
     });
@@ -159,10 +192,14 @@ for (const [core, help, autocomplete] of [
         ['apikey', '--create', '--name', 'Full', '--roles', 'GUEST'],
         ['apikey', '--create', '--name', 'Full', '--roles', 'GUEST', '--json'],
       ]) {
-        const { stderr, code } = await run('sh', ['-c', script, 'sh', process.execPath, join(host.folder, 'bin/run.js'), ...args], {
-          cwd: host.folder,
-          env: { XDG_DATA_HOME: join(host.folder, 'home') },
-        });
+        const { stderr, code } = await run(
+          'sh',
+          ['-c', script, 'sh', process.execPath, join(host.folder, 'bin/run.js'), ...args],
+          {
+            cwd: host.folder,
+            env: { XDG_DATA_HOME: join(host.folder, 'home') },
+          },
+        );
         assert.equal(code, 1);
         assert.equal(
           stderr,

@@ -79,16 +79,30 @@ describe('the packed package', () => {
 
   it('asks oclif for its commands only', () => {
     const { oclif } = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as { oclif: object };
-    assert.deepEqual(Object.keys(oclif).toSorted(), ['additionalHelpFlags', 'bin', 'commands', 'dirname', 'topicSeparator', 'topics']);
+    assert.deepEqual(Object.keys(oclif).toSorted(), [
+      'additionalHelpFlags',
+      'bin',
+      'commands',
+      'dirname',
+      'topicSeparator',
+      'topics',
+    ]);
   });
 
   describe('when it is installed', () => {
     let folder: string;
     before(async () => {
       folder = tempFolder();
-      const manifest = { name: 'consumer', private: true, type: 'module', dependencies: { 'svc-api': `file:${tarball}` } };
+      const manifest = {
+        name: 'consumer',
+        private: true,
+        type: 'module',
+        dependencies: { 'svc-api': `file:${tarball}` },
+      };
       writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
-      await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
+      await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], {
+        cwd: folder,
+      });
       writeFileSync(join(folder, 'program.mts'), PROGRAM);
     });
 
@@ -118,8 +132,19 @@ describe('the packed package', () => {
 
     it('has types, which need no skipLibCheck', async () => {
       const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
-      const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', '--target', 'es2023', ...types];
-      await mustRun(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options, 'program.mts'], { cwd: folder });
+      const options = [
+        '--noEmit',
+        '--strict',
+        '--exactOptionalPropertyTypes',
+        '--module',
+        'nodenext',
+        '--target',
+        'es2023',
+        ...types,
+      ];
+      await mustRun(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options, 'program.mts'], {
+        cwd: folder,
+      });
     });
 
     it('lets nobody import its inside', async () => {

@@ -26,9 +26,13 @@ describe('a host whose users install plugins', () => {
     const unknown = await host.cli(['apikey', '--create', '--name', 'x', '--permissions', 'BACKUP:READ_ANY', '--json']);
     assert.deepEqual([unknown.code, (JSON.parse(unknown.stdout) as { code: string }).code], [2, 'PERMISSION_INVALID']);
     const { url, stop } = await serveHost(host);
-    assert.deepEqual((await query(url, created.stdout.trim(), '{ me { name } }')).body, { data: { me: { name: 'From acme' } } });
+    assert.deepEqual((await query(url, created.stdout.trim(), '{ me { name } }')).body, {
+      data: { me: { name: 'From acme' } },
+    });
     await stop();
-    const read = await runCli(['apikey', '--delete', '--name', 'From acme'], { env: { XDG_DATA_HOME: join(host.folder, 'home') } });
+    const read = await runCli(['apikey', '--delete', '--name', 'From acme'], {
+      env: { XDG_DATA_HOME: join(host.folder, 'home') },
+    });
     assert.equal(read.stdout, 'Successfully deleted 1 API key\n', 'svc-api itself uses the same store');
     assert.equal((await host.cli(['plugins', 'uninstall', 'svc-api'])).code, 0);
     assert.deepEqual(await host.cli(['--help']), before);
@@ -42,7 +46,9 @@ describe('a host whose users install plugins', () => {
     const created = await host.cli(['apikey', '--create', '--name', 'Backup job', '--permissions', 'BACKUP:READ_ANY']);
     assert.equal(created.code, 0, created.stderr);
     const { url, stop } = await serveHost(host);
-    assert.deepEqual((await query(url, created.stdout.trim(), '{ backups { id } }')).body, { data: { backups: [{ id: '1' }] } });
+    assert.deepEqual((await query(url, created.stdout.trim(), '{ backups { id } }')).body, {
+      data: { backups: [{ id: '1' }] },
+    });
     await stop();
   });
 });

@@ -14,7 +14,9 @@ const blockWith = (text: string) =>
 /** What a fresh clone of this state would hold. */
 async function freshClone(): Promise<string> {
   const clone = join(tempFolder(), 'svc-api');
-  const files = await mustRun('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'], { cwd: ROOT });
+  const files = await mustRun('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
+    cwd: ROOT,
+  });
   for (const file of files.trim().split('\n')) {
     mkdirSync(dirname(join(clone, file)), { recursive: true });
     cpSync(join(ROOT, file), join(clone, file));
@@ -45,7 +47,9 @@ describe('the README, in a fresh clone', () => {
       }
       const request = /^ {2}curl .*?\}'$/ms.exec(printed)![0];
       const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
-      const reply = JSON.parse(await mustRun('sh', ['-c', request], { cwd: clone, env: { PATH: path } })) as { data: { me: object } };
+      const reply = JSON.parse(await mustRun('sh', ['-c', request], { cwd: clone, env: { PATH: path } })) as {
+        data: { me: object };
+      };
       assert.deepEqual(reply.data.me, { name: 'Quick start', roles: ['VIEWER'] });
     } finally {
       process.kill(-server.pid!, 'SIGTERM');
@@ -58,7 +62,10 @@ describe('the README, in a fresh clone', () => {
     symlinkSync(join(host.folder, 'bin/run.js'), join(bin, 'acme'));
     const { code, stdout, stderr } = await run('sh', ['-ec', blockWith('acme plugins install')], {
       cwd: clone,
-      env: { PATH: [bin, join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter), XDG_DATA_HOME: join(host.folder, 'home') },
+      env: {
+        PATH: [bin, join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
+        XDG_DATA_HOME: join(host.folder, 'home'),
+      },
     });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/m);

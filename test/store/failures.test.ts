@@ -17,7 +17,7 @@ import {
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { ErrorCode } from '../../src/keys/errors.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { type Finished, runCli } from '../support/process.ts';
 import { AS_NOBODY, runCliWithFileLimit, runStoreChild } from '../support/store-process.ts';
@@ -48,7 +48,17 @@ function sqliteFile(path: string, script: string): void {
 /** Root's home folder is closed to others. */
 const CLI_AS_NOBODY = { ...AS_NOBODY, env: { HOME: '/nonexistent' } };
 
-const create = (database: string) => ['apikey', '--create', '--name', 'New', '--roles', 'GUEST', '--json', '--database', database];
+const create = (database: string) => [
+  'apikey',
+  '--create',
+  '--name',
+  'New',
+  '--roles',
+  'GUEST',
+  '--json',
+  '--database',
+  database,
+];
 
 function assertCliFailure({ stdout, stderr, code, signal }: Finished, expected: ErrorCode, message: RegExp): void {
   assert.deepEqual({ code, signal, stderr }, { code: 1, signal: null, stderr: '' });
@@ -136,8 +146,18 @@ const CASES: Case[] = [
       return pathOf((path) => writeFileSync(path, whole.subarray(0, 8192)));
     },
   },
-  { what: 'a folder', code: 'STORE_UNAVAILABLE', message: /is not a file/, path: () => pathOf((path) => mkdirSync(path)) },
-  { what: 'a FIFO', code: 'STORE_UNAVAILABLE', message: /is not a file/, path: () => pathOf((path) => execFileSync('mkfifo', [path])) },
+  {
+    what: 'a folder',
+    code: 'STORE_UNAVAILABLE',
+    message: /is not a file/,
+    path: () => pathOf((path) => mkdirSync(path)),
+  },
+  {
+    what: 'a FIFO',
+    code: 'STORE_UNAVAILABLE',
+    message: /is not a file/,
+    path: () => pathOf((path) => execFileSync('mkfifo', [path])),
+  },
   { what: 'a device', code: 'STORE_UNAVAILABLE', message: /is not a file/, path: () => '/dev/null' },
   {
     what: 'a path through a file',
@@ -218,7 +238,11 @@ describe('a user who may not', () => {
     const path = join(dirname(await storeFor(0o555, 0o600)), 'new', 'keys.sqlite');
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.equal(code, 'STORE_UNAVAILABLE');
-    assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), 'STORE_UNAVAILABLE', /cannot be opened: permission denied/);
+    assertCliFailure(
+      await runCli(create(path), CLI_AS_NOBODY),
+      'STORE_UNAVAILABLE',
+      /cannot be opened: permission denied/,
+    );
   });
 
   it('write the file gets STORE_READONLY', async () => {
@@ -240,7 +264,11 @@ describe('a store that cannot grow', () => {
   it('is STORE_FULL, and holds what it held', async () => {
     const path = await storeWithKeys(3);
     const before = readFileSync(path);
-    assertCliFailure(await runCliWithFileLimit(8, create(path)), 'STORE_FULL', /the disk is full or a limit is reached/);
+    assertCliFailure(
+      await runCliWithFileLimit(8, create(path)),
+      'STORE_FULL',
+      /the disk is full or a limit is reached/,
+    );
     const { keys, store } = await openTestKeys({ database: path });
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 3);
     await store.close();
@@ -250,7 +278,11 @@ describe('a store that cannot grow', () => {
   it('is STORE_FULL in the middle of a transaction, which is undone', async () => {
     const { keys, store } = await openTestKeys();
     // As long as this one has it open, all is written to the -wal file, which has 33 KiB and gets 28 more with each key.
-    assertCliFailure(await runCliWithFileLimit(48, create(store.location)), 'STORE_FULL', /the disk is full or a limit is reached/);
+    assertCliFailure(
+      await runCliWithFileLimit(48, create(store.location)),
+      'STORE_FULL',
+      /the disk is full or a limit is reached/,
+    );
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 0);
     assert.equal((await runCli(create(store.location))).code, 0);
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 1);
@@ -260,7 +292,11 @@ describe('a store that cannot grow', () => {
   for (const limit of [1, 8, 33]) {
     it(`is STORE_FULL too where it is new and may have ${limit} KiB, and can be used once it may have more`, async () => {
       const path = tempStore();
-      assertCliFailure(await runCliWithFileLimit(limit, create(path)), 'STORE_FULL', /the disk is full or a limit is reached/);
+      assertCliFailure(
+        await runCliWithFileLimit(limit, create(path)),
+        'STORE_FULL',
+        /the disk is full or a limit is reached/,
+      );
       assert.equal((await runCli(create(path))).code, 0);
     });
   }

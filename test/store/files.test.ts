@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { MIGRATIONS } from '../../src/store/migrations/index.ts';
 import { openStore } from '../../src/store/open.ts';
-import { openTestKeys, storedKey } from '../support/keys.ts';
+import { countKeys, openTestKeys, storedKey } from '../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
@@ -37,7 +37,8 @@ describe("the store's files", () => {
     for (const content of [open, closed]) {
       assert.ok(content.includes(key.publicId), 'the search finds what is there');
       for (const text of [secret, created.secret]) {
-        for (const part of [text, text.slice(17), text.slice(17, 60), text.slice(-16)]) assert.ok(!content.includes(part));
+        for (const part of [text, text.slice(17), text.slice(17, 60), text.slice(-16)])
+          assert.ok(!content.includes(part));
       }
     }
     assert.deepEqual(readdirSync(folder), ['keys.sqlite']);
@@ -95,8 +96,11 @@ describe('a store', () => {
   it('refuses a key whose creator is not there', async () => {
     const { store } = await openTestKeys();
     const insert = store.repository.write((writer) => writer.insert([storedKey('a', { createdBy: 'nobody' })]));
-    await assert.rejects(insert, (error: Error) => (error.cause as { code?: string }).code === 'SQLITE_CONSTRAINT_FOREIGNKEY');
-    assert.equal(await store.repository.count({}), 0);
+    await assert.rejects(
+      insert,
+      (error: Error) => (error.cause as { code?: string }).code === 'SQLITE_CONSTRAINT_FOREIGNKEY',
+    );
+    assert.equal(await countKeys(store.repository), 0);
     await store.close();
   });
 

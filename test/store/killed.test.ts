@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { finished, startCli } from '../support/process.ts';
 import { startStoreChild } from '../support/store-process.ts';
@@ -44,7 +44,10 @@ describe('a process that is killed while it writes', () => {
       assert.equal(signal, 'SIGKILL');
       const done = step + stdout.split('\n').length - 1;
       const state = await stateOf(database);
-      assert.ok(state === states[done % 4] || state === states[(done + 1) % 4], `"${state}" after ${stdout.split('\n').at(-2)}`);
+      assert.ok(
+        state === states[done % 4] || state === states[(done + 1) % 4],
+        `"${state}" after ${stdout.split('\n').at(-2)}`,
+      );
       step = states.indexOf(state);
     }
   });

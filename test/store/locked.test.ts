@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
-import { openTestKeys } from '../support/keys.ts';
+import { countKeys, openTestKeys } from '../support/keys.ts';
 import { runCli } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -53,12 +53,15 @@ describe('a store that another process writes', () => {
 
   it('is STORE_LOCKED past the wait, and nothing is changed', async () => {
     const first = await openStore({ database: tempStore() });
-    const store = await openStore({ database: first.location, lockWait: 100 });
+    const store = await openStore({ database: first.location, lockWaitMs: 100 });
     const { release } = lock(store.location);
     const started = performance.now();
     await assert.rejects(
       store.repository.write((writer) => writer.delete(['x'])),
-      { code: 'STORE_LOCKED', message: `The key store ${store.location} is locked by another process. Try again in a moment.` },
+      {
+        code: 'STORE_LOCKED',
+        message: `The key store ${store.location} is locked by another process. Try again in a moment.`,
+      },
     );
     const waited = performance.now() - started;
     assert.ok(waited >= 100 && waited < 2000, `${waited} ms`);
@@ -70,14 +73,14 @@ describe('a store that another process writes', () => {
   it('is STORE_LOCKED past the wait when it is new', async () => {
     const path = tempStore();
     const { release } = lock(path);
-    await assert.rejects(openStore({ database: path, lockWait: 50 }), { code: 'STORE_LOCKED' });
+    await assert.rejects(openStore({ database: path, lockWaitMs: 50 }), { code: 'STORE_LOCKED' });
     release();
   });
 
   it('is not waited for where waiting does not help', async () => {
     const path = tempStore();
     writeFileSync(path, 'No store at all.');
-    await assert.rejects(openStore({ database: path, lockWait: 3_600_000 }), { code: 'STORE_CORRUPT' });
+    await assert.rejects(openStore({ database: path, lockWaitMs: 3_600_000 }), { code: 'STORE_CORRUPT' });
   });
 
   it('lets nobody come between what a transaction reads and what it writes', async () => {
@@ -103,7 +106,7 @@ describe('a store that another process writes', () => {
       error: `The key store ${store.location} is locked by another process. Try again in a moment.`,
       code: 'STORE_LOCKED',
     });
-    assert.equal(await store.repository.count({}), 0);
+    assert.equal(await countKeys(store.repository), 0);
     await store.close();
   });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { readDirectly } from '../support/direct.ts';
 import { openTestKeys } from '../support/keys.ts';
@@ -16,12 +16,18 @@ describeOnEach('four programs that make 500 changes each', () => {
     const { key: shared, secret } = await keys.create({ name: 'Shared', roles: ['GUEST'] }, OPERATOR);
     const { key: turning } = await keys.create({ name: 'Turning', roles: ['GUEST'] }, OPERATOR);
     const reports = await Promise.all(
-      Array.from({ length: WRITERS }, (_, index) => runStoreChild(['change', database, `Writer ${index}`, String(CHANGES), secret])),
+      Array.from({ length: WRITERS }, (_, index) =>
+        runStoreChild(['change', database, `Writer ${index}`, String(CHANGES), secret]),
+      ),
     );
     const made: Record<string, number> = {};
-    for (const report of reports) for (const [action, count] of Object.entries(report)) made[action] = (made[action] ?? 0) + Number(count);
+    for (const report of reports)
+      for (const [action, count] of Object.entries(report)) made[action] = (made[action] ?? 0) + Number(count);
     made['CREATE']! += 2;
-    const logged = await readDirectly(database, 'select action, count(*) as entries from audit_log group by action order by action');
+    const logged = await readDirectly(
+      database,
+      'select action, count(*) as entries from audit_log group by action order by action',
+    );
     assert.deepEqual(Object.fromEntries(logged.map(({ action, entries }) => [action, Number(entries)])), made);
 
     const verification = await keys.verifyAuditLog();
@@ -33,7 +39,8 @@ describeOnEach('four programs that make 500 changes each', () => {
     const prefixes = turns.map(({ before, after }) =>
       [before, after].map((text) => (JSON.parse(String(text)) as { prefix: string }).prefix),
     );
-    for (const [index, [before]] of prefixes.slice(1).entries()) assert.equal(before, prefixes[index]![1], 'no rotation is overwritten');
+    for (const [index, [before]] of prefixes.slice(1).entries())
+      assert.equal(before, prefixes[index]![1], 'no rotation is overwritten');
     const { publicId } = (await keys.findById(turning.id, OPERATOR))!;
     assert.ok(prefixes.at(-1)![1]!.includes(publicId));
     await store.close();

@@ -2,7 +2,7 @@ import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from './cli.ts';
 import type { Finished } from './process.ts';

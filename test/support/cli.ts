@@ -1,9 +1,9 @@
 import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
-import type { NewKey } from '../../src/keys/api-key.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import type { NewKey } from '../../src/keys/key/api-key.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
-import { isPostgresUrl } from '../../src/store/postgres-address.ts';
+import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { runCliHere } from './cli-here.ts';
 import { type Finished, runCli } from './process.ts';
 import { tempStore } from './temp.ts';
@@ -47,7 +47,10 @@ export function testCli(database = tempStore()): TestCli {
     },
     async given(name, fields = {}) {
       const keys = await openKeys({ database });
-      const { secret, key } = await keys.create({ name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields }, OPERATOR);
+      const { secret, key } = await keys.create(
+        { name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields },
+        OPERATOR,
+      );
       await keys.close();
       return { key: secret, name: key.name, id: key.id };
     },

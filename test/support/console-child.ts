@@ -1,6 +1,6 @@
 // A program that serves without a log until its stdin ends. What it writes beside its address, it should not have written.
 import { writeSync } from 'node:fs';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from './keys.ts';
 import { startServer } from './server.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { isPostgresUrl } from '../../src/store/postgres-address.ts';
+import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { askPostgres } from './postgres.ts';
 
 /** What SQL says of a store of any dialect, behind svc-api's back. */
@@ -22,7 +22,8 @@ export async function contentOf(store: string): Promise<string | undefined> {
     'select table_name from information_schema.tables where table_schema = current_schema() order by 1',
   );
   const contents = [];
-  for (const { table_name: table } of tables) contents.push([table, await askPostgres(store, `select * from ${String(table)} order by 1`)]);
+  for (const { table_name: table } of tables)
+    contents.push([table, await askPostgres(store, `select * from ${String(table)} order by 1`)]);
   return contents.length > 0 ? JSON.stringify(contents) : undefined;
 }
 
@@ -40,5 +41,8 @@ export async function changeDirectly(store: string, ...statements: string[]): Pr
 /** Takes away what keeps the audit log from being changed. */
 export function unlockAuditLog(store: string): Promise<void> {
   if (isPostgresUrl(store)) return changeDirectly(store, 'drop trigger if exists audit_log_only_grows on audit_log');
-  return changeDirectly(store, ...['update', 'delete'].map((change) => `drop trigger if exists audit_log_no_${change}`));
+  return changeDirectly(
+    store,
+    ...['update', 'delete'].map((change) => `drop trigger if exists audit_log_no_${change}`),
+  );
 }

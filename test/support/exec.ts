@@ -1,7 +1,7 @@
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { ApiKey } from '../../src/keys/api-key.ts';
-import { OPERATOR } from '../../src/keys/principal.ts';
+import type { ApiKey } from '../../src/keys/key/api-key.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, finished, startCli } from './process.ts';
 
@@ -29,7 +29,11 @@ export interface RunningExec {
  * Starts `apikey exec` in a session of its own, where no terminal sends signals to all processes, and waits until its
  * command has said its process id and its secret.
  */
-export async function startExec(database: string, command: readonly string[], options: SpawnOptions & { flags?: string[] } = {}) {
+export async function startExec(
+  database: string,
+  command: readonly string[],
+  options: SpawnOptions & { flags?: string[] } = {},
+) {
   const { flags = [], ...spawning } = options;
   const process = startCli(['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command], {
     env: { SVC_API_DATABASE: database },

@@ -6,10 +6,18 @@ import { cleanEnv, type Finished, finished, ROOT } from './process.ts';
 import { tempFolder } from './temp.ts';
 
 /** Runs any program to its end. `node` and `npm` are those that run the tests. */
-export function run(command: string, args: readonly string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Finished> {
+export function run(
+  command: string,
+  args: readonly string[],
+  options: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<Finished> {
   const path = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
   return finished(
-    spawn(command, args, { ...options, env: cleanEnv({ ...withoutNpm(), PATH: path, ...options.env }), stdio: ['ignore', 'pipe', 'pipe'] }),
+    spawn(command, args, {
+      ...options,
+      env: cleanEnv({ ...withoutNpm(), PATH: path, ...options.env }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
   );
 }
 
@@ -27,7 +35,9 @@ export async function mustRun(
 /** Packs this package and returns the path of the tarball. */
 export async function packPackage(): Promise<string> {
   const folder = tempFolder();
-  const output = await mustRun('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: ROOT });
+  const output = await mustRun('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
+    cwd: ROOT,
+  });
   const packed = JSON.parse(output) as { filename: string }[] | Record<string, { filename: string }>;
   return join(folder, Object.values(packed)[0]!.filename);
 }
@@ -39,7 +49,10 @@ export interface Host {
 }
 
 /** A copy of the example host, changed, with its packages installed. */
-export async function installHost(packages: Record<string, string>, change: (manifest: HostManifest) => void = () => {}): Promise<Host> {
+export async function installHost(
+  packages: Record<string, string>,
+  change: (manifest: HostManifest) => void = () => {},
+): Promise<Host> {
   const folder = join(tempFolder(), 'acme');
   cpSync(join(ROOT, 'examples/host-cli'), folder, { recursive: true });
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as HostManifest;
@@ -51,7 +64,10 @@ export async function installHost(packages: Record<string, string>, change: (man
   return {
     folder,
     cli: (args, env) =>
-      run(process.execPath, [join(folder, 'bin/run.js'), ...args], { cwd: folder, env: { XDG_DATA_HOME: join(folder, 'home'), ...env } }),
+      run(process.execPath, [join(folder, 'bin/run.js'), ...args], {
+        cwd: folder,
+        env: { XDG_DATA_HOME: join(folder, 'home'), ...env },
+      }),
   };
 }
 
@@ -87,7 +103,11 @@ export function withPluginsCommand(manifest: HostManifest): void {
 }
 
 /** Changes a file of a host while something runs. */
-export async function withFile<Result>(path: string, change: (text: string) => string, during: () => Promise<Result>): Promise<Result> {
+export async function withFile<Result>(
+  path: string,
+  change: (text: string) => string,
+  during: () => Promise<Result>,
+): Promise<Result> {
   const text = readFileSync(path, 'utf8');
   writeFileSync(path, change(text));
   try {

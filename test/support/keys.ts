@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { NewKey, StoredKey } from '../../src/keys/api-key.ts';
-import { createCatalog } from '../../src/keys/catalog.ts';
-import { OPERATOR, type Principal } from '../../src/keys/principal.ts';
+import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
@@ -22,12 +22,15 @@ export async function openTestKeys(
     database?: string;
     resources?: readonly string[];
     schedule?: KeysOptions['schedule'];
-    lockWait?: number;
+    lockWaitMs?: number;
     /** Puts something in front of the store, to see what it is asked. */
     repository?: (repository: KeyRepository) => KeyRepository;
   } = {},
 ): Promise<TestKeys> {
-  const store = await openStore({ database: options.database ?? tempStore(), ...(options.lockWait && { lockWait: options.lockWait }) });
+  const store = await openStore({
+    database: options.database ?? tempStore(),
+    ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
+  });
   const time = { now: Date.UTC(2030, 0, 1) };
   const service: KeysOptions = {
     repository: options.repository?.(store.repository) ?? store.repository,
@@ -39,6 +42,11 @@ export async function openTestKeys(
     operator: 'tester',
   };
   return { store, keys: new KeysService(service), time, options: service };
+}
+
+/** How many keys a store holds. */
+export async function countKeys(repository: KeyRepository): Promise<number> {
+  return (await repository.list({ limit: 1_000_000 })).length;
 }
 
 /** A key as the store keeps it, made without the rules. Its id also stands for its secret. */

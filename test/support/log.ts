@@ -9,6 +9,9 @@ export interface LogLine {
 /** A log that keeps what it is told. */
 export function collectingLog(): { log: Log; lines: LogLine[] } {
   const lines: LogLine[] = [];
-  const entries = LOG_LEVELS.map((level) => [level, (fields: object, message: string) => lines.push({ level, fields, message })]);
+  const entries = LOG_LEVELS.map((level) => [
+    level,
+    (fields: object, message: string) => lines.push({ level, fields, message }),
+  ]);
   return { log: Object.fromEntries(entries) as Log, lines };
 }

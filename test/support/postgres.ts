@@ -44,7 +44,10 @@ export async function askPostgres(store: string, text: string): Promise<Record<s
   const url = new URL(store);
   const schema = url.searchParams.get('schema');
   url.search = '';
-  const client = new Client({ connectionString: url.href, ...(schema !== null && { options: `-c search_path=${schema}` }) });
+  const client = new Client({
+    connectionString: url.href,
+    ...(schema !== null && { options: `-c search_path=${schema}` }),
+  });
   await client.connect();
   try {
     return (await client.query<Record<string, unknown>>(text)).rows;
@@ -57,5 +60,6 @@ export async function askPostgres(store: string, text: string): Promise<Record<s
 export async function removePostgresStores(): Promise<void> {
   const names = [...schemas];
   schemas.clear();
-  for (const schema of names) await askPostgres(process.env['TEST_DATABASE_URL']!, `drop schema if exists ${schema} cascade`);
+  for (const schema of names)
+    await askPostgres(process.env['TEST_DATABASE_URL']!, `drop schema if exists ${schema} cascade`);
 }

@@ -56,7 +56,11 @@ export function runCli(args: readonly string[], options: SpawnOptions = {}): Pro
 }
 
 /** Runs the built CLI with this on its stdin. */
-export function runCliWithInput(input: string | Uint8Array, args: readonly string[], options: SpawnOptions = {}): Promise<Finished> {
+export function runCliWithInput(
+  input: string | Uint8Array,
+  args: readonly string[],
+  options: SpawnOptions = {},
+): Promise<Finished> {
   const child = startCli(args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
   child.stdin?.on('error', () => {}); // It may end before it has read all.
   child.stdin?.end(input);

@@ -76,7 +76,10 @@ export class TerminalSession {
 
   #until(reached: () => boolean, what: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const deadline = setTimeout(() => reject(new Error(`Waited in vain for ${what}. Written so far:\n${this.screen}`)), DEADLINE);
+      const deadline = setTimeout(
+        () => reject(new Error(`Waited in vain for ${what}. Written so far:\n${this.screen}`)),
+        DEADLINE,
+      );
       this.#changed = () => {
         const done = reached();
         if (!done && this.#exit === undefined) return;

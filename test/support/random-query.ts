@@ -19,7 +19,19 @@ export interface RandomQuery {
   variables?: Record<string, unknown>;
 }
 
-const WRONG_LITERALS = ['1', '2.5', '"text"', 'true', 'null', 'NOPE', '[1, 2]', '[[1]]', '{ a: "x" }', '{ z: 1 }', '$nowhere'];
+const WRONG_LITERALS = [
+  '1',
+  '2.5',
+  '"text"',
+  'true',
+  'null',
+  'NOPE',
+  '[1, 2]',
+  '[[1]]',
+  '{ a: "x" }',
+  '{ z: 1 }',
+  '$nowhere',
+];
 const WRONG_VALUES = [0, 2.5, 1e20, 'text', '', 'NOPE', true, null, [], [null], ['a'], { a: 'x' }, { z: 1 }, undefined];
 const LITERALS: Record<string, string[]> = {
   Int: ['0', '1', '-3'],
@@ -45,9 +57,11 @@ export function randomQuery(schema: GraphQLSchema, random: Random, rare: Readonl
   const variables: Record<string, unknown> = {};
   const body = selectionOf(schema.getQueryType()!, 3);
   const head = [...declared].map(([name, type]) => `$${name}: ${type}`).join(', ');
-  const query = [`query Q${head && `(${head})`} ${body}`, ...fragments, ...(random.chance(0.1) ? ['query Other { online }'] : [])].join(
-    ' ',
-  );
+  const query = [
+    `query Q${head && `(${head})`} ${body}`,
+    ...fragments,
+    ...(random.chance(0.1) ? ['query Other { online }'] : []),
+  ].join(' ');
   return {
     query: random.chance(0.02) ? query.slice(0, -1) : query,
     ...(random.chance(0.3) && { operationName: random.pick(['Q', 'Q', 'Other', 'Nope', null]) }),
@@ -67,7 +81,8 @@ export function randomQuery(schema: GraphQLSchema, random: Random, rare: Readonl
     }
     if (random.chance(0.15)) {
       const index = fragments.push('') - 1;
-      fragments[index] = `fragment F${index} on ${named.name} ${depth > 0 ? selectionOf(named, depth - 2) : '{ __typename }'}`;
+      fragments[index] =
+        `fragment F${index} on ${named.name} ${depth > 0 ? selectionOf(named, depth - 2) : '{ __typename }'}`;
       parts.push(`...F${index}${directive()}`);
     }
     return `{ ${parts.join(' ')} }`;
@@ -107,7 +122,8 @@ export function randomQuery(schema: GraphQLSchema, random: Random, rare: Readonl
 
   function valueOf(type: GraphQLInputType): unknown {
     if (isNonNullType(type)) return valueOf(type.ofType);
-    if (isListType(type)) return random.chance(0.1) ? valueOf(type.ofType) : random.some([1, 2], 3).map(() => valueOf(type.ofType));
+    if (isListType(type))
+      return random.chance(0.1) ? valueOf(type.ofType) : random.some([1, 2], 3).map(() => valueOf(type.ofType));
     const named = getNamedType(type);
     return isEnumType(named) ? random.pick(named.getValues()).name : random.pick(VALUES[named.name] ?? [null]);
   }

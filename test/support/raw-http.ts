@@ -8,8 +8,14 @@ export interface RawReply {
 }
 
 /** A POST to /graphql as bytes of HTTP/1.1. Headers are sent as they are, doubled ones too. */
-export function rawPost(headers: readonly string[], body: string | Buffer = '', length = Buffer.byteLength(body)): Buffer {
-  const head = ['POST /graphql HTTP/1.1', 'Host: localhost', ...headers, `Content-Length: ${length}`, '', ''].join('\r\n');
+export function rawPost(
+  headers: readonly string[],
+  body: string | Buffer = '',
+  length = Buffer.byteLength(body),
+): Buffer {
+  const head = ['POST /graphql HTTP/1.1', 'Host: localhost', ...headers, `Content-Length: ${length}`, '', ''].join(
+    '\r\n',
+  );
   return Buffer.concat([Buffer.from(head, 'latin1'), Buffer.from(body)]);
 }
 
@@ -48,7 +54,9 @@ function readReply(text: string): RawReply | undefined {
   const [, status, head = '', body = ''] = /^HTTP\/1\.1 (\d+) [^\r]*\r\n([^]*?)\r\n\r\n([^]*)$/.exec(text) ?? [];
   if (status === undefined) return undefined;
   const headers = new Headers(
-    head.split('\r\n').map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+    head
+      .split('\r\n')
+      .map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
   );
   const length = headers.get('content-length');
   assert.notEqual(length, null, `A reply without Content-Length: ${text}`);

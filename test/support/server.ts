@@ -13,18 +13,29 @@ export interface TestServer {
 export interface GraphQLReply {
   status: number;
   headers: Headers;
-  body: { data?: Record<string, unknown> | null; errors?: { message: string; path?: string[]; extensions: Record<string, unknown> }[] };
+  body: {
+    data?: Record<string, unknown> | null;
+    errors?: { message: string; path?: string[]; extensions: Record<string, unknown> }[];
+  };
 }
 
 /** A real server on a free loopback port. */
-export async function startServer(keys: KeysService, options: { extensions?: SchemaExtension[]; log?: Log } = {}): Promise<TestServer> {
+export async function startServer(
+  keys: KeysService,
+  options: { extensions?: SchemaExtension[]; log?: Log } = {},
+): Promise<TestServer> {
   const app = await createApp({ keys, log: NO_LOG, ...options });
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
   return { url: server.url, stop: () => server.stop(0) };
 }
 
 /** Sends a GraphQL request by fetch. */
-export async function query(url: string, secret: string, document: string, variables?: Record<string, unknown>): Promise<GraphQLReply> {
+export async function query(
+  url: string,
+  secret: string,
+  document: string,
+  variables?: Record<string, unknown>,
+): Promise<GraphQLReply> {
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },

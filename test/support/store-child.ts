@@ -2,7 +2,7 @@
 import { readdirSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isKeysError } from '../../src/keys/errors.ts';
-import { OPERATOR, principalOf } from '../../src/keys/principal.ts';
+import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 
 const [, , task = '', database = '', ...rest] = process.argv;
@@ -65,7 +65,10 @@ async function change(): Promise<object> {
     DISABLE: async () => keys.setEnabled(await idOf(own), false, OPERATOR),
     DELETE: async () => keys.delete([await idOf(own)], OPERATOR),
   };
-  const made: Record<string, number> = { ROTATE_FINISH: 0, ...Object.fromEntries(Object.keys(steps).map((action) => [action, 0])) };
+  const made: Record<string, number> = {
+    ROTATE_FINISH: 0,
+    ...Object.fromEntries(Object.keys(steps).map((action) => [action, 0])),
+  };
   for (let index = 0; index < Number(count); index += 1) {
     const action = Object.keys(steps)[index % 5]!;
     const done = await (action === 'ROTATE' ? turn() : steps[action]!().then(() => action));
@@ -84,7 +87,7 @@ async function change(): Promise<object> {
         await steps['ROTATE']!();
         return 'ROTATE';
       } catch (error) {
-        if (!isKeysError(error) || error.code !== 'ROTATION_UNDER_WAY') throw error;
+        if (!isKeysError(error) || error.code !== 'ROTATION_IN_PROGRESS') throw error;
       }
       try {
         await keys.finishRotation(turning, OPERATOR);

@@ -23,5 +23,7 @@ export async function runStoreChild(args: readonly string[], options?: SpawnOpti
 export function runCliWithFileLimit(kibibytes: number, args: readonly string[]): ReturnType<typeof finished> {
   const script = `ulimit -f ${kibibytes}; exec "$@"`;
   const env = cleanEnv({ NODE_DISABLE_COMPILE_CACHE: '1' });
-  return finished(spawn('bash', ['-c', script, 'bash', process.execPath, BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env }));
+  return finished(
+    spawn('bash', ['-c', script, 'bash', process.execPath, BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env }),
+  );
 }

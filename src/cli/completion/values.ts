@@ -1,5 +1,5 @@
-import { ACTIONS, RESOURCES, ROLES } from '../../keys/catalog.ts';
-import { STATUSES } from '../../keys/status.ts';
+import { ACTIONS, RESOURCES, ROLES } from '../../keys/permissions/catalog.ts';
+import { STATUSES } from '../../keys/key/status.ts';
 
 /** What flags take, as the shells offer it. */
 export const VALUES = {

@@ -21,7 +21,11 @@ _svc-api_statuses() {
 }
 `;
 
-const FUNCTION_OF = { roles: '_svc-api_roles', permissions: '_svc-api_permissions', status: '_svc-api_statuses' } as const;
+const FUNCTION_OF = {
+  roles: '_svc-api_roles',
+  permissions: '_svc-api_permissions',
+  status: '_svc-api_statuses',
+} as const;
 
 /** The plugin's script for zsh, with the values of flags where it offers files. */
 export function completedZsh(script: string): string {

@@ -1,7 +1,7 @@
 import { checkbox, confirm } from '@inquirer/prompts';
-import type { ApiKey } from '../../keys/api-key.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
 import type { Page } from '../../keys/list.ts';
-import { ageOf } from '../age.ts';
+import { ageOf } from '../views/age.ts';
 import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
 
 /**
@@ -11,7 +11,9 @@ import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
  */
 export function chooseKeys({ keys, hasNextPage }: Page): Promise<ApiKey[]> {
   return orCancelled(async () => {
-    const message = hasNextPage ? `API keys to delete (the oldest ${keys.length}; others by --name)` : 'API keys to delete';
+    const message = hasNextPage
+      ? `API keys to delete (the oldest ${keys.length}; others by --name)`
+      : 'API keys to delete';
     const chosen = await checkbox(
       { message, choices: keys.map((key) => ({ value: key, name: describe(key), short: key.name })) },
       ON_STDERR,

@@ -1,21 +1,31 @@
 import { checkbox, confirm, input, search } from '@inquirer/prompts';
-import type { Catalog } from '../../keys/catalog.ts';
-import { ROLE_MEANINGS } from '../../keys/catalog.ts';
-import { descriptionFault } from '../../keys/description.ts';
-import { nameFault } from '../../keys/name.ts';
-import type { KeyRequest } from '../create-key.ts';
+import type { Catalog } from '../../keys/permissions/catalog.ts';
+import { ROLE_MEANINGS } from '../../keys/permissions/catalog.ts';
+import type { NewKey } from '../../keys/key/api-key.ts';
+import { validateDescription } from '../../keys/key/description.ts';
+import { validateName } from '../../keys/key/name.ts';
 import { ON_STDERR, orCancelled, verdict } from './prompt.ts';
+
+/** A new key as far as it is known: what is missing may be asked for. */
+export type KeyRequest = Partial<NewKey>;
 
 /**
  * Asks for what a request for a key lacks, each answer checked as it is given.
  * @throws CliError CANCELLED
  */
-export function askForKey(request: KeyRequest, catalog: Catalog, exists: (name: string) => Promise<boolean>): Promise<KeyRequest> {
+export function askForKey(
+  request: KeyRequest,
+  catalog: Catalog,
+  exists: (name: string) => Promise<boolean>,
+): Promise<KeyRequest> {
   return orCancelled(async () => {
     const named = await askForName(request, exists);
     const description =
       request.description ??
-      (await input({ message: 'Description (optional)', validate: (text) => verdict(descriptionFault(text)) }, ON_STDERR));
+      (await input(
+        { message: 'Description (optional)', validate: (text) => verdict(validateDescription(text)) },
+        ON_STDERR,
+      ));
     if (request.roles ?? request.permissions) return { ...request, ...named, description };
     const roles = await checkbox(
       {
@@ -35,9 +45,12 @@ async function askForName(
 ): Promise<Pick<KeyRequest, 'name' | 'overwrite'>> {
   let name = request.name;
   for (;;) {
-    name ??= await input({ message: 'Name', validate: (text) => verdict(nameFault(text)) }, ON_STDERR);
+    name ??= await input({ message: 'Name', validate: (text) => verdict(validateName(text)) }, ON_STDERR);
     if (request.overwrite || !(await exists(name))) return { name, overwrite: request.overwrite ?? false };
-    const replace = await confirm({ message: `An API key named "${name.trim()}" already exists. Replace it?`, default: false }, ON_STDERR);
+    const replace = await confirm(
+      { message: `An API key named "${name.trim()}" already exists. Replace it?`, default: false },
+      ON_STDERR,
+    );
     if (replace) return { name, overwrite: true };
     name = undefined;
   }
@@ -50,11 +63,15 @@ async function askForPermissions(catalog: Catalog, needed: boolean): Promise<str
     const resource = await search<string | null>(
       {
         message:
-          total.length > 0 ? `Permissions: ${total.join(', ')}. Add another resource` : 'Permissions: choose a resource (type to filter)',
+          total.length > 0
+            ? `Permissions: ${total.join(', ')}. Add another resource`
+            : 'Permissions: choose a resource (type to filter)',
         source: (term = '') => [
           // While a resource is being typed, Enter must choose it, not end the list.
           ...(term.trim() !== '' || (needed && total.length === 0) ? [] : [{ value: null, name: 'Done' }]),
-          ...catalog.resources.filter((name) => name.includes(term.trim().toUpperCase())).map((name) => ({ value: name, name })),
+          ...catalog.resources
+            .filter((name) => name.includes(term.trim().toUpperCase()))
+            .map((name) => ({ value: name, name })),
         ],
       },
       ON_STDERR,

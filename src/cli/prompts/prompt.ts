@@ -18,6 +18,6 @@ export function cancelled(): CliError {
 }
 
 /** What a prompt's `validate` answers: true, or what is wrong. */
-export function verdict(fault: { message: string } | undefined): true | string {
-  return fault?.message ?? true;
+export function verdict(issue: { message: string } | undefined): true | string {
+  return issue?.message ?? true;
 }

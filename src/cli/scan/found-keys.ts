@@ -1,10 +1,10 @@
-import type { ApiKey } from '../../keys/api-key.ts';
-import type { Identification } from '../../keys/identify.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { Identification } from '../../keys/authentication/identify.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 /** How many secrets are remembered, so that each is asked for once. */
-const REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 export interface FoundKeysOptions {
   open: () => Promise<OpenKeys>;
@@ -41,7 +41,7 @@ export class FoundKeys {
     this.#keys ??= await this.#options.open();
     const found = await this.#keys.identify(secret, OPERATOR);
     if ('key' in found && found.status === 'ACTIVE') await this.#foundLive(found.key, this.#keys);
-    if (this.#known.size >= REMEMBERED) this.#known.clear();
+    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
     this.#known.set(secret, found);
     return found;
   }

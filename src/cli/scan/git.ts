@@ -17,7 +17,8 @@ export async function requireWorkTree(folder: string): Promise<void> {
     if (answer.toString().trim() === 'true') return;
   } catch (error) {
     const { code, stderr = '' } = error as { code?: unknown; stderr?: Buffer | string };
-    if (code === 'ENOENT') throw new CliError('USAGE', '--git needs git, which was not found. Install it, or leave --git out.');
+    if (code === 'ENOENT')
+      throw new CliError('USAGE', '--git needs git, which was not found. Install it, or leave --git out.');
     const [said = ''] = String(stderr).trim().split('\n');
     throw notInWorkTree(folder, ` (${printable(said, 300)})`);
   }
@@ -32,7 +33,8 @@ export async function* filesInWorkTree(folder: Buffer, onUnreadable: OnUnreadabl
       const stat = lstatSync(path, { throwIfNoEntry: false });
       if (stat?.isFile()) yield path;
       // A repository inside this one, of which git names the folder alone.
-      else if (stat?.isDirectory() && lstatSync(pathIn(path, GIT), { throwIfNoEntry: false })) yield* filesInWorkTree(path, onUnreadable);
+      else if (stat?.isDirectory() && lstatSync(pathIn(path, GIT), { throwIfNoEntry: false }))
+        yield* filesInWorkTree(path, onUnreadable);
     } catch (error) {
       onUnreadable(path, error);
     }
@@ -41,7 +43,14 @@ export async function* filesInWorkTree(folder: Buffer, onUnreadable: OnUnreadabl
 
 async function listedIn(folder: Buffer, onUnreadable: OnUnreadable): Promise<Buffer[]> {
   try {
-    const list = await git(folder.toString(), ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate', '-z']);
+    const list = await git(folder.toString(), [
+      'ls-files',
+      '--cached',
+      '--others',
+      '--exclude-standard',
+      '--deduplicate',
+      '-z',
+    ]);
     return namesIn(list);
   } catch (error) {
     onUnreadable(folder, error);
@@ -52,7 +61,8 @@ async function listedIn(folder: Buffer, onUnreadable: OnUnreadable): Promise<Buf
 /** Splits a list at its NULs. */
 function namesIn(list: Buffer): Buffer[] {
   const names: Buffer[] = [];
-  for (let start = 0, end = list.indexOf(0); end >= 0; start = end + 1, end = list.indexOf(0, start)) names.push(list.subarray(start, end));
+  for (let start = 0, end = list.indexOf(0); end >= 0; start = end + 1, end = list.indexOf(0, start))
+    names.push(list.subarray(start, end));
   return names;
 }
 
@@ -68,5 +78,8 @@ async function git(folder: string, args: readonly string[]): Promise<Buffer> {
 }
 
 function notInWorkTree(folder: string, reason: string): CliError {
-  return new CliError('USAGE', `--git: ${printable(folder, 300)} is in no git work tree${reason}. Leave --git out to scan all files.`);
+  return new CliError(
+    'USAGE',
+    `--git: ${printable(folder, 300)} is in no git work tree${reason}. Leave --git out to scan all files.`,
+  );
 }

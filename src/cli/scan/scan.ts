@@ -1,6 +1,6 @@
-import type { Identification, SecretStatus } from '../../keys/identify.ts';
-import { prefixOf } from '../../keys/secret.ts';
-import { type FoundSecret, SecretFinder } from '../../keys/secret-finder.ts';
+import type { Identification, SecretStatus } from '../../keys/authentication/identify.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
+import { type FoundSecret, SecretFinder } from '../../keys/secret/secret-finder.ts';
 import { printable } from '../../keys/text.ts';
 import { type Source, sourcesOf } from './sources.ts';
 
@@ -29,11 +29,12 @@ export interface ScanOptions {
 }
 
 /** The longest path that is shown whole. */
-const PATH_LENGTH = 4096;
+const MAX_PATH_LENGTH = 4096;
 
 /** Looks for secrets in files, folders and stdin. @returns how many were read @throws CliError USAGE; KeysError STORE_… */
 export async function scan({ paths, git, identify, onFound, onUnreadable }: ScanOptions): Promise<number> {
-  const unreadable = (path: Buffer, error: unknown) => onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
+  const unreadable = (path: Buffer, error: unknown) =>
+    onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
   let files = 0;
   for await (const source of sourcesOf(paths, git, unreadable)) {
     const finder = new SecretFinder();
@@ -62,11 +63,19 @@ async function* partsOf({ parts }: Source, failed: (error: unknown) => void): As
 
 function findingOf(path: Buffer, { publicId, line, column }: FoundSecret, found: Identification): Finding {
   const { key, status } = 'key' in found ? found : { key: undefined, status: 'UNKNOWN' as const };
-  return { path: shown(path), line, column, prefix: prefixOf(publicId), status, name: key?.name ?? null, id: key?.id ?? null };
+  return {
+    path: shown(path),
+    line,
+    column,
+    prefix: prefixOf(publicId),
+    status,
+    name: key?.name ?? null,
+    id: key?.id ?? null,
+  };
 }
 
 function shown(path: Buffer): string {
-  return printable(path.toString(), PATH_LENGTH);
+  return printable(path.toString(), MAX_PATH_LENGTH);
 }
 
 function isGone(error: unknown): boolean {

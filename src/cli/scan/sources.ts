@@ -12,16 +12,20 @@ export interface Source {
 }
 
 /** How much is read at once, in bytes. */
-const PART = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 const STDIN = '-';
 
 /**
  * What stands behind paths: files, the files in folders, and stdin for `-`.
  * @throws CliError USAGE with `git`, before anything is read, when a folder is in no work tree
  */
-export async function* sourcesOf(paths: readonly string[], git: boolean, onUnreadable: OnUnreadable): AsyncGenerator<Source> {
+export async function* sourcesOf(
+  paths: readonly string[],
+  git: boolean,
+  onUnreadable: OnUnreadable,
+): AsyncGenerator<Source> {
   if (git) for (const path of paths) if (path !== STDIN && isFolder(path)) await requireWorkTree(path);
-  const part = Buffer.allocUnsafe(PART);
+  const part = Buffer.allocUnsafe(CHUNK_BYTES);
   for (const name of paths) {
     const path = Buffer.from(name);
     if (name === STDIN) yield { path, parts: process.stdin, named: true };
@@ -45,7 +49,8 @@ function isFolder(path: string): boolean {
 function* partsOf(path: Buffer, memory: Buffer): Generator<Buffer> {
   const descriptor = openSync(path, 'r');
   try {
-    for (let length = readSync(descriptor, memory); length > 0; length = readSync(descriptor, memory)) yield memory.subarray(0, length);
+    for (let length = readSync(descriptor, memory); length > 0; length = readSync(descriptor, memory))
+      yield memory.subarray(0, length);
   } finally {
     closeSync(descriptor);
   }

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
 
 export default class Apply extends KeyCommand {
   static override summary = 'Bring the API keys to what a file declares.';
@@ -17,9 +17,17 @@ export default class Apply extends KeyCommand {
     },
   ];
   static override flags = {
-    file: Flags.string({ char: 'f', description: 'The file with the declared keys, as YAML or JSON; - for stdin.', helpValue: '<path>' }),
-    'dry-run': Flags.boolean({ description: 'Show what would change, and change nothing. Exit code 2 where there are changes.' }),
-    prune: Flags.boolean({ description: 'Delete keys that an apply made and that are declared no longer; never others.' }),
+    file: Flags.string({
+      char: 'f',
+      description: 'The file with the declared keys, as YAML or JSON; - for stdin.',
+      helpValue: '<path>',
+    }),
+    'dry-run': Flags.boolean({
+      description: 'Show what would change, and change nothing. Exit code 2 where there are changes.',
+    }),
+    prune: Flags.boolean({
+      description: 'Delete keys that an apply made and that are declared no longer; never others.',
+    }),
     'secrets-dir': Flags.string({
       description: 'Folder for the secrets of new keys: each in a file of its name, for its owner alone.',
       helpValue: '<folder>',
@@ -32,8 +40,8 @@ export default class Apply extends KeyCommand {
     if (!file) throw new CliError('USAGE', 'The file is missing. Pass -f <path>, or -f - for stdin.');
     if (secretsDir === '')
       throw new CliError('USAGE', 'The folder for the secrets is empty. Pass --secrets-dir <folder>, or leave it out.');
-    const { applyKeys } = await import('../../cli/apply-keys.ts');
-    const { hasChanges } = await import('../../keys/plan.ts');
+    const { applyKeys } = await import('../../cli/apply/apply-keys.ts');
+    const { hasChanges } = await import('../../keys/apply/plan.ts');
     const plan = await applyKeys({
       file,
       database,

@@ -1,13 +1,14 @@
 import * as Args from '@oclif/core/args';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { describeGrant, grantsBehind, readPermission } from '../../keys/explain.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { describeGrant, grantsBehind, readPermission } from '../../keys/authorization/explain.ts';
 import { listOf } from '../../keys/text.ts';
 
 const NOT_ALLOWED = 4;
 
 export default class Can extends KeyCommand {
   static override summary = 'Tell whether an API key may do something, and by which grant.';
-  static override description = 'Ends with 0 for yes and 4 for no. A key that is disabled or has expired may do nothing.';
+  static override description =
+    'Ends with 0 for yes and 4 for no. A key that is disabled or has expired may do nothing.';
   static override examples = [
     { description: 'May it update containers?', command: '<%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY' },
     {
@@ -17,7 +18,11 @@ export default class Can extends KeyCommand {
   ];
   static override args = {
     name: Args.string({ description: 'Name of the key.', required: true, ignoreStdin: true }),
-    permission: Args.string({ description: 'What it would do, as RESOURCE:ACTION.', required: true, ignoreStdin: true }),
+    permission: Args.string({
+      description: 'What it would do, as RESOURCE:ACTION.',
+      required: true,
+      ignoreStdin: true,
+    }),
   };
 
   async run(): Promise<void> {

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { keyFlags, requestOf } from '../../cli/key-flags.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';
@@ -22,6 +22,6 @@ export default class Create extends KeyCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Create);
-    await this.createKey(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
+    await this.create(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
   }
 }

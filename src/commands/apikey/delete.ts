@@ -1,9 +1,10 @@
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';
-  static override description = 'They stop working with the next request. Without a name the keys are chosen from a list, on a terminal.';
+  static override description =
+    'They stop working with the next request. Without a name the keys are chosen from a list, on a terminal.';
   static override examples = [
     { description: 'Delete a key', command: '<%= config.bin %> apikey delete --name "CI deploy"' },
     { description: 'Choose from a list', command: '<%= config.bin %> apikey delete' },
@@ -17,6 +18,6 @@ export default class Delete extends KeyCommand {
 
   async run(): Promise<void> {
     const input = await this.parse(Delete);
-    await this.deleteKeys({ name: nameOf(input), database: input.flags.database });
+    await this.delete({ name: nameOf(input), database: input.flags.database });
   }
 }

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
 
 export default class Export extends KeyCommand {
   static override enableJsonFlag = false;
@@ -10,7 +10,8 @@ export default class Export extends KeyCommand {
     { description: 'Write all keys to a file', command: '<%= config.bin %> apikey export > keys.jsonl' },
     {
       description: 'Copy all keys to another store, where they work unchanged',
-      command: '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+      command:
+        '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
     },
   ];
   static override flags = {
@@ -20,16 +21,16 @@ export default class Export extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Export);
     const withDigests = flags['with-digests'] ?? false;
-    let underRotation = 0;
+    let rotating = 0;
     await this.withKeys(flags.database, async (keys) => {
       for await (const page of keys.exportKeys({ withDigests })) {
-        underRotation += page.underRotation;
+        rotating += page.rotating;
         this.terminal.deliver(page.keys.map((key) => `${JSON.stringify(key)}\n`).join(''));
       }
     });
-    if (withDigests && underRotation > 0)
+    if (withDigests && rotating > 0)
       this.terminal.note(
-        `Only the newest secret of a key is exported. Being rotated, with an older one that still works here: ${underRotation}.`,
+        `Only the newest secret of a key is exported. Being rotated, with an older one that still works here: ${rotating}.`,
       );
   }
 }

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { failureOf, reportText, summaryOf } from '../../cli/import-report.ts';
-import { openInput } from '../../cli/input.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import type { ImportReport } from '../../keys/import.ts';
+import { failureOf, reportText, summaryOf } from '../../cli/views/import-report.ts';
+import { openInput } from '../../cli/input/input.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import type { ImportReport } from '../../keys/transfer/import.ts';
 
 export default class Import extends KeyCommand {
   static override summary = 'Import API keys that were made elsewhere: they keep working unchanged.';
@@ -17,7 +17,8 @@ export default class Import extends KeyCommand {
     { description: 'Import it', command: '<%= config.bin %> apikey import keys.jsonl' },
     {
       description: 'Copy all keys from one store to another',
-      command: '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+      command:
+        '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
     },
   ];
   static override args = {
@@ -32,7 +33,9 @@ export default class Import extends KeyCommand {
     const { args, flags } = await this.parse(Import);
     const input = await openInput(args.file, this.terminal);
     try {
-      const report = await this.withKeys(flags.database, (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }));
+      const report = await this.withKeys(flags.database, (keys) =>
+        keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
+      );
       this.report(report);
     } finally {
       await input.close();
@@ -45,7 +48,9 @@ export default class Import extends KeyCommand {
     try {
       this.print({ ...(failure && { error: failure.error, code: failure.code }), ...report }, reportText(report));
     } catch (error) {
-      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, { cause: error });
+      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
+        cause: error,
+      });
     }
     if (this.jsonEnabled()) return;
     this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));

@@ -1,8 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { keyFlags, requestOf } from '../../cli/key-flags.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
 
 /** Flags that say what a key is to be, and mean nothing when one is deleted. */
 const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;
@@ -17,7 +17,8 @@ export default class ApiKey extends KeyCommand {
     },
     {
       description: 'Create a key with single permissions, as JSON',
-      command: '<%= config.bin %> apikey --create --name "Docker bot" --permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+      command:
+        '<%= config.bin %> apikey --create --name "Docker bot" --permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
     },
     {
       description: 'Replace a key: the old secret stops working',
@@ -39,7 +40,7 @@ export default class ApiKey extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ApiKey);
     checkMode(flags);
-    await (flags.create ? this.createKey(requestOf(flags), flags) : this.deleteKeys(flags));
+    await (flags.create ? this.create(requestOf(flags), flags) : this.delete(flags));
   }
 }
 

@@ -1,39 +1,63 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { listFlags, readNumber } from '../../cli/key-flags.ts';
-import { type KeyJson, keyJson, textOf } from '../../cli/key-view.ts';
-import { tableOf } from '../../cli/table.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { listFlags, readNumber } from '../../cli/input/key-flags.ts';
+import { type KeyJson, keyJson, fieldText } from '../../cli/views/key-view.ts';
+import { tableOf } from '../../cli/views/table.ts';
 import { cursorOf } from '../../keys/list.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 
-const HEAD = ['NAME', 'STATUS', 'ROLES', 'PERMISSIONS', 'PREFIX', 'CREATED', 'EXPIRES', 'LAST USED', 'USES', 'ROTATION'];
+const HEAD = [
+  'NAME',
+  'STATUS',
+  'ROLES',
+  'PERMISSIONS',
+  'PREFIX',
+  'CREATED',
+  'EXPIRES',
+  'LAST USED',
+  'USES',
+  'ROTATION',
+];
 
 export default class List extends KeyCommand {
   static override summary = 'List API keys, oldest first.';
-  static override description = 'A table on a terminal, otherwise one line a key with tabs between. Secrets are never shown.';
+  static override description =
+    'A table on a terminal, otherwise one line a key with tabs between. Secrets are never shown.';
   static override examples = [
     { description: 'All keys that may do everything', command: '<%= config.bin %> apikey list --roles ADMIN' },
-    { description: 'The names of the keys that have expired', command: '<%= config.bin %> apikey list --status expired | cut -f 1' },
+    {
+      description: 'The names of the keys that have expired',
+      command: '<%= config.bin %> apikey list --status expired | cut -f 1',
+    },
     { description: 'The first ten, as JSON', command: '<%= config.bin %> apikey list --limit 10 --json' },
   ];
   static override flags = {
     ...listFlags,
     limit: Flags.string({ description: 'How many keys at most, up to 500. Default: 50.', helpValue: '<number>' }),
-    after: Flags.string({ description: 'The place after which to go on, as the page before named it.', helpValue: '<cursor>' }),
+    after: Flags.string({
+      description: 'The place after which to go on, as the page before named it.',
+      helpValue: '<cursor>',
+    }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(List);
     const { roles, status, search, after, database } = flags;
     const { page, usage } = await this.withKeys(database, async (open) => {
-      const listed = await open.list({ first: readNumber(flags.limit, '--limit'), roles, status, search, after }, OPERATOR);
+      const listed = await open.list(
+        { first: readNumber(flags.limit, '--limit'), roles, status, search, after },
+        OPERATOR,
+      );
       return { page: listed, usage: await open.usageOf(listed.keys.map(({ id }) => id)) };
     });
     const now = Date.now();
     const keys = page.keys.map((key) => keyJson(key, now, usage.get(key.id)));
     const last = page.keys.at(-1);
     const next = page.hasNextPage && last ? cursorOf(last) : null;
-    this.print({ keys, next }, keys.length === 0 ? undefined : await tableOf(HEAD, keys.map(rowOf), this.terminal.isTerminal));
+    this.print(
+      { keys, next },
+      keys.length === 0 ? undefined : await tableOf(HEAD, keys.map(rowOf), this.terminal.isTerminal),
+    );
     if (this.jsonEnabled()) return;
     if (keys.length === 0) this.terminal.note('No API keys found.');
     if (next) this.terminal.note(`More keys follow: pass --after ${next}`);
@@ -42,5 +66,5 @@ export default class List extends KeyCommand {
 
 function rowOf(key: KeyJson): string[] {
   const { name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation } = key;
-  return [name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation].map(textOf);
+  return [name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation].map(fieldText);
 }

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
-import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/audit-view.ts';
+import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { readNumber } from '../../cli/key-flags.ts';
-import { tableOf } from '../../cli/table.ts';
-import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit.ts';
-import type { AuditRequest } from '../../keys/audit-log.ts';
-import { PAGE_LIMIT } from '../../keys/list.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { readNumber } from '../../cli/input/key-flags.ts';
+import { tableOf } from '../../cli/views/table.ts';
+import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
+import type { AuditRequest } from '../../keys/audit/audit-log.ts';
+import { MAX_PAGE_SIZE } from '../../keys/page.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 /** How often new entries are looked for, in milliseconds. */
-const INTERVAL = 250;
+const POLL_MS = 250;
 const BROKEN = 1;
 
 export default class Log extends KeyCommand {
@@ -20,18 +20,33 @@ export default class Log extends KeyCommand {
   static override description = `The newest entries, in the order in which they were written. Each is chained to the one before by its hash; --verify goes through all of them, and names the first that is not as it was written.`;
   static override examples = [
     { description: 'What happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
-    { description: 'Who deleted keys in the last week', command: '<%= config.bin %> apikey log --action delete --since 7d' },
+    {
+      description: 'Who deleted keys in the last week',
+      command: '<%= config.bin %> apikey log --action delete --since 7d',
+    },
     { description: 'Follow it, one JSON object a line', command: '<%= config.bin %> apikey log --follow --json' },
     { description: 'Prove that nothing was changed or cut out', command: '<%= config.bin %> apikey log --verify' },
   ];
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
-    actor: Flags.string({ description: 'Only what this user or key did: a name, or the id of a key.', helpValue: '<actor>' }),
+    actor: Flags.string({
+      description: 'Only what this user or key did: a name, or the id of a key.',
+      helpValue: '<actor>',
+    }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
-    since: Flags.string({ description: 'Only from this time on: a date by RFC 3339, or how long ago.', helpValue: '<date>|7d' }),
-    until: Flags.string({ description: 'Only before this time: a date by RFC 3339, or how long ago.', helpValue: '<date>|7d' }),
+    since: Flags.string({
+      description: 'Only from this time on: a date by RFC 3339, or how long ago.',
+      helpValue: '<date>|7d',
+    }),
+    until: Flags.string({
+      description: 'Only before this time: a date by RFC 3339, or how long ago.',
+      helpValue: '<date>|7d',
+    }),
     limit: Flags.string({ description: 'How many entries at most, up to 500. Default: 50.', helpValue: '<number>' }),
-    before: Flags.string({ description: 'Only entries with a smaller number: the page before.', helpValue: '<number>' }),
+    before: Flags.string({
+      description: 'Only entries with a smaller number: the page before.',
+      helpValue: '<number>',
+    }),
     follow: Flags.boolean({ description: 'Go on with new entries as they come; with --json one object a line.' }),
     verify: Flags.boolean({ description: 'Check the whole log instead. Ends with 1 when it is broken.' }),
   };
@@ -39,10 +54,14 @@ export default class Log extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Log);
     const { key, actor, action, since, until, follow, verify } = flags;
-    const others = Object.entries(flags).filter(([flag, value]) => value !== undefined && !['database', 'json', 'verify'].includes(flag));
-    if (verify && others.length > 0) throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
+    const others = Object.entries(flags).filter(
+      ([flag, value]) => value !== undefined && !['database', 'json', 'verify'].includes(flag),
+    );
+    if (verify && others.length > 0)
+      throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
     const before = readNumber(flags.before, '--before');
-    if (follow && before !== undefined) throw new CliError('USAGE', '--before and --follow exclude each other. Pass one of them.');
+    if (follow && before !== undefined)
+      throw new CliError('USAGE', '--before and --follow exclude each other. Pass one of them.');
     const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
     await this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys);
@@ -53,7 +72,8 @@ export default class Log extends KeyCommand {
   }
 
   private async show(entries: readonly AuditEntry[]): Promise<void> {
-    const table = entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
+    const table =
+      entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
     this.print({ entries: entries.map(auditJson) }, table);
     if (entries.length === 0 && !this.jsonEnabled()) this.terminal.note('No entries found.');
   }
@@ -75,14 +95,16 @@ export default class Log extends KeyCommand {
     for (;;) {
       if (!this.writeLines(entries)) return;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
-      await delay(entries.length < PAGE_LIMIT ? INTERVAL : 0);
-      entries = await keys.auditLog({ ...request, first: PAGE_LIMIT }, OPERATOR, { after });
+      await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
+      entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });
     }
   }
 
   private writeLines(entries: readonly AuditEntry[]): boolean {
     const line = (entry: AuditEntry) =>
-      this.jsonEnabled() ? JSON.stringify(auditJson(entry)) : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
+      this.jsonEnabled()
+        ? JSON.stringify(auditJson(entry))
+        : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
     try {
       if (entries.length > 0) this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));
       return true;

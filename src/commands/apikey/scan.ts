@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/key-command.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { FoundKeys } from '../../cli/scan/found-keys.ts';
 import { type Finding, scan } from '../../cli/scan/scan.ts';
-import type { ApiKey } from '../../keys/api-key.ts';
-import { prefixOf } from '../../keys/secret.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 const UNREADABLE = 1;
@@ -14,9 +14,18 @@ export default class Scan extends KeyCommand {
   static override summary = 'Find API keys in files, and tell which of them are live.';
   static override description = `Keys are found by their form and checksum; the key store is asked only then. Folders are walked, without their .git folders; links in them are not followed. Each key is one line: where it is, its prefix, its status and its name, and never the whole secret. Ends with 3 when a live key was found, otherwise with 1 when something could not be read.`;
   static override examples = [
-    { description: 'Before a commit: all that git does not ignore', command: '<%= config.bin %> <%= command.id %> --git .' },
-    { description: 'The whole history of a repository', command: 'git log --patch --all | <%= config.bin %> <%= command.id %> -' },
-    { description: 'Switch off what has leaked into logs', command: '<%= config.bin %> <%= command.id %> --revoke /var/log/my-service' },
+    {
+      description: 'Before a commit: all that git does not ignore',
+      command: '<%= config.bin %> <%= command.id %> --git .',
+    },
+    {
+      description: 'The whole history of a repository',
+      command: 'git log --patch --all | <%= config.bin %> <%= command.id %> -',
+    },
+    {
+      description: 'Switch off what has leaked into logs',
+      command: '<%= config.bin %> <%= command.id %> --revoke /var/log/my-service',
+    },
   ];
   static override args = {
     path: Args.string({ description: 'Files and folders; - for stdin.', required: true, multiple: true }),
@@ -74,7 +83,17 @@ function lineOf({ path, line, column, prefix, status, name }: Finding): string {
   return [`${path}:${line}:${column}`, prefix, status, ...(name === null ? [] : [`"${name}"`])].join('  ');
 }
 
-function summaryOf({ files, found, live, revoked }: { files: number; found: number; live: number; revoked: number }): string {
+function summaryOf({
+  files,
+  found,
+  live,
+  revoked,
+}: {
+  files: number;
+  found: number;
+  live: number;
+  revoked: number;
+}): string {
   const counts = [counted(files, 'file') + ' read', counted(found, 'secret') + ' found', counted(live, 'live key')];
   return `${[...counts, ...(revoked > 0 ? [`${revoked} disabled`] : [])].join(', ')}.`;
 }

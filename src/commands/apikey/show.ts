@@ -1,7 +1,7 @@
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import { textOf } from '../../cli/key-view.ts';
-import { PermissionSet } from '../../keys/permission-set.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { fieldText } from '../../cli/views/key-view.ts';
+import { PermissionSet } from '../../keys/permissions/permission-set.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, with all that it may do.';
@@ -16,9 +16,12 @@ export default class Show extends KeyCommand {
     const input = await this.parse(Show);
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
-      const json = { ...(await this.describe(keys, key)), effectivePermissions: PermissionSet.of(keys.catalog, key).grants() };
+      const json = {
+        ...(await this.describe(keys, key)),
+        effectivePermissions: PermissionSet.of(keys.catalog, key).permissions(),
+      };
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
-      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + textOf(value));
+      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + fieldText(value));
       this.print(json, lines.join('\n'));
     });
   }

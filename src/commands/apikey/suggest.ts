@@ -1,7 +1,7 @@
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import type { ApiKey } from '../../keys/api-key.ts';
-import { type Suggestion, suggestGrants } from '../../keys/suggest.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { type Suggestion, suggestGrants } from '../../keys/authorization/suggest.ts';
 import { listOf } from '../../keys/text.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
@@ -22,7 +22,7 @@ export default class Suggest extends KeyCommand {
     const input = await this.parse(Suggest);
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
-      const used = await keys.usedGrantsOf(key.id);
+      const used = await keys.usedPermissionsOf(key.id);
       const suggestion = suggestGrants(key, used.keys(), keys.catalog);
       const { uses, lastUsedAt } = await this.describe(keys, key);
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
@@ -39,8 +39,12 @@ function explain(key: ApiKey, { permissions, unused }: Suggestion, uses: number,
   const never = new Set(unused);
   const needless = key.permissions.filter((grant) => never.has(grant));
   const roles = key.roles.map((role) => {
-    const grants = [...new Set(catalog.grantsOf(role))];
+    const grants = [...new Set(catalog.permissionsOf(role))];
     return `Role ${role}: ${grants.filter((grant) => !never.has(grant)).length} of ${grants.length} grants used.`;
   });
-  return [`${seen}, for ${listOf(permissions)}.`, ...roles, ...(needless.length > 0 ? [`Never used: ${listOf(needless)}.`] : [])];
+  return [
+    `${seen}, for ${listOf(permissions)}.`,
+    ...roles,
+    ...(needless.length > 0 ? [`Never used: ${listOf(needless)}.`] : []),
+  ];
 }

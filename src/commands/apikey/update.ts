@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { KeyCommand, nameOf } from '../../cli/key-command.ts';
-import { grantFlags, nameArgs, nameFlag } from '../../cli/key-flags.ts';
-import { changesOf, textOfChange } from '../../cli/key-view.ts';
-import type { KeyChange } from '../../keys/api-key.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { grantFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { fieldChanges, changeText } from '../../cli/views/key-view.ts';
+import type { KeyChange } from '../../keys/key/api-key.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
@@ -14,7 +14,8 @@ const EXCLUSIVE = [
 
 export default class Update extends KeyCommand {
   static override summary = 'Change the name, description, grants or end of an API key.';
-  static override description = 'What is left out stays. The secret stays, too; to replace it, see rotate or create --overwrite.';
+  static override description =
+    'What is left out stays. The secret stays, too; to replace it, see rotate or create --overwrite.';
   static override examples = [
     { description: 'Let a key do less', command: '<%= config.bin %> apikey update --name "CI deploy" --roles GUEST' },
     {
@@ -39,8 +40,8 @@ export default class Update extends KeyCommand {
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
       const { before, after } = await keys.update(key.id, change, OPERATOR);
-      const changes = changesOf(before, after);
-      const text = changes.length > 0 ? changes.map(textOfChange).join('\n') : 'Nothing has changed.';
+      const changes = fieldChanges(before, after);
+      const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
       this.print({ key: await this.describe(keys, after), changes }, text);
     });
   }

@@ -1,11 +1,11 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { catalogFor } from '../../cli/host.ts';
-import { KeyCommand } from '../../cli/key-command.ts';
-import { readSecret } from '../../cli/read-secret.ts';
-import { verdictOn } from '../../cli/verdict.ts';
-import { readPermission } from '../../keys/explain.ts';
-import { OPERATOR } from '../../keys/principal.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { readSecretInput } from '../../cli/input/read-secret.ts';
+import { verdictOn } from '../../cli/views/verdict.ts';
+import { readPermission } from '../../keys/authorization/explain.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 
 const STDIN = '-';
 const NOT_VALID = 3;
@@ -25,15 +25,19 @@ export default class Verify extends KeyCommand {
     },
   ];
   static override flags = {
-    permission: Flags.string({ description: 'Tell also whether it has this permission.', helpValue: '<resource:action>' }),
+    permission: Flags.string({
+      description: 'Tell also whether it has this permission.',
+      helpValue: '<resource:action>',
+    }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parseArguments();
     const { permission: wanted, database } = flags;
     // The permission is looked at first: nobody should type a secret for a request that is wrong.
-    const permission = wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
-    const secret = await readSecret(this.interactive);
+    const permission =
+      wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
+    const secret = await readSecretInput(this.interactive);
     await this.withKeys(database, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
@@ -45,11 +49,15 @@ export default class Verify extends KeyCommand {
   private async parseArguments() {
     const parsed = await this.parse(Verify).catch((error: unknown) => {
       // What looks like a flag and is none may be a secret, too.
-      if (error instanceof Error && 'flags' in error) throw new CliError('USAGE', 'There is a flag that this command does not have.');
+      if (error instanceof Error && 'flags' in error)
+        throw new CliError('USAGE', 'There is a flag that this command does not have.');
       throw error;
     });
     if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
     const command = `${this.config.bin} apikey verify`;
-    throw new CliError('USAGE', `The only argument is -, for stdin: an argument is no place for a secret. Run: ${command} - < file`);
+    throw new CliError(
+      'USAGE',
+      `The only argument is -, for stdin: an argument is no place for a secret. Run: ${command} - < file`,
+    );
   }
 }

@@ -2,11 +2,11 @@ import { type Kysely, sql } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { announceChanges } from './postgres-triggers.ts';
-import { textOf } from './text.ts';
+import { textType } from './text.ts';
 
 /** Keys, each with the digest of its secret. A key leaves with the key that created it. */
 export async function createApiKeys(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  const text = textOf(dialect);
+  const text = textType(dialect);
   await db.schema
     .createTable('api_keys')
     .addColumn('id', text, (column) => column.primaryKey())
@@ -21,6 +21,10 @@ export async function createApiKeys(db: Kysely<Tables>, dialect: DialectName): P
     .addColumn('search_text', text, (column) => column.notNull().defaultTo(sql`''`))
     .execute();
   await db.schema.createIndex('api_keys_in_order').on('api_keys').columns(['created_at', 'id']).execute();
-  await db.schema.createIndex('api_keys_by_creator').on('api_keys').columns(['created_by', 'created_at', 'id']).execute();
+  await db.schema
+    .createIndex('api_keys_by_creator')
+    .on('api_keys')
+    .columns(['created_by', 'created_at', 'id'])
+    .execute();
   if (dialect === 'postgres') await announceChanges(db);
 }

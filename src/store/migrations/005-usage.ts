@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
-import { textOf } from './text.ts';
+import { textType } from './text.ts';
 
 /** How much keys are used, and what for. Apart from the keys, so that writing it behind touches none of them. */
 export async function createUsage(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  const text = textOf(dialect);
+  const text = textType(dialect);
   await db.schema
     .createTable('key_usage')
     .addColumn('key_id', text, (column) => column.primaryKey().references('api_keys.id').onDelete('cascade'))

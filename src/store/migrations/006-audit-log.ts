@@ -2,11 +2,11 @@ import { type Kysely, sql } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { forbidAuditChanges } from './postgres-triggers.ts';
-import { textOf } from './text.ts';
+import { textType } from './text.ts';
 
 /** What was done by whom: a chain of entries that only grows, and the number and hash of its newest one. */
 export async function createAuditLog(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  const text = textOf(dialect);
+  const text = textType(dialect);
   await db.schema
     .createTable('audit_log')
     .addColumn('number', 'bigint', (column) => column.primaryKey())
@@ -32,7 +32,9 @@ export async function createAuditLog(db: Kysely<Tables>, dialect: DialectName): 
   if (dialect === 'postgres') return forbidAuditChanges(db);
   for (const change of ['update', 'delete']) {
     await sql
-      .raw(`create trigger audit_log_no_${change} before ${change} on audit_log begin select raise(abort, 'the audit log only grows'); end`)
+      .raw(
+        `create trigger audit_log_no_${change} before ${change} on audit_log begin select raise(abort, 'the audit log only grows'); end`,
+      )
       .execute(db);
   }
 }

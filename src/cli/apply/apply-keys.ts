@@ -1,0 +1,126 @@
+import type { Config } from '@oclif/core/interfaces';
+import type { AppliedKeys } from '../../keys/apply/apply.ts';
+import { hasChanges, type Plan } from '../../keys/apply/plan.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { SecretDelivery } from '../../keys/changes/delivery.ts';
+import { KeysError } from '../../keys/errors.ts';
+import { createCatalog } from '../../keys/permissions/catalog.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+import { CliError } from '../errors.ts';
+import { hostResources } from '../host.ts';
+import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
+import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
+import { SecretFiles, validateFileNames } from './secret-files.ts';
+
+export interface ApplyRequest {
+  /** A path, or `-` for stdin. */
+  file: string;
+  database: string | undefined;
+  prune: boolean;
+  /** Show what would change, and change nothing. */
+  dryRun: boolean;
+  /** The folder for the secrets of new keys. */
+  secretsDir: string | undefined;
+  /** Whether the output is JSON, which holds the secrets that are not in files. */
+  json: boolean;
+  config: Config;
+  print: (json: object, text: string) => void;
+  /** The same for what somebody must get. */
+  printSecrets: (json: object, text: string) => void;
+}
+
+/** Brings the keys to what a file declares, or shows what that would change. @returns the plan */
+export async function applyKeys(request: ApplyRequest): Promise<Plan> {
+  const { file, database, secretsDir, config, dryRun } = request;
+  const resources = await hostResources(config);
+  const validate = secretsDir === undefined ? undefined : validateFileNames;
+  const declaration = await readDeclarationFile(file, createCatalog(resources), validate);
+  const { openKeys } = await import('../../open-keys.ts');
+  const keys = await openKeys({ database, resources, ifMissing: dryRun ? 'empty' : 'create' });
+  try {
+    return await (dryRun ? preview : apply)(keys, declaration, request);
+  } catch (error) {
+    throw declaration.located(error);
+  } finally {
+    await keys.close();
+  }
+}
+
+async function preview(keys: OpenKeys, declaration: DeclarationFile, { prune, print }: ApplyRequest): Promise<Plan> {
+  const plan = await keys.plan(declaration.keys, { prune }, OPERATOR);
+  const counts = countsOf(plan);
+  const changes = plannedChanges(plan);
+  const { created, updated, deleted, unchanged } = counts;
+  const total = `Plan: ${created} to create, ${updated} to update, ${deleted} to delete, ${unchanged} unchanged.`;
+  print({ dryRun: true, changes, ...counts, keys: [] }, [...diffOf(changes), total].join('\n'));
+  return plan;
+}
+
+async function apply(keys: OpenKeys, declaration: DeclarationFile, request: ApplyRequest): Promise<Plan> {
+  const { prune, secretsDir, print } = request;
+  const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir);
+  const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
+  try {
+    const applied = await keys.apply(declaration.keys, { prune, delivery }, OPERATOR);
+    if (files || applied.created.length === 0) showOrSay(applied, files, print);
+    return applied.plan;
+  } catch (error) {
+    files?.remove();
+    throw error;
+  }
+}
+
+function deliveryInFiles(files: SecretFiles): SecretDelivery<AppliedKeys> {
+  return { prepare: ({ created }) => files.write(created), deliver: () => files.publish() };
+}
+
+/** Secrets on stdout, which must be JSON. The text has no place for them. */
+function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<AppliedKeys> {
+  return {
+    prepare: ({ created }) => {
+      if (created.length > 0 && !json) throw nowhereToGo(created.length);
+    },
+    deliver: (applied) => {
+      if (applied.created.length === 0) return;
+      try {
+        show(applied, undefined, printSecrets);
+      } catch (error) {
+        throw outputFailed(error, 'All changes were reverted, because nobody has the new secrets.');
+      }
+    },
+  };
+}
+
+/** Shows a result without secrets: that it cannot be written changes nothing about what was done. */
+function showOrSay(applied: AppliedKeys, files: SecretFiles | undefined, print: ApplyRequest['print']): void {
+  try {
+    show(applied, files, print);
+  } catch (error) {
+    throw outputFailed(error, hasChanges(applied.plan) ? 'The changes were made.' : 'There was nothing to change.');
+  }
+}
+
+function show({ plan, created }: AppliedKeys, files: SecretFiles | undefined, print: ApplyRequest['print']): void {
+  const changes = plannedChanges(
+    plan,
+    created.map(({ key }) => key),
+  );
+  const counts = countsOf(plan);
+  const secrets = created.map(({ secret, key: { name, id } }) =>
+    files ? { name, id, file: files.pathOf(name) } : { key: secret, name, id },
+  );
+  const total = `Applied: ${counts.created} created, ${counts.updated} updated, ${counts.deleted} deleted, ${counts.unchanged} unchanged.`;
+  print({ dryRun: false, changes, ...counts, keys: secrets }, [...diffOf(changes), total].join('\n'));
+}
+
+function outputFailed(error: unknown, outcome: string): CliError {
+  return new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
+}
+
+function nowhereToGo(secrets: number): KeysError {
+  const what = secrets === 1 ? 'One key is new, and its secret has' : `${secrets} keys are new, and their secrets have`;
+  return new KeysError(
+    'USAGE',
+    `${what} nowhere to go. Pass --secrets-dir <folder> or --json; --dry-run shows the changes.`,
+  );
+}

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { basename } from 'node:path';
+import type { Config } from '@oclif/core/interfaces';
+import type { NewKey } from '../../keys/key/api-key.ts';
+import { type Issue, NameTakenError, assertValid } from '../../keys/errors.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { printable } from '../../keys/text.ts';
+import { validateNewKey } from '../../keys/key/validation.ts';
+import { catalogFor } from '../host.ts';
+import { withKeys } from '../with-keys.ts';
+
+/** What the flags say about a temporary key. */
+export interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions'> {
+  name?: string | undefined;
+  /** How long the key lives where nobody deletes it: a duration such as `10m`. */
+  ttl: string;
+  /** The command that it is for, as typed. Its arguments, which may be secret, are not wanted here. */
+  command: string;
+}
+
+/** A key for as long as one command runs. */
+export interface TemporaryKey {
+  secret: string;
+  name: string;
+  expiresAt: number | null;
+  /** Deletes it, and the keys that it created; one that is gone already is fine. @throws KeysError STORE_… */
+  remove: () => Promise<void>;
+}
+
+export interface TemporaryKeyOptions {
+  request: TemporaryKeyRequest;
+  database: string | undefined;
+  config: Config;
+  /** What else is wrong with the flags: all issues are reported together. */
+  issues: readonly Issue[];
+}
+
+/**
+ * Creates a temporary key. The store is open for this moment only, and for that of its removal.
+ * @throws ValidationError with all issues; NameTakenError; KeysError STORE_…
+ */
+export async function createTemporaryKey({
+  request,
+  database,
+  config,
+  issues,
+}: TemporaryKeyOptions): Promise<TemporaryKey> {
+  const { roles, permissions, ttl, command, name } = request;
+  const input: NewKey = {
+    name: name ?? temporaryName(new Date()),
+    description: `Temporary, for the command "${printable(basename(command))}". Deleted when it ends.`,
+    roles,
+    permissions,
+    expiresIn: ttl,
+  };
+  const catalog = await catalogFor(permissions ?? [], config);
+  assertValid([...issues, ...validateNewKey(input, catalog, Date.now())]);
+
+  const { secret, key } = await withKeys({ database, resources: catalog.resources }, (keys) =>
+    keys.create(input, OPERATOR),
+  ).catch((error) => {
+    // Nothing is replaced here: a key that is in use must not end with a command that happened to take its name.
+    throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+  });
+  return {
+    secret,
+    name: key.name,
+    expiresAt: key.expiresAt,
+    // By its id: meanwhile another key may have got the name. A store that is gone is not made anew, only to find nothing in it.
+    remove: () =>
+      withKeys({ database, ifMissing: 'fail' }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
+  };
+}
+
+/** Tells when it was made, and two of one second apart: `exec 20261121 103000 ab12cd`. */
+function temporaryName(now: Date): string {
+  const [day, time] = now
+    .toISOString()
+    .replaceAll(/[-:]|\..*/g, '')
+    .split('T');
+  return `exec ${day} ${time} ${randomBytes(3).toString('hex')}`;
+}

@@ -1,0 +1,33 @@
+import { createReadStream } from 'node:fs';
+import { KeysError } from '../../keys/errors.ts';
+
+/** In bytes. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Reads a text in UTF-8 from a file of any kind, or from stdin by the path `-`.
+ * @param name the file as it is named in errors
+ * @throws KeysError INPUT_INVALID where it can't be read, is no such text, or is larger than 8 MiB
+ */
+export async function readText(path: string, name: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
+    for await (const chunk of stream) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_BYTES) break;
+    }
+  } catch (error) {
+    const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
+    throw new KeysError('INPUT_INVALID', `The file ${name} could not be read (${code}).`, { cause: error });
+  }
+  if (size > MAX_BYTES)
+    throw new KeysError('INPUT_INVALID', `The file ${name} is larger than ${MAX_BYTES / 1024 / 1024} MiB.`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch (error) {
+    throw new KeysError('INPUT_INVALID', `The file ${name} is not text in UTF-8.`, { cause: error });
+  }
+}

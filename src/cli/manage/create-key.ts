@@ -1,0 +1,102 @@
+import type { Config } from '@oclif/core/interfaces';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { KeyPreview } from '../../keys/changes/create.ts';
+import { assertValid, type Issue } from '../../keys/errors.ts';
+import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
+import type { CreatedKey } from '../../keys/service.ts';
+import { listOf } from '../../keys/text.ts';
+import { formatTime } from '../../keys/time.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+import { CliError } from '../errors.ts';
+import { catalogFor, hostResources } from '../host.ts';
+import type { KeyRequest } from '../prompts/new-key.ts';
+import type { Terminal } from '../terminal.ts';
+
+export interface CreateCommandOptions {
+  request: KeyRequest;
+  database: string | undefined;
+  config: Config;
+  terminal: Terminal;
+  /** Whether missing values may be asked for. */
+  interactive: boolean;
+  /** Writes the secret out. When it throws, the creation is reverted. */
+  show: (created: CreatedKey) => void;
+  /** If given, nothing is created, and this shows what the key would be. */
+  preview?: (json: object, text: string) => void;
+}
+
+/** Creates a key from flags, and asks for missing values where that is possible. */
+export async function runCreate({
+  request,
+  database,
+  config,
+  terminal,
+  interactive,
+  show,
+  preview,
+}: CreateCommandOptions): Promise<void> {
+  const { openKeys } = await import('../../open-keys.ts');
+  const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
+  const prompting = interactive && !complete;
+  const catalog = await catalogFor(request.permissions ?? [], config);
+  const now = Date.now();
+  assertValid(
+    prompting
+      ? validateChange(request, catalog, now)
+      : [...missingName(request), ...validateNewKey(request, catalog, now)],
+  );
+
+  const resources = prompting ? await hostResources(config) : catalog.resources;
+  const keys = await openKeys({ database, resources, ifMissing: preview ? 'empty' : 'create' });
+  try {
+    const answered = prompting ? await ask(request, keys) : request;
+    const input = { ...answered, name: answered.name ?? '' };
+    if (preview) return showPreview(await keys.preview(input, OPERATOR), preview);
+    const created = await keys.create(input, OPERATOR, { deliver: (key) => deliver(key, show) });
+    terminal.note(describe(created));
+  } finally {
+    await keys.close();
+  }
+}
+
+async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
+  const { askForKey } = await import('../prompts/new-key.ts');
+  return askForKey(request, keys.catalog, async (name) => (await keys.findByName(name, OPERATOR)) !== undefined);
+}
+
+/** Shows what a key would be, and everything that it would be allowed to do. */
+function showPreview(
+  { name, roles, permissions, expiresAt, effectivePermissions }: KeyPreview,
+  show: NonNullable<CreateCommandOptions['preview']>,
+): void {
+  const json = { name, roles, permissions, expiresAt: formatTime(expiresAt), effectivePermissions };
+  show(json, effectivePermissions.join('\n'));
+}
+
+/** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
+function deliver(created: CreatedKey, show: CreateCommandOptions['show']): void {
+  try {
+    show(created);
+  } catch (error) {
+    const outcome = 'The key was removed again, because nobody has its secret.';
+    throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
+  }
+}
+
+function missingName({ name }: KeyRequest): Issue[] {
+  if (name !== undefined) return [];
+  const message = 'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.';
+  return [{ code: 'USAGE', message }];
+}
+
+function describe({ key, replaced }: CreatedKey): string {
+  const grants = [
+    key.roles.length > 0 ? `roles ${listOf(key.roles)}` : '',
+    key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',
+  ];
+  const verb = replaced.length > 0 ? 'Replaced' : 'Created';
+  const lost = replaced.length > 1 ? ` ${replaced.length - 1} keys that it had created were deleted.` : '';
+  const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)}) with ${grants.filter(Boolean).join(' and ')}.`;
+  return `${what}${lost} Its secret is not shown again.`;
+}

@@ -1,0 +1,60 @@
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { assertValid } from '../../keys/errors.ts';
+import { MAX_PAGE_SIZE } from '../../keys/page.ts';
+import { validateName, normalizeName } from '../../keys/key/name.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+import { CliError } from '../errors.ts';
+
+export interface DeleteOptions {
+  name: string | undefined;
+  database: string | undefined;
+  /** Whether the keys may be chosen from a list. */
+  interactive: boolean;
+  /** With `--json`, a store without keys is an answer, not a wrong use. */
+  json: boolean;
+}
+
+/** What was deleted, or why nothing was: the named key is not there, or there was nothing to choose or nothing chosen. */
+export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: string };
+
+/** Deletes the named key, or those that are chosen at the terminal, each with the keys that it created. */
+export async function runDelete({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
+  const { openKeys } = await import('../../open-keys.ts');
+  if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
+  if (name === undefined && !interactive && !json) throw nobodyToAsk();
+  const keys = await openKeys({ database });
+  try {
+    return name === undefined ? await deleteChosen(keys, interactive) : await deleteNamed(keys, normalizeName(name));
+  } finally {
+    await keys.close();
+  }
+}
+
+async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
+  const key = await keys.findByName(name, OPERATOR);
+  const deleted = key ? await keys.delete([key.id], OPERATOR) : [];
+  return deleted.length > 0 ? { deleted } : { missing: `no API key is named "${name}"` };
+}
+
+async function deleteChosen(keys: OpenKeys, interactive: boolean): Promise<Deletion> {
+  const page = await keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
+  if (page.keys.length === 0) return { nothing: 'there are none' };
+  if (!interactive) throw nobodyToAsk();
+  const { chooseKeys } = await import('../prompts/choose-keys.ts');
+  const chosen = await chooseKeys(page);
+  if (chosen.length === 0) return { nothing: 'none was chosen' };
+  return {
+    deleted: await keys.delete(
+      chosen.map(({ id }) => id),
+      OPERATOR,
+    ),
+  };
+}
+
+function nobodyToAsk(): CliError {
+  return new CliError(
+    'USAGE',
+    'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.',
+  );
+}

@@ -1,0 +1,114 @@
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { KeysError } from '../../keys/errors.ts';
+import { normalizeName } from '../../keys/key/name.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { printable } from '../../keys/text.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+import { BaseCommand } from '../base-command.ts';
+import type { KeyRequest } from '../prompts/new-key.ts';
+import { runCreate } from './create-key.ts';
+import { runDelete } from './delete-keys.ts';
+import { CliError } from '../errors.ts';
+import { hostResources } from '../host.ts';
+import { type KeyJson, keyJson } from '../views/key-view.ts';
+import { withKeys } from '../with-keys.ts';
+
+/** The name of a key, as an argument or as a flag. */
+export interface NamedInput {
+  args: { name?: string | undefined };
+  flags: { name?: string | undefined; database?: string | undefined };
+}
+
+/** The name that was given, if one was. @throws CliError USAGE when there are two */
+export function nameOf({ args, flags }: NamedInput): string | undefined {
+  if (args.name !== undefined && flags.name !== undefined)
+    throw new CliError('USAGE', 'The name of the key is given twice: as an argument and by --name. Leave one out.');
+  return args.name ?? flags.name;
+}
+
+/** What the commands about keys share. */
+export abstract class KeyCommand extends BaseCommand {
+  /** Whether missing values may be asked for. */
+  protected get interactive(): boolean {
+    return this.terminal.canPrompt && !this.jsonEnabled();
+  }
+
+  /** Creates a key, and writes its secret to stdout. */
+  protected async create(
+    request: KeyRequest,
+    { database, dryRun = false }: { database: string | undefined; dryRun?: boolean | undefined },
+  ): Promise<void> {
+    await runCreate({
+      request,
+      database,
+      config: this.config,
+      terminal: this.terminal,
+      interactive: this.interactive,
+      show: ({ secret, key }) => this.deliver({ key: secret, name: key.name, id: key.id }, secret),
+      ...(dryRun && { preview: (json: object, text: string) => this.print(json, text) }),
+    });
+  }
+
+  /** Deletes the named key, or those that are chosen, and says how many are gone. */
+  protected async delete({
+    name,
+    database,
+  }: {
+    name: string | undefined;
+    database: string | undefined;
+  }): Promise<void> {
+    const result = await runDelete({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
+    if ('deleted' in result) {
+      const deleted = result.deleted.length;
+      const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
+      this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
+    } else if ('missing' in result) {
+      process.exitCode = 1;
+      const text = `No API keys found to delete: ${result.missing}`;
+      this.fail({ deleted: 0, error: text }, text);
+    } else {
+      const text = `No API keys found to delete: ${result.nothing}`;
+      this.print({ deleted: 0, message: text }, text);
+    }
+  }
+
+  /** Switches a key on or off, and says what it is now. */
+  protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<void> {
+    await this.withKeys(flags.database, async (keys) => {
+      const key = await this.findKey(keys, nameOf({ args, flags }));
+      const { before, after } = await keys.setEnabled(key.id, enabled, OPERATOR);
+      const changed = before.disabledAt !== after.disabledAt;
+      const state = enabled ? 'enabled' : 'disabled';
+      this.print(
+        { key: await this.describe(keys, after), changed },
+        changed ? `API key "${after.name}" is ${state}` : `API key "${after.name}" was ${state} already`,
+      );
+    });
+  }
+
+  /** Opens the store, with the host's resources, for as long as `work` takes. */
+  protected async withKeys<Result>(
+    database: string | undefined,
+    work: (keys: OpenKeys) => Promise<Result>,
+  ): Promise<Result> {
+    return withKeys({ database, resources: await hostResources(this.config) }, work);
+  }
+
+  /** A key as JSON, with how much it was used. */
+  protected async describe(keys: OpenKeys, key: ApiKey): Promise<KeyJson> {
+    return keyJson(key, Date.now(), (await keys.usageOf([key.id])).get(key.id));
+  }
+
+  /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
+  protected async findKey(keys: OpenKeys, name: string | undefined): Promise<ApiKey> {
+    if (name === undefined)
+      throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
+    const key = await keys.findByName(name, OPERATOR);
+    if (!key)
+      throw new KeysError(
+        'NOT_FOUND',
+        `There is no API key named "${printable(normalizeName(name))}". Run "${this.config.bin} apikey list" to see all.`,
+      );
+    return key;
+  }
+}

@@ -1,0 +1,28 @@
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { RotationRequest } from '../../keys/key/rotation.ts';
+import type { RotatedKey } from '../../keys/service.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+import { CliError } from '../errors.ts';
+
+/**
+ * Rotates a key, and writes its new secret out.
+ * @param show writes the secret out; when it throws, the rotation is reverted
+ * @returns the key afterwards
+ */
+export async function runRotate(
+  keys: OpenKeys,
+  id: string,
+  request: RotationRequest,
+  show: (rotated: RotatedKey) => void,
+): Promise<ApiKey> {
+  const deliver = (rotated: RotatedKey) => {
+    try {
+      show(rotated);
+    } catch (error) {
+      const outcome = 'The key has its old secret alone again, because nobody has the new one.';
+      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
+    }
+  };
+  return (await keys.rotate(id, request, OPERATOR, { deliver })).after;
+}

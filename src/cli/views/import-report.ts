@@ -1,0 +1,41 @@
+import type { ImportReport, LineReport } from '../../keys/transfer/import.ts';
+import { exitOf } from '../errors.ts';
+
+/** What went wrong with an import as a whole; nothing where nothing did. */
+export interface ImportFailure {
+  error: string;
+  /** The code of the first error. */
+  code: string;
+  exit: number;
+}
+
+/** Why nothing was imported, where a line could not be. Values that break a rule weigh more than conflicts with the store. */
+export function failureOf({ failed, lines }: ImportReport): ImportFailure | undefined {
+  const codes = lines.flatMap(({ errors }) => errors.map(({ code }) => code));
+  const [code] = codes;
+  if (code === undefined) return undefined;
+  const error = `Nothing was imported: ${failed} of ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} can't be.`;
+  return { error, code, exit: Math.max(...new Set(codes.map(exitOf))) };
+}
+
+/** The report as text: at least one line for each line of the input. */
+export function reportText({ lines }: ImportReport): string | undefined {
+  return lines.length === 0 ? undefined : lines.flatMap(textsOf).join('\n');
+}
+
+/** What is said after the report of an import that did not fail. */
+export function summaryOf({ imported, lines }: ImportReport): string {
+  if (lines.length === 0) return 'There are no keys in the input.';
+  if (imported === 0) return `Nothing was imported, as was asked for. ${countOf(lines.length)} can be.`;
+  return `Imported ${countOf(imported)}.`;
+}
+
+function textsOf({ line, status, name, prefix, errors, warnings }: LineReport): string[] {
+  if (status === 'failed') return errors.map(({ code, message }) => `line ${line}: ${code} ${message}`);
+  const shown = `line ${line}: ${status} "${name}"${prefix === null ? '' : ` as ${prefix}`}`;
+  return [shown, ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
+}
+
+function countOf(keys: number): string {
+  return `${keys} API ${keys === 1 ? 'key' : 'keys'}`;
+}

@@ -1,0 +1,114 @@
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import { isInProgress } from '../../keys/key/rotation.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
+import { type Status, statusOf } from '../../keys/key/status.ts';
+import { printable } from '../../keys/text.ts';
+import { NO_USAGE, previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
+import { formatTime } from '../../keys/time.ts';
+
+/** A key in the JSON of every command: a closed list of fields. Times are by RFC 3339, in UTC. */
+export interface KeyJson {
+  id: string;
+  name: string;
+  description: string | null;
+  roles: string[];
+  permissions: string[];
+  prefix: string;
+  status: Status;
+  createdAt: string;
+  createdBy: string | null;
+  expiresAt: string | null;
+  disabledAt: string | null;
+  /** Whether `apply` made it. */
+  managed: boolean;
+  uses: number;
+  lastUsedAt: string | null;
+  /** Set while the secret before still works. */
+  rotation: RotationJson | null;
+}
+
+export interface RotationJson {
+  startedAt: string;
+  previousPrefix: string;
+  /** Null while the new secret has not been used yet. */
+  previousEndsAt: string | null;
+  /** When the secret before was last used since the rotation. */
+  previousLastUsedAt: string | null;
+}
+
+/** A key as JSON, its status being that at `now`, in milliseconds since 1970. */
+export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE): KeyJson {
+  return {
+    id: key.id,
+    name: key.name,
+    description: key.description,
+    roles: key.roles,
+    permissions: key.permissions,
+    prefix: prefixOf(key.publicId),
+    status: statusOf(key, now),
+    createdAt: formatTime(key.createdAt),
+    createdBy: key.createdBy,
+    expiresAt: formatTime(key.expiresAt),
+    disabledAt: formatTime(key.disabledAt),
+    managed: key.managed,
+    uses: usage.uses,
+    lastUsedAt: formatTime(usage.lastUsedAt),
+    rotation: rotationJson(key, now, usage),
+  };
+}
+
+/** What a change of a key, or a new one, is made of, in the order in which it is shown. */
+const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled'] as const;
+type FieldValue = string | readonly string[] | boolean | null;
+
+/** A field of a key that has changed. */
+export interface FieldChange {
+  field: (typeof FIELDS)[number];
+  before: FieldValue;
+  after: FieldValue;
+}
+
+/** What differs between two states of a key. */
+export function fieldChanges(before: ApiKey, after: ApiKey): FieldChange[] {
+  const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
+  return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
+    field,
+    before: old[field],
+    after: fresh[field],
+  }));
+}
+
+function fieldsOf({ disabledAt, expiresAt, ...key }: ApiKey): Record<FieldChange['field'], FieldValue> {
+  return { ...key, expiresAt: expiresAt === null ? null : formatTime(expiresAt), enabled: disabledAt === null };
+}
+
+/** A change of a field as one line of text. */
+export function changeText({ field, before, after }: FieldChange): string {
+  return `${field}: ${fieldText(before)} -> ${fieldText(after)}`;
+}
+
+/** A field of a key as one line of text. */
+export function fieldText(value: FieldValue | KeyJson[keyof KeyJson]): string {
+  if (value === null || value === '') return '-';
+  if (Array.isArray(value)) return value.join(', ') || '-';
+  return isRotation(value) ? rotationText(value) : printable(String(value), 1000);
+}
+
+function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is RotationJson {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function rotationJson({ rotation }: ApiKey, now: number, usage: UsageTotals): RotationJson | null {
+  if (!isInProgress(rotation, now)) return null;
+  return {
+    startedAt: formatTime(rotation.startedAt),
+    previousPrefix: prefixOf(rotation.previousPublicId),
+    previousEndsAt: formatTime(rotation.previousEndsAt),
+    previousLastUsedAt: formatTime(previousUseSince(rotation, usage)),
+  };
+}
+
+function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: RotationJson): string {
+  const end = previousEndsAt === null ? 'works until the new secret is used' : `works until ${previousEndsAt}`;
+  return `${previousPrefix} ${end}, ${previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`}`;
+}

@@ -1,0 +1,90 @@
+import {
+  AUDIT_ACTIONS,
+  type AuditAction,
+  type AuditFilter,
+  type AuditReader,
+  CHAIN_START,
+  chainHash,
+} from './audit-entry.ts';
+import { KeysError } from '../errors.ts';
+import { readDate, readDuration } from '../time.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
+import { listOf, printable, refuseNul } from '../text.ts';
+
+/** What a user asks of the audit log. Texts are as the user wrote them. */
+export interface AuditRequest {
+  key?: string | null | undefined;
+  actor?: string | null | undefined;
+  action?: string | null | undefined;
+  /** A date and time by RFC 3339, or how long ago, such as `24h`. */
+  since?: string | null | undefined;
+  until?: string | null | undefined;
+  /** How many entries at most, up to 500. */
+  first?: number | null | undefined;
+}
+
+/** Reads what a user asks of the audit log. @throws KeysError INPUT_INVALID */
+export function readAuditRequest(request: AuditRequest, now: number): AuditFilter & { limit: number } {
+  const limit = request.first ?? DEFAULT_PAGE_SIZE;
+  if (!Number.isInteger(limit) || limit < 0 || limit > MAX_PAGE_SIZE) {
+    throw new KeysError('INPUT_INVALID', `"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} entries.`);
+  }
+  for (const text of [request.key, request.actor]) refuseNul(text ?? '');
+  return {
+    limit,
+    key: request.key?.normalize('NFC') || undefined,
+    actor: request.actor?.normalize('NFC') || undefined,
+    action: readAction(request.action),
+    since: readTime(request.since, now),
+    until: readTime(request.until, now),
+  };
+}
+
+/** Whether the log is as it was written, or which entry is the first that is not. */
+export type AuditVerification = { entries: number; hash: string } | { broken: number; reason: string };
+
+const BATCH_ENTRIES = 1000;
+
+/** Goes through the whole log. What is appended meanwhile is not looked at. */
+export async function verifyAuditLog(log: AuditReader): Promise<AuditVerification> {
+  const head = (await log.head()) ?? { number: 0, hash: CHAIN_START };
+  let [number, hash] = [0, CHAIN_START];
+  while (number < head.number) {
+    const entries = await log.find({ order: 'oldest', after: number, before: head.number + 1, limit: BATCH_ENTRIES });
+    if (entries.length === 0) return { broken: number + 1, reason: 'is missing' };
+    for (const entry of entries) {
+      number += 1;
+      if (entry.number !== number) return { broken: number, reason: 'is missing' };
+      hash = chainHash(entry, hash);
+      if (entry.hash !== hash) return { broken: number, reason: 'is not as it was written' };
+    }
+  }
+  if (hash !== head.hash) return { broken: number, reason: 'is not the one that was written last' };
+  const [later] = await log.find({ order: 'oldest', after: head.number, limit: 1 });
+  const newer = await log.head();
+  if (later && (newer?.number ?? 0) < later.number)
+    return { broken: later.number, reason: 'was not written by svc-api' };
+  return { entries: number, hash };
+}
+
+function readAction(text: string | null | undefined): AuditAction | undefined {
+  if (!text) return undefined;
+  const action = AUDIT_ACTIONS.find((name) => name === text.trim().toUpperCase().replaceAll('-', '_'));
+  if (!action)
+    throw new KeysError(
+      'INPUT_INVALID',
+      `"${printable(text)}" is not an action of the log. The actions are ${listOf(AUDIT_ACTIONS)}.`,
+    );
+  return action;
+}
+
+function readTime(text: string | null | undefined, now: number): number | undefined {
+  if (!text) return undefined;
+  const ago = readDuration(text);
+  const time = ago === undefined ? readDate(text) : now - ago;
+  if (time !== undefined) return time;
+  throw new KeysError(
+    'INPUT_INVALID',
+    `"${printable(text)}" is not a time. Write a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, or how long ago, such as 24h.`,
+  );
+}

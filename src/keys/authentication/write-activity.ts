@@ -1,0 +1,23 @@
+import type { ActivityBatch } from './activity.ts';
+import type { Catalog } from '../permissions/catalog.ts';
+import { principalOf } from '../authorization/principal.ts';
+import type { KeyWriter } from '../repository.ts';
+import { activateRotation } from '../changes/rotate.ts';
+import { Transaction } from '../changes/transaction.ts';
+
+/** Writes what was seen of the use of keys: uses, new secrets that have arrived, and refused requests. */
+export async function writeActivity(
+  writer: KeyWriter,
+  { usage, activated, refusals }: ActivityBatch,
+  { catalog, now, operator }: { catalog: Catalog; now: number; operator: string },
+): Promise<void> {
+  await writer.addUsage(usage);
+  for (const { id, publicId } of activated) {
+    const key = await writer.findById(id);
+    if (!key) continue;
+    const transaction = new Transaction(writer, { caller: principalOf(key, catalog), catalog, now, operator });
+    await activateRotation(transaction, id, publicId);
+    await transaction.finish();
+  }
+  await writer.appendToAuditLog(refusals);
+}

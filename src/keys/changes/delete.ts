@@ -1,0 +1,19 @@
+import { type ApiKey, withoutDigests } from '../key/api-key.ts';
+import { requireFor } from '../authorization/principal.ts';
+import { refuseNul } from '../text.ts';
+import type { Transaction } from './transaction.ts';
+
+/**
+ * Deletes keys, and all keys that they created. Ids that no key has are passed over.
+ * @returns what was deleted, the named ones first
+ * @throws ForbiddenError
+ */
+export async function deleteKeys(transaction: Transaction, ids: readonly string[]): Promise<ApiKey[]> {
+  for (const id of ids) refuseNul(id);
+  const named = new Set(ids);
+  const leaving = await transaction.find.findWithDescendants(ids);
+  const isNamed = ({ id }: ApiKey) => named.has(id);
+  requireFor(transaction.caller, 'DELETE', leaving.filter(isNamed));
+  await transaction.delete(leaving);
+  return [...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))].map(withoutDigests);
+}

@@ -1,0 +1,99 @@
+import type { StoredKey } from '../key/api-key.ts';
+import { KeysError } from '../errors.ts';
+import { PermissionSet } from '../permissions/permission-set.ts';
+import { requireToHold, requireToOutlive } from '../authorization/principal.ts';
+import { type Activation, isInProgress } from '../key/rotation.ts';
+import type { Secret } from '../secret/secret.ts';
+import type { ChangedKey, Transaction } from './transaction.ts';
+
+/**
+ * Gives a key a new secret; the previous one keeps working until the grace ends.
+ * @throws KeysError NOT_FOUND; ROTATION_IN_PROGRESS while it has two; ForbiddenError
+ */
+export async function rotateKey(
+  transaction: Transaction,
+  id: string,
+  secret: Secret,
+  { grace, activate }: { grace: number; activate: Activation },
+): Promise<ChangedKey> {
+  const { caller, catalog, now } = transaction;
+  const before = await transaction.findToChange(id);
+  // Whoever gets the secret can do all that the key can do.
+  requireToHold(caller, PermissionSet.of(catalog, before));
+  requireToOutlive(caller, before.expiresAt);
+  if (isInProgress(before.rotation, now)) {
+    throw new KeysError(
+      'ROTATION_IN_PROGRESS',
+      `The API key "${before.name}" is being rotated already: it has two secrets that work.`,
+    );
+  }
+  const after = {
+    ...before,
+    publicId: secret.publicId,
+    digest: secret.digest,
+    previousDigest: before.digest,
+    rotation: {
+      previousPublicId: before.publicId,
+      startedAt: now,
+      grace,
+      previousEndsAt: activate === 'NOW' ? now + grace : null,
+    },
+  };
+  return transaction.change(before, after, 'ROTATE');
+}
+
+/**
+ * Starts the grace of the previous secret, since the new one is known to have arrived. Nothing changes where the grace has
+ * started already, or where the key has another secret by now.
+ */
+export async function activateRotation(
+  transaction: Transaction,
+  id: string,
+  publicId: string,
+): Promise<ChangedKey | undefined> {
+  const before = await transaction.find.findById(id);
+  if (before?.publicId !== publicId || before.rotation?.previousEndsAt !== null) return undefined;
+  const rotation = { ...before.rotation, previousEndsAt: transaction.now + before.rotation.grace };
+  return transaction.change(before, { ...before, rotation }, 'ROTATE_ACTIVATE');
+}
+
+/** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
+export async function finishRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
+  const before = await findRotating(transaction, id);
+  return transaction.change(before, { ...before, rotation: null, previousDigest: null }, 'ROTATE_FINISH');
+}
+
+/** Revokes the new secret at once; the previous one stays. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
+export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
+  const before = await findRotating(transaction, id);
+  const { rotation, previousDigest } = before;
+  const after = {
+    ...before,
+    publicId: rotation.previousPublicId,
+    digest: previousDigest,
+    rotation: null,
+    previousDigest: null,
+  };
+  return transaction.change(before, after, 'ROTATE_ROLLBACK');
+}
+
+/** Reverts a rotation whose secret was not delivered, unless the key has got another secret since. */
+export async function revertRotation(transaction: Transaction, id: string, publicId: string): Promise<void> {
+  const key = await transaction.find.findById(id);
+  if (key?.publicId === publicId && key.rotation) await rollBackRotation(transaction, id);
+}
+
+async function findRotating(
+  transaction: Transaction,
+  id: string,
+): Promise<StoredKey & { rotation: NonNullable<StoredKey['rotation']>; previousDigest: string }> {
+  const key = await transaction.findToChange(id);
+  const { rotation, previousDigest } = key;
+  if (!isInProgress(rotation, transaction.now) || previousDigest === null) {
+    throw new KeysError(
+      'ROTATION_NONE',
+      `The API key "${key.name}" is not being rotated: it has one secret that works.`,
+    );
+  }
+  return { ...key, rotation, previousDigest };
+}

@@ -1,0 +1,90 @@
+import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
+import {
+  type AuditAction,
+  type AuditActor,
+  auditChange,
+  type AuditDraft,
+  auditValuesOf,
+} from '../audit/audit-entry.ts';
+import type { Catalog } from '../permissions/catalog.ts';
+import { KeysError } from '../errors.ts';
+import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
+import type { KeyWriter, StoredKeyFinder } from '../repository.ts';
+import { printable, refuseNul } from '../text.ts';
+
+/** A key that was changed, as it was and as it is. */
+export interface ChangedKey {
+  before: ApiKey;
+  after: ApiKey;
+}
+
+export interface TransactionOptions {
+  /** Who asks, as it stands inside the transaction. */
+  caller: Actor;
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** The user of the command line, for the audit log. */
+  operator: string;
+}
+
+/** Changes of keys that are made together or not at all. None can be made without its entry in the audit log. */
+export class Transaction {
+  readonly caller: Actor;
+  readonly catalog: Catalog;
+  readonly now: number;
+  readonly find: StoredKeyFinder;
+  readonly #writer: KeyWriter;
+  readonly #actor: AuditActor;
+  readonly #entries: AuditDraft[] = [];
+
+  constructor(writer: KeyWriter, { caller, catalog, now, operator }: TransactionOptions) {
+    this.caller = caller;
+    this.catalog = catalog;
+    this.now = now;
+    this.find = writer;
+    this.#writer = writer;
+    this.#actor =
+      caller === OPERATOR
+        ? { kind: 'CLI', id: null, name: operator }
+        : { kind: 'KEY', id: caller.key.id, name: caller.key.name };
+  }
+
+  /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
+  async findToChange(id: string): Promise<StoredKey> {
+    refuseNul(id);
+    const key = await this.find.findById(id);
+    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
+    requireFor(this.caller, 'UPDATE', [key]);
+    return key;
+  }
+
+  async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE'): Promise<void> {
+    await this.#writer.insert(keys);
+    for (const key of keys) this.#note(action, key, { before: null, after: auditValuesOf(key) });
+  }
+
+  async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
+    const changed = auditChange(before, after);
+    if (Object.keys(changed.after).length > 0) {
+      await this.#writer.update(after);
+      this.#note(action, after, changed);
+    }
+    return { before: withoutDigests(before), after: withoutDigests(after) };
+  }
+
+  /** Deletes keys, which stand in an order in which none comes before its creator. */
+  async delete(keys: readonly StoredKey[]): Promise<void> {
+    await this.#writer.delete(keys.map(({ id }) => id).toReversed());
+    for (const key of keys) this.#note('DELETE', key, { before: auditValuesOf(key), after: null });
+  }
+
+  /** Writes down what was done: the last step. */
+  async finish(): Promise<void> {
+    await this.#writer.appendToAuditLog(this.#entries);
+  }
+
+  #note(action: AuditAction, { id, name }: ApiKey, values: Pick<AuditDraft, 'before' | 'after'>): void {
+    this.#entries.push({ at: this.now, actor: this.#actor, action, key: { id, name }, ...values });
+  }
+}

@@ -1,0 +1,23 @@
+import type { Issue } from '../errors.ts';
+import { codePoints, hasControlCharacters } from '../text.ts';
+
+export const MAX_DESCRIPTION_LENGTH = 1000;
+
+/** A description as it is stored: NFC and trimmed; nothing at all where only blanks are left. */
+export function normalizeDescription(description: string | null | undefined): string | null {
+  return description?.normalize('NFC').trim() || null;
+}
+
+/** Checks a description: at most 1,000 code points and no control characters. Returns what is wrong, or nothing. */
+export function validateDescription(description: string): Issue | undefined {
+  const length = codePoints(description.normalize('NFC').trim());
+  if (length > MAX_DESCRIPTION_LENGTH)
+    return issue(`The description is ${length} characters long; at most ${MAX_DESCRIPTION_LENGTH} are allowed.`);
+  if (hasControlCharacters(description))
+    return issue('The description may not contain control characters, such as line breaks or tabs.');
+  return undefined;
+}
+
+function issue(message: string): Issue {
+  return { code: 'DESCRIPTION_INVALID', message };
+}

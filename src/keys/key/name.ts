@@ -1,0 +1,54 @@
+import type { Issue } from '../errors.ts';
+import { codePoints, describeCharacter, listOf } from '../text.ts';
+
+export const MAX_NAME_LENGTH = 100;
+
+/** Letters with the marks that belong to them, decimal digits and spaces. */
+const ALLOWED = /(?:\p{L}\p{M}*|\p{Nd}|\u0020)+/uy;
+/** Hangul fillers, variation selectors and their like: letters or marks by category that show nothing. */
+const INVISIBLE = /\p{DI}/u;
+
+/** A name in the form in which it is stored and compared: NFC, without spaces at its ends. */
+export function normalizeName(name: string): string {
+  return name.normalize('NFC').replace(/^\u0020+|\u0020+$/g, '');
+}
+
+/**
+ * Checks a name by the rules: letters (with their combining marks), decimal digits and U+0020 only, all of which show,
+ * and 1 to 100 code points after normalization. Returns what is wrong, or nothing.
+ */
+export function validateName(name: string): Issue | undefined {
+  const normalized = normalizeName(name);
+  if (normalized === '') return issue('The name is empty: it needs at least one letter or digit.');
+  const found = refusedCharacters(normalized);
+  if (found.length > 0) {
+    const shown = found.slice(0, 5).map((character) => describeCharacter(character));
+    const more = found.length > 5 ? [`${found.length - 5} more`] : [];
+    return issue(`The name may only contain letters, digits and spaces; found ${listOf([...shown, ...more])}.`);
+  }
+  const length = codePoints(normalized);
+  if (length > MAX_NAME_LENGTH)
+    return issue(`The name is ${length} characters long; at most ${MAX_NAME_LENGTH} are allowed.`);
+  return undefined;
+}
+
+function refusedCharacters(name: string): string[] {
+  const refused = new Set<string>();
+  let index = 0;
+  while (index < name.length) {
+    ALLOWED.lastIndex = index;
+    const run = ALLOWED.exec(name)?.[0] ?? '';
+    for (const character of run) if (INVISIBLE.test(character)) refused.add(character);
+    index += run.length;
+    const next = name.codePointAt(index);
+    if (next === undefined) break;
+    const character = String.fromCodePoint(next);
+    refused.add(character);
+    index += character.length;
+  }
+  return [...refused];
+}
+
+function issue(message: string): Issue {
+  return { code: 'NAME_INVALID', message };
+}

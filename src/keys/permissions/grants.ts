@@ -1,0 +1,74 @@
+import type { Catalog, Permission, Role } from './catalog.ts';
+import type { Issue } from '../errors.ts';
+import { nearest } from '../nearest.ts';
+import { listOf, printable } from '../text.ts';
+
+/** Values that were read, and what was wrong with those that were not. */
+export interface Parsed<Value> {
+  values: Value[];
+  issues: Issue[];
+}
+
+/** Reads role names, whatever their case; doubles are dropped, unknown and empty ones are issues. */
+export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<Role> {
+  return parseItems<Role>(items, (item) => {
+    const role = match(item, catalog.roles);
+    if (role) return { value: role };
+    const what = item === '' ? 'An item of the list of roles is empty.' : `"${printable(item)}" is not a role.`;
+    return { issue: { code: 'ROLE_INVALID', message: `${what} ${suggest('role', item, catalog.roles)}` } };
+  });
+}
+
+/** Reads `RESOURCE:ACTION` permissions, whatever their case; doubles are dropped, all others are issues. */
+export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Permission> {
+  return parseItems<Permission>(items, (item) => {
+    const [resourceText = '', actionText = '', ...rest] = item.split(':').map((part) => part.trim());
+    const resource = match(resourceText, catalog.resources);
+    const action = match(actionText, catalog.actions);
+    if (resource && action && rest.length === 0) return { value: `${resource}:${action}` };
+    return { issue: { code: 'PERMISSION_INVALID', message: explain() } };
+
+    function explain(): string {
+      if (item === '')
+        return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
+      const shown = `"${printable(item)}"`;
+      if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
+        const hint = `${resource ?? nearest(resourceText, catalog.resources, 1)[0] ?? 'DOCKER'}:${action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY'}`;
+        return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${hint}.`;
+      }
+      const parts = [];
+      if (!resource)
+        parts.push(
+          `"${printable(resourceText)}" is not a resource. ${suggest('resource', resourceText, catalog.resources)}`,
+        );
+      if (!action)
+        parts.push(`"${printable(actionText)}" is not an action. ${suggest('action', actionText, catalog.actions)}`);
+      return `${shown} is not a permission: ${parts.join(' ')}`;
+    }
+  });
+}
+
+function parseItems<Value>(
+  items: readonly string[],
+  read: (item: string) => { value: Value } | { issue: Issue },
+): Parsed<Value> {
+  const values = new Set<Value>();
+  const issues = new Map<string, Issue>();
+  for (const item of items) {
+    const result = read(item.trim());
+    if ('value' in result) values.add(result.value);
+    else issues.set(result.issue.message, result.issue);
+  }
+  return { values: [...values], issues: [...issues.values()] };
+}
+
+function match<Word extends string>(text: string, words: readonly Word[]): Word | undefined {
+  const wanted = text.toUpperCase();
+  return words.find((word) => word === wanted);
+}
+
+function suggest(what: 'role' | 'resource' | 'action', item: string, words: readonly string[]): string {
+  const close = item === '' ? [] : nearest(item, words);
+  if (close.length > 0) return `Did you mean ${listOf(close, 'or')}?`;
+  return `The ${what}s are ${listOf(words)}.`;
+}

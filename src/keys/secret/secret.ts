@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/** Gives `size` bytes from a cryptographically secure source. */
+export type RandomBytes = (size: number) => Uint8Array;
+
+/** A new secret, and what may be known of it afterwards. */
+export interface Secret {
+  /** The whole secret. Shown once, never stored. */
+  text: string;
+  /** The 12 characters by which logs and lists name it. */
+  publicId: string;
+  /** What the store keeps: the scheme, and the SHA-256 of the whole. */
+  digest: string;
+}
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const PUBLIC_ID_LENGTH = 12;
+const BODY_BYTES = 32;
+const BODY_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const IMPORTED = 'imported-';
+const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
+const IMPORTED_PREFIX = /^imported-[0-9A-Za-z]{12}$/;
+
+/** How every secret of this form begins. */
+export const SECRET_START = 'svc_';
+/** How many characters a secret of this form has. */
+export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
+
+const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
+
+/**
+ * Makes a secret: `svc_<id>_<secret><check>`, all base62, with 12 characters of public id, 43 of secret (32 random
+ * bytes) and 6 of CRC-32 over everything before them.
+ */
+export function createSecret(randomBytes: RandomBytes): Secret {
+  const publicId = randomBase62(PUBLIC_ID_LENGTH, randomBytes);
+  const body = encodeBase62(BigInt(`0x${Buffer.from(randomBytes(BODY_BYTES)).toString('hex')}`), BODY_LENGTH);
+  const unchecked = `svc_${publicId}_${body}`;
+  const text = unchecked + checksumOf(unchecked);
+  return { text, publicId, digest: digestSecret(text) };
+}
+
+/** Reads the public id of a secret by form and checksum alone; nothing where either is wrong. */
+export function readSecret(text: string): { publicId: string } | undefined {
+  const publicId = FORM.exec(text)?.[1];
+  if (publicId === undefined || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
+    return undefined;
+  return { publicId };
+}
+
+/** Whether a text has the form of our secrets, whatever its checksum. */
+export function hasOwnForm(text: string): boolean {
+  return FORM.test(text);
+}
+
+/** What the store keeps of a secret, tagged with its scheme. */
+export function digestSecret(text: string): string {
+  return `sha256:${hash('sha256', text, 'hex')}`;
+}
+
+/** How a key is named where its secret must not show: `svc_<id>_…`, and `imported-<id>` for one of another form. */
+export function prefixOf(publicId: string): string {
+  return isImportedId(publicId) ? publicId : `svc_${publicId}_…`;
+}
+
+/** The public id that a prefix shows; nothing where the text is no prefix. */
+export function publicIdOfPrefix(prefix: string): string | undefined {
+  return OWN_PREFIX.exec(prefix)?.[1] ?? IMPORTED_PREFIX.exec(prefix)?.[0];
+}
+
+/** Whether a public id is one of a secret of another form. */
+export function isImportedId(publicId: string): boolean {
+  return publicId.startsWith(IMPORTED);
+}
+
+/** A public id for a secret of another form, in which none stands open. */
+export function createImportedId(randomBytes: RandomBytes): string {
+  return IMPORTED + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
+}
+
+/** Replaces every secret in a text by its prefix, cut or mistyped ones included. */
+export function redactSecrets(text: string): string {
+  return text.replace(/svc_([0-9A-Za-z]{12})_[0-9A-Za-z]+/g, (_, publicId: string) => prefixOf(publicId));
+}
+
+function checksumOf(text: string): string {
+  return encodeBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
+}
+
+function encodeBase62(number: bigint, length: number): string {
+  let text = '';
+  for (let rest = number; text.length < length; rest /= 62n) text = BASE62[Number(rest % 62n)] + text;
+  return text;
+}
+
+/** Bytes from 248 on are thrown away: 248 is the last multiple of 62, so every character is as likely as any other. */
+function randomBase62(length: number, randomBytes: RandomBytes): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) if (byte < 248 && text.length < length) text += BASE62[byte % 62];
+  }
+  return text;
+}

@@ -1,0 +1,142 @@
+import type { StoredKey } from '../key/api-key.ts';
+import { type ErrorCode, NameTakenError } from '../errors.ts';
+import type { ImportLine } from './read-import.ts';
+import type { StoredKeyFinder } from '../repository.ts';
+import { prefixOf } from '../secret/secret.ts';
+import type { Transaction } from '../changes/transaction.ts';
+
+/** What became of one line. */
+export interface LineReport extends Pick<ImportLine, 'line' | 'name' | 'errors' | 'warnings'> {
+  /** A line is "not imported" when nothing is wrong with it, but with another one, or when nothing was to be imported. */
+  status: 'imported' | 'failed' | 'not imported';
+  /** The id and the prefix of the key; null where there is none now. */
+  id: string | null;
+  prefix: string | null;
+}
+
+/** What became of a file of keys: each was imported, or none. */
+export interface ImportReport {
+  imported: number;
+  failed: number;
+  lines: LineReport[];
+}
+
+type Conflict = ImportLine['errors'][number];
+
+/** Values that two keys can't have in common, and how it is told where they have. */
+const UNIQUE: readonly {
+  code: ErrorCode;
+  valueOf: (key: StoredKey) => string;
+  find: (find: StoredKeyFinder, values: readonly string[]) => Promise<StoredKey[]>;
+  valuesOf: (found: StoredKey) => readonly (string | null)[];
+  inStore: (key: StoredKey, holder: StoredKey) => string;
+  inFile: (line: number) => string;
+}[] = [
+  {
+    code: 'NAME_TAKEN',
+    valueOf: ({ name }) => name,
+    find: (find, values) => find.findBy('name', values),
+    valuesOf: ({ name }) => [name],
+    inStore: ({ name }) => new NameTakenError(name, false).message,
+    inFile: (line) => `Line ${line} has the same name.`,
+  },
+  {
+    code: 'SECRET_TAKEN',
+    valueOf: ({ digest }) => digest,
+    find: (find, values) => find.findByDigests(values),
+    valuesOf: ({ digest, previousDigest }) => [digest, previousDigest],
+    inStore: (_, { name }) => `The API key "${name}" has this secret already.`,
+    inFile: (line) => `Line ${line} has the same secret.`,
+  },
+  {
+    code: 'PREFIX_TAKEN',
+    valueOf: ({ publicId }) => publicId,
+    find: (find, values) => find.findBy('publicId', values),
+    valuesOf: ({ publicId }) => [publicId],
+    inStore: ({ publicId }, { name }) => `The API key "${name}" has the prefix ${prefixOf(publicId)} already.`,
+    inFile: (line) => `Line ${line} has the same prefix.`,
+  },
+  {
+    code: 'ID_TAKEN',
+    valueOf: ({ id }) => id,
+    find: (find, values) => find.findBy('id', values),
+    valuesOf: ({ id }) => [id],
+    inStore: (_, { name }) => `The API key "${name}" has this id already.`,
+    inFile: (line) => `Line ${line} has the same id.`,
+  },
+];
+
+/** Imports the keys of all lines, or none where one of them can't be imported. With `dryRun` it only looks whether they can be. */
+export async function importKeys(
+  transaction: Transaction,
+  lines: readonly ImportLine[],
+  { dryRun }: { dryRun: boolean },
+): Promise<ImportReport> {
+  const conflicts = await findConflicts(transaction.find, lines);
+  const checked = lines.map((line) => ({ ...line, errors: [...line.errors, ...(conflicts.get(line.line) ?? [])] }));
+  const failed = checked.filter(({ errors }) => errors.length > 0).length;
+  const doesImport = failed === 0 && !dryRun;
+  if (doesImport) await transaction.insert(keysOf(lines), 'IMPORT');
+  return {
+    imported: doesImport ? lines.length : 0,
+    failed,
+    lines: checked.map(({ line, name, key, errors, warnings }) => ({
+      line,
+      status: errors.length > 0 ? 'failed' : doesImport ? 'imported' : 'not imported',
+      name,
+      id: doesImport && key ? key.id : null,
+      prefix: doesImport && key ? prefixOf(key.publicId) : null,
+      errors,
+      warnings,
+    })),
+  };
+}
+
+/** What keeps keys from being imported beside others, by the number of their line. */
+async function findConflicts(find: StoredKeyFinder, lines: readonly ImportLine[]): Promise<Map<number, Conflict[]>> {
+  const conflicts = new Map<number, Conflict[]>();
+  const add = (line: number, code: ErrorCode, message: string) => {
+    const known = conflicts.get(line);
+    if (known) known.push({ code, message });
+    else conflicts.set(line, [{ code, message }]);
+  };
+  for (const unique of UNIQUE) {
+    const found = await unique.find(find, keysOf(lines).map(unique.valueOf));
+    const holders = new Map(
+      found.flatMap((holder) => unique.valuesOf(holder).map((value) => [value, holder] as const)),
+    );
+    const seen = new Map<string, number>();
+    for (const { line, key } of lines) {
+      if (!key) continue;
+      const value = unique.valueOf(key);
+      const holder = holders.get(value);
+      const before = seen.get(value);
+      if (holder) add(line, unique.code, unique.inStore(key, holder));
+      else if (before !== undefined) add(line, unique.code, unique.inFile(before));
+      else seen.set(value, line);
+    }
+  }
+  for (const line of await linesWithoutCreator(find, lines)) {
+    add(
+      line,
+      'NOT_FOUND',
+      'No key in the store or on an earlier line has the id in "createdBy". Leave it out, or put that key first.',
+    );
+  }
+  return conflicts;
+}
+
+async function linesWithoutCreator(find: StoredKeyFinder, lines: readonly ImportLine[]): Promise<number[]> {
+  const creators = new Set(keysOf(lines).flatMap(({ createdBy }) => createdBy ?? []));
+  const known = new Set((await find.findBy('id', [...creators])).map(({ id }) => id));
+  const without: number[] = [];
+  for (const { line, id, key } of lines) {
+    if (key?.createdBy && !known.has(key.createdBy)) without.push(line);
+    if (id !== undefined) known.add(id);
+  }
+  return without;
+}
+
+function keysOf(lines: readonly ImportLine[]): StoredKey[] {
+  return lines.flatMap(({ key }) => key ?? []);
+}

@@ -1,0 +1,173 @@
+import type { Kysely } from 'kysely';
+import type { PoolConfig } from 'pg';
+import { KeysError } from '../../keys/errors.ts';
+import type { Connection, WriteWork } from '../connection.ts';
+import { MIGRATIONS } from '../migrations/index.ts';
+import { readPostgresUrl } from './postgres-address.ts';
+import { isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
+import { PostgresListener } from './postgres-listener.ts';
+import { lockWriters, migratePostgres, versionOf } from './postgres-migrate.ts';
+import { openPool } from './postgres-pool.ts';
+import type { Tables } from '../tables.ts';
+import { Mutex } from './mutex.ts';
+import { retry } from '../retry.ts';
+
+/** How often a connection may be lost before that is an error: several may have been, while nobody used them. */
+const MAX_RETRIES = 5;
+/** How long a migration may wait for others, and how long each of its steps may take, in milliseconds. */
+const MIGRATION_WAIT_MS = 60_000;
+const MIGRATION_STEP_MS = 600_000;
+
+interface Parts {
+  db: Kysely<Tables>;
+  listener: PostgresListener;
+  location: string;
+  created: boolean;
+  lockWaitMs: number;
+}
+
+/** An open PostgreSQL store. Several programs may share it: one writes at a time, and all hear of each change. */
+export class PostgresConnection implements Connection {
+  readonly dialect = 'postgres';
+  readonly location: string;
+  readonly created: boolean;
+  readonly #db: Kysely<Tables>;
+  readonly #listener: PostgresListener;
+  readonly #lockWaitMs: number;
+  /** Those that wait to write must not take up all connections: keys are checked on them, too. */
+  readonly #mutex = new Mutex();
+
+  private constructor({ db, listener, location, created, lockWaitMs }: Parts) {
+    this.#db = db;
+    this.#listener = listener;
+    this.location = location;
+    this.created = created;
+    this.#lockWaitMs = lockWaitMs;
+  }
+
+  /** Opens the store at a URL, and makes its tables first where there are none and none must be there. @throws KeysError USAGE, STORE_… */
+  static async open(
+    url: string,
+    { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
+  ): Promise<PostgresConnection> {
+    const { location, schema, config } = readPostgresUrl(url);
+    const timed = withTimeouts(config, lockWaitMs);
+    const db = await openPool(timed);
+    try {
+      const version = await retryLost(() => versionOf(db, location));
+      if (version === undefined && mustExist)
+        throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
+      const created = version !== MIGRATIONS.length && (await migrate(timed, location, schema));
+      return new PostgresConnection({ db, listener: new PostgresListener(timed), location, created, lockWaitMs });
+    } catch (error) {
+      await db.destroy();
+      throw postgresError(error, location);
+    }
+  }
+
+  /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
+  static async exists(url: string, lockWaitMs: number): Promise<boolean> {
+    const { location, config } = readPostgresUrl(url);
+    const db = await openPool(withTimeouts(config, lockWaitMs));
+    try {
+      return (await retryLost(() => versionOf(db, location))) !== undefined;
+    } catch (error) {
+      throw postgresError(error, location);
+    } finally {
+      await db.destroy();
+    }
+  }
+
+  async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    try {
+      return await retryLost(() => work(this.#db));
+    } catch (error) {
+      throw postgresError(error, this.location);
+    }
+  }
+
+  async write<Result>(work: WriteWork<Result>): Promise<Result> {
+    try {
+      return await this.#mutex.run(this.#lockWaitMs, () => this.#retryWrite(work));
+    } catch (error) {
+      throw postgresError(error, this.location);
+    }
+  }
+
+  revision(): number | undefined {
+    return this.#listener.revision();
+  }
+
+  async close(): Promise<void> {
+    this.#listener.close();
+    await this.#db.destroy();
+  }
+
+  async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
+    const deadline = performance.now() + this.#lockWaitMs;
+    let [changed, committing] = [false, false];
+    const transact = () =>
+      this.#db
+        .transaction()
+        .setIsolationLevel('read committed')
+        .execute(async (transaction) => {
+          [changed, committing] = [false, false];
+          await lockWriters(transaction);
+          const result = await work(transaction, () => (changed = true));
+          committing = true;
+          return result;
+        });
+    const attempt = async () => {
+      try {
+        // A commit whose answer is lost may have happened: repeating it could make the change twice.
+        return await retryLost(transact, () => !committing);
+      } finally {
+        if (committing && changed) this.#listener.changed();
+      }
+    };
+    return retry(attempt, {
+      isRetryable: (error) => isSerializationFailure(error) && performance.now() <= deadline,
+    });
+  }
+}
+
+async function migrate(config: PoolConfig, location: string, schema: string | undefined): Promise<boolean> {
+  const timeouts = {
+    lock_timeout: MIGRATION_WAIT_MS,
+    statement_timeout: MIGRATION_STEP_MS,
+    query_timeout: MIGRATION_STEP_MS,
+  };
+  const db = await openPool({ ...config, ...timeouts, idle_in_transaction_session_timeout: MIGRATION_WAIT_MS, max: 1 });
+  try {
+    return await migratePostgres(db, { location, schema });
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** To connect takes longer than to write, also where nothing is to be waited for, in milliseconds. */
+const MIN_CONNECT_MS = 2000;
+
+/** Each limit a little above the one that should end it first; the server's own come before those of this end. */
+function withTimeouts(config: PoolConfig, lockWaitMs: number): PoolConfig {
+  const {
+    connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS),
+    statement_timeout: statement = lockWaitMs + 1000,
+  } = config;
+  return {
+    ...config,
+    connectionTimeoutMillis,
+    lock_timeout: lockWaitMs,
+    statement_timeout: statement,
+    query_timeout: Number(statement) + 1000,
+    // A server that was cut off in the middle of a change must not hold the lock of the writers.
+    idle_in_transaction_session_timeout: Number(statement) + 2000,
+  };
+}
+
+function retryLost<Result>(work: () => Promise<Result>, isAllowed: () => boolean = () => true): Promise<Result> {
+  return retry(work, {
+    isRetryable: (error, attempts) => isLost(error) && isAllowed() && attempts <= MAX_RETRIES,
+    delayMs: (attempts) => 10 * attempts,
+  });
+}

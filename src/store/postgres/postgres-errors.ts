@@ -1,0 +1,93 @@
+import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
+
+const UNREACHABLE = 'cannot be reached. Check that the database server runs, and the address';
+const STOPPED = 'was cut off by its database server. Try again in a moment';
+const SLOW = 'did not answer in time. Try again in a moment';
+const LOCKED = 'is locked by another process. Try again in a moment';
+const UNTRUSTED = 'cannot be reached: the certificate of its server cannot be verified. Check sslmode and sslrootcert';
+
+/** The codes of PostgreSQL (its manual, appendix A), of Node's sockets and of TLS, and what `pg` says without a code. */
+const CAUSES: readonly Cause[] = [
+  ['08', 'STORE_UNAVAILABLE', STOPPED],
+  ['25006', 'STORE_READONLY', 'is on a server that only reads. Give the address of the one that writes'],
+  ['28', 'STORE_UNAVAILABLE', 'cannot be opened: its server refuses the user or the password. Check both'],
+  ['3D000', 'STORE_UNAVAILABLE', 'cannot be opened: its server has no such database. Create it, or check the address'],
+  ['3F000', 'STORE_UNAVAILABLE', 'cannot be opened: its database has no such schema. Create it, or check the address'],
+  ['40', 'STORE_LOCKED', LOCKED],
+  [
+    '42501',
+    'STORE_READONLY',
+    'may not be used so by this user. Permission the user all rights to the tables and the schema',
+  ],
+  ['53100', 'STORE_FULL', 'cannot grow: the disk of its server is full. Make room and try again'],
+  [
+    '53300',
+    'STORE_UNAVAILABLE',
+    'cannot be opened: its server has no connection left. Lower pool_size or raise max_connections',
+  ],
+  ['55P03', 'STORE_LOCKED', LOCKED],
+  ['57014', 'STORE_UNAVAILABLE', SLOW],
+  ['57P', 'STORE_UNAVAILABLE', STOPPED],
+  ['XX00', 'STORE_CORRUPT', 'is damaged. Restore it from a backup'],
+  ['ECONNREFUSED', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ENOTFOUND', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['EAI_AGAIN', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['EHOSTUNREACH', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ENETUNREACH', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ETIMEDOUT', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ENOENT', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['EACCES', 'STORE_UNAVAILABLE', UNREACHABLE],
+  ['ECONNRESET', 'STORE_UNAVAILABLE', STOPPED],
+  ['EPIPE', 'STORE_UNAVAILABLE', STOPPED],
+  ['DEPTH_ZERO_SELF_SIGNED', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['SELF_SIGNED', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['UNABLE_TO_', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['CERT_', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['ERR_TLS_CERT', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: its server does not encrypt, as sslmode asks for'],
+];
+
+/** Errors of `pg` that have a text alone, and the code that each would have. */
+const TEXTS: readonly (readonly [text: RegExp, code: string])[] = [
+  [
+    /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/,
+    'ETIMEDOUT',
+  ],
+  [/^(Connection terminated|Client has encountered a connection error|Client was closed)/, 'ECONNRESET'],
+  [/^Query read timeout/, '57014'],
+  [/^The server does not support SSL/, 'NO_TLS'],
+  [/^(SASL|client password|Password)/, '28P01'],
+];
+
+/** The error that users see for one of PostgreSQL or of the way to it. */
+export function postgresError(error: unknown, location: string): Error {
+  return takenError(takenColumn(error), error) ?? storeError(withCode(error), location, CAUSES);
+}
+
+/** Tells whether the connection was lost, so that another one may do; what was not committed was undone. */
+export function isLost(error: unknown): boolean {
+  return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(driverCodeOf(withCode(error)));
+}
+
+/** Tells whether the connection can't be used any more after this error, or nobody knows. */
+export function isBroken(error: unknown): boolean {
+  return isLost(error) || !('severity' in (error as object));
+}
+
+/** Tells whether a transaction was undone because of others that ran at the same time, so that it may be tried again. */
+export function isSerializationFailure(error: unknown): boolean {
+  return /^40(001|P01)$/.test(driverCodeOf(error));
+}
+
+function takenColumn(error: unknown): string | undefined {
+  if (driverCodeOf(error) !== '23505') return undefined;
+  const { constraint } = error as { constraint?: string };
+  if (constraint === 'api_keys_by_previous_digest') return 'previous_digest';
+  return constraint === 'api_keys_pkey' ? 'id' : /^api_keys_(.*)_key$/.exec(constraint ?? '')?.[1];
+}
+
+function withCode(error: unknown): unknown {
+  if (!(error instanceof Error) || driverCodeOf(error) !== '') return error;
+  const code = TEXTS.find(([text]) => text.test(error.message))?.[1];
+  return code === undefined ? error : Object.assign(new Error(error.message, { cause: error }), { code });
+}

@@ -1,0 +1,93 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { KeysError } from '../../keys/errors.ts';
+import { driverCodeOf } from '../errors.ts';
+import { type Migration, MIGRATIONS } from '../migrations/index.ts';
+import type { Tables } from '../tables.ts';
+
+const TABLES = ['api_keys', 'key_usage', 'used_grants', 'audit_log', 'audit_head'];
+
+/** Takes the lock that lets one writer in at a time, until the transaction ends. Who only reads does not need it. */
+export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)})`.execute(transaction);
+}
+
+/** The number of a store's schema; nothing where there is no store. @throws KeysError STORE_NEWER */
+export async function versionOf(
+  db: Kysely<Tables>,
+  location: string,
+  newest: number = MIGRATIONS.length,
+): Promise<number | undefined> {
+  let version;
+  try {
+    version = (await sql<{ version: number }>`select version from svc_api_schema`.execute(db)).rows[0]?.version;
+  } catch (error) {
+    if (driverCodeOf(error) === '42P01') return undefined;
+    throw error;
+  }
+  if (version !== undefined && version > newest) {
+    throw new KeysError(
+      'STORE_NEWER',
+      `The key store ${location} was made by a newer version of svc-api (schema ${version}; this one knows ${newest}). Update svc-api.`,
+    );
+  }
+  return version;
+}
+
+export interface PostgresMigration {
+  location: string;
+  /** The schema that the tables belong into, which is made where it is not there; the first of the search path without it. */
+  schema: string | undefined;
+  migrations?: readonly Migration[];
+}
+
+/**
+ * Brings a PostgreSQL store to the newest schema, in one transaction that keeps other writers out: of several programs
+ * that start at once, one migrates and the others find it done.
+ * @returns whether there was no store before
+ * @throws KeysError STORE_FOREIGN where tables of another program have our names; STORE_NEWER
+ */
+export function migratePostgres(
+  db: Kysely<Tables>,
+  { location, schema, migrations = MIGRATIONS }: PostgresMigration,
+): Promise<boolean> {
+  return db
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (transaction) => {
+      await sql`select pg_advisory_xact_lock(${lockKey(sql`coalesce(${schema ?? null}::text, current_schema())`)})`.execute(
+        transaction,
+      );
+      if (schema !== undefined) await makeSchema(transaction, schema);
+      const { rows } = await sql<{ found: string }>`select table_name::text as found from information_schema.tables
+        where table_schema = current_schema()`.execute(transaction);
+      const found = new Set(rows.map((row) => row.found));
+      const isNew = !found.has('svc_api_schema');
+      if (isNew && TABLES.some((table) => found.has(table))) {
+        throw new KeysError(
+          'STORE_FOREIGN',
+          `The database ${location} has tables of another program under the names of ours. Use another database, or another schema: …?schema=svc_api.`,
+        );
+      }
+      if (isNew) {
+        await sql`create table svc_api_schema (one integer primary key check (one = 1), version integer not null)`.execute(
+          transaction,
+        );
+        await sql`insert into svc_api_schema values (1, 0)`.execute(transaction);
+      }
+      const version = (await versionOf(transaction, location, migrations.length)) ?? 0;
+      for (const migrate of migrations.slice(version)) await migrate(transaction, 'postgres');
+      await sql`update svc_api_schema set version = ${migrations.length}`.execute(transaction);
+      return isNew;
+    });
+}
+
+/** Not `if not exists` alone, which needs the right to make one also where it is there. */
+async function makeSchema(transaction: Kysely<Tables>, schema: string): Promise<void> {
+  const { rows } = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(transaction);
+  if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(transaction);
+}
+
+/** Several stores may be in one database, each in a schema of its own. */
+function lockKey(schema: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`hashtextextended('svc-api ' || ${schema}, 0)`;
+}

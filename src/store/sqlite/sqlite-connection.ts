@@ -1,0 +1,230 @@
+import { statSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  Kysely,
+  SqliteAdapter,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import type { Connection, WriteWork } from '../connection.ts';
+import { migrateSqlite } from './sqlite-migrate.ts';
+import { retry } from '../retry.ts';
+import { isLocked, sqliteError } from './sqlite-errors.ts';
+import {
+  createStoreFile,
+  type FileIdentity,
+  identifySideFiles,
+  identifyStoreFile,
+  isSameFile,
+  removeSideFiles,
+  type SideFiles,
+} from './sqlite-file.ts';
+import type { Tables } from '../tables.ts';
+
+/** How long the driver itself waits for a lock, in milliseconds: it blocks the event loop meanwhile. */
+const DRIVER_WAIT_MS = 25;
+
+class ImmediateSqliteDriver extends SqliteDriver {
+  readonly #database: Database.Database;
+  readonly #committed: () => void;
+
+  constructor(database: Database.Database, committed: () => void) {
+    super({ database });
+    this.#database = database;
+    this.#committed = committed;
+  }
+
+  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    try {
+      await super.commitTransaction(connection);
+    } finally {
+      this.#committed();
+    }
+  }
+
+  /** Takes the write lock when a transaction begins: one that reads first and then writes could not get it later. */
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** SQLite has rolled back already after some errors, such as a full disk: asking again would hide the error itself. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.inTransaction) await super.rollbackTransaction(connection);
+  }
+}
+
+/** An open file, and how to tell later whether it is still the one at its path. */
+interface OpenFile {
+  db: Kysely<Tables>;
+  driver: Database.Database;
+  identity: FileIdentity;
+  sideFiles: SideFiles;
+  /** The number that SQLite changes when another connection has written. */
+  dataVersion: () => number;
+  /** The text that is another one after each change of a key. */
+  keyState: () => string;
+}
+
+/** An open SQLite store that follows its path: when another file is moved there, that one is opened instead. */
+export class SqliteConnection implements Connection {
+  readonly dialect = 'sqlite';
+  readonly location: string;
+  /** Whether the file was made by this program just now. */
+  readonly created: boolean;
+  /** How long to try while another process holds the lock, in milliseconds. */
+  readonly lockWaitMs: number;
+  /** Nothing while there is no file at the path. */
+  #file: OpenFile | undefined;
+  #opening: Promise<OpenFile> | undefined;
+  #checkedThisTurn = false;
+  #revision = 0;
+  #dataVersion: number | undefined;
+  #keyState: string | undefined;
+
+  private constructor(location: string, created: boolean, lockWaitMs: number) {
+    this.location = location;
+    this.created = created;
+    this.lockWaitMs = lockWaitMs;
+  }
+
+  /** Opens the store at an absolute path, and makes it first where there is none and none must exist. @throws KeysError STORE_… */
+  static async open(
+    path: string,
+    { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
+  ): Promise<SqliteConnection> {
+    try {
+      const created = !mustExist && createStoreFile(path);
+      const connection = new SqliteConnection(path, created, lockWaitMs);
+      await connection.#database();
+      return connection;
+    } catch (error) {
+      throw sqliteError(error, path);
+    }
+  }
+
+  async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    try {
+      return await retryWhileLocked(this.lockWaitMs, async () => work(await this.#database()));
+    } catch (error) {
+      throw sqliteError(error, this.location);
+    }
+  }
+
+  write<Result>(work: WriteWork<Result>): Promise<Result> {
+    // The file itself tells what was changed in it.
+    return this.run((db) => db.transaction().execute((transaction) => work(transaction, () => {})));
+  }
+
+  /** The database to ask. */
+  async #database(): Promise<Kysely<Tables>> {
+    this.#look();
+    if (!this.#file) {
+      this.#opening ??= openFile(this.location, this.lockWaitMs, () => this.#lookAgain()).finally(
+        () => (this.#opening = undefined),
+      );
+      this.#file = await this.#opening;
+    }
+    return this.#file.db;
+  }
+
+  revision(): number | undefined {
+    try {
+      this.#look();
+    } catch {
+      return undefined; // What is wrong with the file is for who asks for the database.
+    }
+    return this.#file && this.#revision;
+  }
+
+  /** Looks, once a turn of the event loop, whether the path still leads to the same file and whether keys in it were changed. */
+  #look(): void {
+    if (this.#checkedThisTurn) return;
+    this.#leaveMovedFile();
+    const version = this.#file?.dataVersion();
+    if (version !== this.#dataVersion) {
+      const state = this.#file?.keyState();
+      if (state !== this.#keyState) this.#revision += 1;
+      this.#keyState = state;
+    }
+    this.#dataVersion = version;
+    if (!this.#file) return;
+    this.#checkedThisTurn = true;
+    setImmediate(() => {
+      this.#checkedThisTurn = false;
+    }).unref();
+  }
+
+  /** SQLite does not count what this connection itself has written. */
+  #lookAgain(): void {
+    this.#dataVersion = undefined;
+    this.#checkedThisTurn = false;
+  }
+
+  async close(): Promise<void> {
+    this.#leaveMovedFile();
+    await this.#file?.db.destroy();
+  }
+
+  /**
+   * Closes a file that is no longer at the path. No transaction can be under way: each ends in the turn in which it has
+   * asked for the database.
+   */
+  #leaveMovedFile(): void {
+    const file = this.#file;
+    if (!file || isSameFile(statSync(this.location, { throwIfNoEntry: false }), file.identity)) return;
+    this.#file = undefined;
+    // What is only in the -wal file still belongs into the file that was moved away.
+    try {
+      file.driver.pragma('wal_checkpoint(truncate)');
+    } finally {
+      file.driver.close();
+      removeSideFiles(file.sideFiles);
+    }
+  }
+}
+
+function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {
+  const deadline = performance.now() + lockWaitMs;
+  return retry(work, { isRetryable: (error) => isLocked(error) && performance.now() <= deadline });
+}
+
+async function openFile(path: string, lockWaitMs: number, committed: () => void): Promise<OpenFile> {
+  const identity = identifyStoreFile(path);
+  const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
+  const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
+  try {
+    await retryWhileLocked(lockWaitMs, async () => {
+      // A secret is shown after its transaction: the transaction must be on the disk by then.
+      driver.pragma('synchronous = full');
+      driver.pragma('foreign_keys = on');
+      driver.pragma('trusted_schema = off');
+      await migrateSqlite(db, path);
+    });
+  } catch (error) {
+    driver.close();
+    throw error;
+  }
+  const version = driver.prepare<[], number>('pragma data_version').pluck();
+  const state = driver.prepare<[], string>('select state from key_state').pluck();
+  return {
+    db,
+    driver,
+    identity,
+    sideFiles: identifySideFiles(path),
+    dataVersion: () => version.get()!,
+    keyState: () => state.get()!,
+  };
+}
+
+function dialectOf(database: Database.Database, committed: () => void): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new ImmediateSqliteDriver(database, committed),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}

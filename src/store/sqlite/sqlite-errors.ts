@@ -1,0 +1,69 @@
+import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
+
+/** SQLite's result codes, by their first words, and the codes of the file system, each as what the user is told. */
+const CAUSES: readonly Cause[] = [
+  ['SQLITE_BUSY', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
+  ['SQLITE_LOCKED', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
+  ['SQLITE_FULL', 'STORE_FULL', 'cannot grow: the disk is full or a limit is reached. Make room and try again'],
+  [
+    'SQLITE_IOERR_WRITE',
+    'STORE_FULL',
+    'cannot be written: the disk is full or a limit is reached. Make room and try again',
+  ],
+  [
+    'SQLITE_IOERR_SHMSIZE',
+    'STORE_FULL',
+    'cannot be opened: the disk is full or a limit is reached. Make room and try again',
+  ],
+  ['ENOSPC', 'STORE_FULL', 'cannot be created: the disk is full. Make room and try again'],
+  ['EDQUOT', 'STORE_FULL', 'cannot be created: the disk quota is used up. Make room and try again'],
+  [
+    'SQLITE_READONLY',
+    'STORE_READONLY',
+    'is read-only for this user. Run as the user that owns it, or make it and its folder writable',
+  ],
+  ['EROFS', 'STORE_READONLY', 'is on a read-only file system. Move it, or mount that file system writable'],
+  [
+    'SQLITE_IOERR_SHORT_READ',
+    'STORE_CORRUPT',
+    'is damaged, or was replaced while another program had it open. Stop that program and try again, or restore it from a backup',
+  ],
+  ['SQLITE_CORRUPT', 'STORE_CORRUPT', 'is damaged. Restore it from a backup'],
+  ['SQLITE_NOTADB', 'STORE_CORRUPT', 'is not a key store, or is damaged. Check the path, or restore it from a backup'],
+  ['SQLITE_PERM', 'STORE_UNAVAILABLE', 'cannot be opened by this user. Run as the user that owns it'],
+  ['SQLITE_AUTH', 'STORE_UNAVAILABLE', 'cannot be opened by this user. Run as the user that owns it'],
+  [
+    'SQLITE_CANTOPEN',
+    'STORE_UNAVAILABLE',
+    'cannot be opened. Check that the path is right, and that this user may read and write the file and its folder',
+  ],
+  [
+    'EACCES',
+    'STORE_UNAVAILABLE',
+    'cannot be opened: permission denied. Run as the user that owns it, or choose another path',
+  ],
+  [
+    'EPERM',
+    'STORE_UNAVAILABLE',
+    'cannot be opened: permission denied. Run as the user that owns it, or choose another path',
+  ],
+  ['ENOENT', 'STORE_UNAVAILABLE', 'does not exist. Check the path'],
+  ['ENOTDIR', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
+  ['EEXIST', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
+  ['EISDIR', 'STORE_UNAVAILABLE', 'is a folder. Give the path of a file in it'],
+  ['ELOOP', 'STORE_UNAVAILABLE', 'cannot be opened: its path has a loop of links. Check the path'],
+  ['ENAMETOOLONG', 'STORE_UNAVAILABLE', 'cannot be opened: its path is too long. Choose another'],
+];
+
+/** The error that users see for one of SQLite or the file system. */
+export function sqliteError(error: unknown, location: string): Error {
+  const [, column] =
+    /^UNIQUE constraint failed: api_keys\.(\w+)/.exec(error instanceof Error ? error.message : '') ?? [];
+  return takenError(column, error) ?? storeError(error, location, CAUSES);
+}
+
+/** Tells whether an error means that another process holds the lock, so that trying again may help. */
+export function isLocked(error: unknown): boolean {
+  const code = driverCodeOf(error);
+  return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
+}

@@ -1,0 +1,49 @@
+import { type Kysely, sql } from 'kysely';
+import { KeysError } from '../../keys/errors.ts';
+import { MIGRATIONS } from '../migrations/index.ts';
+import type { Tables } from '../tables.ts';
+
+/** Marks an SQLite file as a key store: "svck". */
+const APPLICATION_ID = 0x73_76_63_6b;
+
+/**
+ * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs that
+ * start at once, one migrates and the others find it done. The schema's number is the file's `user_version`.
+ * @throws KeysError STORE_FOREIGN for an SQLite file that is no key store, STORE_NEWER for one of a later version
+ */
+export async function migrateSqlite(db: Kysely<Tables>, location: string): Promise<void> {
+  if ((await versionOf(db, location)) === MIGRATIONS.length) return;
+  await sql`pragma journal_mode = wal`.execute(db);
+  await db.transaction().execute(async (transaction) => {
+    const version = await versionOf(transaction, location);
+    for (const migrate of MIGRATIONS.slice(version)) await migrate(transaction, 'sqlite');
+    await sql`pragma application_id = ${sql.lit(APPLICATION_ID)}`.execute(transaction);
+    await sql`pragma user_version = ${sql.lit(MIGRATIONS.length)}`.execute(transaction);
+  });
+}
+
+interface Marks {
+  applicationId: number;
+  version: number;
+  tables: number;
+}
+
+async function versionOf(db: Kysely<Tables>, location: string): Promise<number> {
+  // In one statement, which sees one state of the file: another program may be making the store just now.
+  const { rows } = await sql<Marks>`select application_id as "applicationId", user_version as version,
+    (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);
+  const { applicationId, version, tables } = rows[0]!;
+  if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0)) {
+    throw new KeysError(
+      'STORE_FOREIGN',
+      `${location} is an SQLite file of another program, not a key store. Check the path.`,
+    );
+  }
+  if (version > MIGRATIONS.length) {
+    throw new KeysError(
+      'STORE_NEWER',
+      `The key store ${location} was made by a newer version of svc-api (schema ${version}; this one knows ${MIGRATIONS.length}). Update svc-api.`,
+    );
+  }
+  return version;
+}

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { ROOT } from '../support/process.ts';
+
+type Kind = 'import' | 'type' | 'dynamic';
+
+interface Import {
+  from: string;
+  /** A path from the root, or a package's name. */
+  to: string;
+  kind: Kind;
+}
+
+/** What the files of one folder may import of the others. Files beside the folders put the parts together: they may import all. */
+const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string[] }> = {
+  commands: { any: ['cli', 'keys', 'log'], type: ['*'], dynamic: ['*'] },
+  cli: { any: ['keys', 'log'], type: ['*'], dynamic: ['open-keys'] },
+  http: { any: ['graphql', 'keys', 'log'] },
+  graphql: { any: ['keys'] },
+  store: { any: ['keys'] },
+  keys: { any: [] },
+};
+
+/** The rooms of a folder, files beside them included. Each may import those that stand before it, by whatever kind of import. */
+const ROOMS: Record<string, string[]> = {
+  keys: [
+    'errors',
+    'secret',
+    'nearest',
+    'text',
+    'time',
+    'permissions',
+    'key',
+    'page',
+    'audit',
+    'repository',
+    'authorization',
+    'changes',
+    'authentication',
+    'transfer',
+    'apply',
+    'list',
+    'queries',
+    'service',
+  ],
+  store: [
+    'tables',
+    'connection',
+    'chunks',
+    'retry',
+    'errors',
+    'rows',
+    'migrations',
+    'audit-log',
+    'usage',
+    'key-repository',
+    'empty-repository',
+    'sqlite',
+    'postgres',
+    'location',
+    'open',
+    'copy',
+  ],
+  cli: [
+    'errors',
+    'terminal',
+    'base-command',
+    'host',
+    'with-keys',
+    'views',
+    'prompts',
+    'input',
+    'manage',
+    'apply',
+    'exec',
+    'scan',
+    'serve',
+    'completion',
+  ],
+};
+
+/** In which folders a package may be imported; as a type only with `type:`. Packages that are not named may be imported nowhere. */
+const PACKAGES: Record<string, string[]> = {
+  '@oclif/core': ['commands', 'cli'],
+  '@inquirer/prompts': ['cli/prompts'],
+  kysely: ['store'],
+  'better-sqlite3': ['store'],
+  pg: ['store'],
+  hono: ['http', 'type:create-app'],
+  '@hono/node-server': ['http'],
+  '@hono/graphql-server': ['http'],
+  graphql: ['graphql', 'http'],
+  '@graphql-tools/schema': ['graphql'],
+  pino: ['log'],
+  'string-width': ['cli/views'],
+  negotiator: ['http'],
+  dataloader: ['graphql'],
+  'graphql-jit': ['graphql'],
+  'lru-cache': ['graphql', 'http'],
+  yaml: ['cli'],
+  // The check of Node's version, which must also run where nothing of ours can be loaded yet.
+  'bin/node-version.js': ['store'],
+};
+
+const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
+const IMPORTS = SOURCES.flatMap((path) => importsOf(path, readFileSync(join(ROOT, path), 'utf8')));
+
+describe('imports', () => {
+  it('are found in every form', () => {
+    const text = `import a from './a.ts';
+      import { b, type C } from "./b.ts";
+      import {
+        d,
+      } from './d.ts';
+      import type { E } from './e.ts';
+      import { type F, type G } from './f.ts';
+      export { h } from './h.ts';
+      export type { I } from './i.ts';
+      export * from './j.ts';
+      import './k.ts';
+      const l = await import('./l.ts');
+      function m(n: import('./n.ts').N) {} // import { o } from './o.ts'
+      /** @example import { p } from 'p'; */
+      import { q } from 'node:fs';
+      import { r } from 'hono/bearer-auth';
+      import { s } from '@oclif/core/interfaces';`;
+    const found = importsOf('src/x/y.ts', text).map(({ to, kind }) => `${kind} ${to}`);
+    const own = 'import a, import b, import d, type e, type f, import h, type i, import j, import k, dynamic l, type n';
+    const expected = own.split(', ').map((entry) => entry.replace(/(\w)$/, 'src/x/$1.ts'));
+    assert.deepEqual(found.toSorted(), [...expected, 'import hono', 'import @oclif/core'].toSorted());
+    assert.ok(IMPORTS.length > 100);
+  });
+
+  it('between folders run one way', () => {
+    const wrong = IMPORTS.filter(({ to }) => to.startsWith('src/')).filter(({ from, to, kind }) => {
+      const [here, there] = [folderOf(from), folderOf(to)];
+      const rule = FOLDERS[here];
+      const allowed = new Set([...(rule?.any ?? []), ...(kind === 'import' ? [] : (rule?.[kind] ?? []))]);
+      return rule && here !== there && !allowed.has(there) && !allowed.has('*');
+    });
+    assert.deepEqual(wrong, []);
+  });
+
+  it('between the rooms of a folder run one way', () => {
+    const wrong = IMPORTS.filter(({ from, to }) => {
+      const folder = folderOf(from);
+      const rooms = ROOMS[folder];
+      if (!rooms || folderOf(to) !== folder) return false;
+      const [here, there] = [rooms.indexOf(roomOf(from)), rooms.indexOf(roomOf(to))];
+      return here === -1 || there === -1 || there > here;
+    });
+    assert.deepEqual(wrong, []);
+  });
+
+  it('are of rooms that there are', () => {
+    for (const [folder, rooms] of Object.entries(ROOMS)) {
+      const there = new Set(SOURCES.filter((path) => folderOf(path) === folder).map(roomOf));
+      assert.deepEqual([...there].toSorted(), rooms.toSorted());
+    }
+  });
+
+  it('between rooms are as docs/architecture.md has them', () => {
+    const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+    for (const [folder, rooms] of Object.entries(ROOMS)) {
+      const row = page.split('\n').find((line) => line.startsWith(`| \`${folder}\` |`)) ?? '';
+      const documented = Array.from(row.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, room]) => room!.replace(/\/$/, ''));
+      assert.deepEqual(documented, rooms);
+    }
+  });
+
+  it('of packages stay in their folders', () => {
+    const wrong = IMPORTS.filter(({ to }) => !to.startsWith('src/')).filter(({ from, to, kind }) => {
+      const places = PACKAGES[to] ?? [];
+      const path = from.slice('src/'.length);
+      return !places.some((place) => {
+        const [, onlyType, folder] = /^(type:)?(.*)$/.exec(place)!;
+        return (path.startsWith(`${folder}/`) || path === `${folder}.ts`) && (!onlyType || kind === 'type');
+      });
+    });
+    assert.deepEqual(wrong, []);
+  });
+
+  it('of whatever kind go round in no circle', () => {
+    const graph = Map.groupBy(IMPORTS, ({ from }) => from);
+    assert.deepEqual(cycleIn(new Map([...graph].map(([from, all]) => [from, all.map(({ to }) => to)]))), []);
+  });
+
+  it('in a cycle are found', () => {
+    const graph = { a: ['b', 'c'], b: ['c'], c: ['d'], d: ['b'] };
+    assert.deepEqual(cycleIn(new Map(Object.entries(graph))), ['b', 'c', 'd', 'b']);
+  });
+});
+
+/** The imports of a file, in the order of their forms; those of Node's own modules left out. */
+function importsOf(from: string, text: string): Import[] {
+  const code = text.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/(?<=^|\s)\/\/.*$/gm, '');
+  const statements = code.matchAll(/^\s*(?:import|export)\s+(type\s)?([^;'"]*?)\s*from\s*['"]([^'"]+)['"]/gm);
+  const found = [
+    ...Array.from(statements, ([, type, names = '', to = '']): [string, Kind] => [
+      to,
+      type || hasTypesAlone(names) ? 'type' : 'import',
+    ]),
+    ...Array.from(code.matchAll(/^\s*import\s*['"]([^'"]+)['"]/gm), ([, to = '']): [string, Kind] => [to, 'import']),
+    // Dynamic where it is called for its module; in the place of a type a type's name follows.
+    ...Array.from(
+      code.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.[A-Z])?/g),
+      ([, to = '', member]): [string, Kind] => [to, member ? 'type' : 'dynamic'],
+    ),
+  ];
+  return found.filter(([to]) => !to.startsWith('node:')).map(([to, kind]) => ({ from, to: targetOf(from, to), kind }));
+}
+
+function hasTypesAlone(names: string): boolean {
+  const items = /^\{(.*)\}$/s
+    .exec(names)?.[1]
+    ?.split(',')
+    .map((item) => item.trim()) ?? [''];
+  return items.filter(Boolean).length > 0 && items.filter(Boolean).every((item) => item.startsWith('type '));
+}
+
+function targetOf(from: string, to: string): string {
+  if (to.startsWith('.')) return posix.join(posix.dirname(from), to);
+  return to.split('/', to.startsWith('@') ? 2 : 1).join('/');
+}
+
+/** The folder below src, or the name of a file beside the folders. */
+function folderOf(path: string): string {
+  const [, first = ''] = path.split('/');
+  return dirname(path) === 'src' ? first.replace(/\.ts$/, '') : first;
+}
+
+/** The folder below a folder of src, or the name of a file beside those. */
+function roomOf(path: string): string {
+  return path.split('/')[2]!.replace(/\.ts$/, '');
+}
+
+function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const visit = (node: string, path: readonly string[]): string[] => {
+    if (path.includes(node)) return [...path.slice(path.indexOf(node)), node];
+    if (done.has(node)) return [];
+    for (const next of graph.get(node) ?? []) {
+      const cycle = visit(next, [...path, node]);
+      if (cycle.length > 0) return cycle;
+    }
+    done.add(node);
+    return [];
+  };
+  for (const node of graph.keys()) {
+    const cycle = visit(node, []);
+    if (cycle.length > 0) return cycle;
+  }
+  return [];
+}

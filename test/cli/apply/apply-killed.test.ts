@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { openKeys } from '../../../src/open-keys.ts';
+import { testApply } from '../../support/apply.ts';
+import { finished, startCli } from '../../support/process.ts';
+
+const KEYS = 300;
+
+describe('apply that is killed', () => {
+  const text = `keys:\n${Array.from({ length: KEYS }, (_, index) => `  - {name: Key ${index}, roles: [GUEST]}\n`).join('')}`;
+  let duration: number;
+  before(async () => {
+    duration = await run();
+  });
+
+  // The first third is spent on loading modules and reading.
+  for (const part of [0.45, 0.55, 0.65, 0.75, 0.85, 0.95]) {
+    it(`after ${part} of its time has made all ${KEYS} keys or none, and each has its secret in its file`, async () => {
+      await run(duration * part);
+    });
+  }
+
+  /** Applies, and looks at what is there afterwards. @returns how long it took, in milliseconds */
+  async function run(killAfter?: number): Promise<number> {
+    const test = testApply();
+    test.declare('keys: []');
+    await test.json();
+    test.declare(text);
+    const started = performance.now();
+    const child = startCli([
+      'apikey',
+      'apply',
+      '-f',
+      test.file,
+      '--secrets-dir',
+      test.secrets,
+      '--database',
+      test.cli.database,
+    ]);
+    const timer = killAfter === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
+    const { code, signal } = await finished(child);
+    clearTimeout(timer);
+    const took = performance.now() - started;
+    assert.ok(code === 0 || (timer && signal === 'SIGKILL'));
+
+    const file = new Database(test.cli.database, { fileMustExist: true });
+    const made = file.prepare('SELECT count(*) FROM api_keys WHERE managed = 1').pluck().get();
+    const entries = file.prepare("SELECT count(*) FROM audit_log WHERE action = 'CREATE'").pluck().get();
+    file.close();
+    assert.ok(made === KEYS || (made === 0 && timer), String(made));
+    assert.equal(entries, made);
+    const keys = await openKeys({ database: test.cli.database });
+    for (let index = 0; index < Number(made); index += 99) {
+      const secret = readFileSync(join(test.secrets, `Key ${index}`), 'utf8').trim();
+      const found = await keys.authenticate(secret);
+      assert.ok('principal' in found && found.principal.key.name === `Key ${index}`);
+    }
+    await keys.close();
+
+    // The next one goes on from there.
+    const again = await test.json('--secrets-dir', test.secrets);
+    assert.equal(again['created'], KEYS - Number(made));
+    assert.equal(readdirSync(test.secrets).filter((name) => name.startsWith('Key ')).length, KEYS);
+    return took;
+  }
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { openKeys } from '../../../src/open-keys.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { testCli } from '../../support/cli.ts';
+
+const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
+
+describeOnEach('apikey --delete', () => {
+  it('deletes a key by its name, in any of its spellings, and says how many', async () => {
+    const cli = testCli();
+    await cli.given('Caf\u00e9 1');
+    const result = await cli.run(['apikey', '--delete', '--name', ' Cafe\u0301 1 ']);
+    assert.deepEqual(result, { stdout: 'Successfully deleted 1 API key\n', stderr: '', code: 0, signal: null });
+    assert.equal((await cli.run(['apikey', '--delete', '--name', 'Caf\u00e9 1'])).code, 1, 'it is gone');
+  });
+
+  it('prints the count, the ids and the names with --json', async () => {
+    const cli = testCli();
+    const { id } = await cli.given('Robot');
+    const result = await cli.run(['apikey', '--delete', '--name', 'Robot', '--json']);
+    assert.deepEqual(result, {
+      stdout: json({ deleted: 1, keys: [{ id, name: 'Robot' }] }),
+      stderr: '',
+      code: 0,
+      signal: null,
+    });
+  });
+
+  it('deletes and counts the keys that the key had created', async () => {
+    const cli = testCli();
+    const parents = [await cli.given('Parent', { roles: ['ADMIN'] }), await cli.given('Other', { roles: ['ADMIN'] })];
+    const keys = await openKeys({ database: cli.database });
+    const children = [];
+    for (const { key } of parents) {
+      const result = await keys.authenticate(key);
+      assert.ok('principal' in result);
+      children.push(
+        (await keys.create({ name: `Child of ${result.principal.key.name}`, roles: ['GUEST'] }, result.principal)).key,
+      );
+    }
+    const plain = await cli.run(['apikey', '--delete', '--name', 'Parent']);
+    const asJson = await cli.run(['apikey', '--delete', '--name', 'Other', '--json']);
+    assert.equal(plain.stdout, 'Successfully deleted 2 API keys\n');
+    const deleted = [
+      { id: parents[1]!.id, name: 'Other' },
+      { id: children[1]!.id, name: 'Child of Other' },
+    ];
+    assert.equal(asJson.stdout, json({ deleted: 2, keys: deleted }));
+    assert.deepEqual((await keys.list({}, OPERATOR)).keys, []);
+    await keys.close();
+  });
+
+  it('fails when no key has the name: variant A', async () => {
+    const cli = testCli();
+    await cli.given('robot');
+    const [plain, asJson] = await Promise.all([
+      cli.run(['apikey', '--delete', '--name', 'Robot']),
+      cli.run(['apikey', '--delete', '--name', 'Robot', '--json']),
+    ]);
+    const text = 'No API keys found to delete: no API key is named "Robot"';
+    assert.deepEqual(plain, { stdout: '', stderr: `${text}\n`, code: 1, signal: null });
+    assert.deepEqual(asJson, { stdout: json({ deleted: 0, error: text }), stderr: '', code: 1, signal: null });
+  });
+
+  it('answers without failing when there is nothing to choose from: variant B', async () => {
+    const result = await testCli().run(['apikey', '--delete', '--json']);
+    const message = 'No API keys found to delete: there are none';
+    assert.deepEqual(result, { stdout: json({ deleted: 0, message }), stderr: '', code: 0, signal: null });
+  });
+
+  it('asks for --name where there are keys and nobody to choose', async () => {
+    const cli = testCli();
+    await cli.given('Robot');
+    const [plain, asJson] = await Promise.all([
+      cli.run(['apikey', '--delete']),
+      cli.run(['apikey', '--delete', '--json']),
+    ]);
+    const error =
+      'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.';
+    assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
+    assert.deepEqual(asJson, { stdout: json({ deleted: 0, error, code: 'USAGE' }), stderr: '', code: 2, signal: null });
+  });
+
+  it('refuses a name that no key can have, without making a store', async () => {
+    const cli = testCli();
+    const [plain, asJson] = await Promise.all([
+      cli.run(['apikey', '--delete', '--name', 'my-key']),
+      cli.run(['apikey', '--delete', '--name', '', '--json']),
+    ]);
+    assert.deepEqual(
+      [plain.stderr, plain.code],
+      ['Error: The name may only contain letters, digits and spaces; found "-" (U+002D).\n', 2],
+    );
+    assert.equal(
+      asJson.stdout,
+      json({ deleted: 0, error: 'The name is empty: it needs at least one letter or digit.', code: 'NAME_INVALID' }),
+    );
+    assert.equal(asJson.code, 2);
+    assert.ok(!existsSync(cli.database));
+  });
+});

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { describeOnEach } from '../../support/dialects.ts';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { openKeys } from '../../../src/open-keys.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
+import { BIN, cleanEnv, finished } from '../../support/process.ts';
+import { startServe } from '../../support/serve.ts';
+
+describeOnEach('apikey rotate', () => {
+  let cli: TestCli;
+  let old: { key: string; id: string };
+  beforeEach(async () => {
+    cli = testCli();
+    old = await cli.given('CI deploy');
+  });
+  const rotate = (...args: string[]) => cli.run(['apikey', 'rotate', ...args]);
+  /** How the secrets fare, by the rules. */
+  const enter = async (...secrets: string[]) => {
+    const keys = await openKeys({ database: cli.database });
+    const results = await Promise.all(secrets.map((secret) => keys.identify(secret, OPERATOR)));
+    await keys.close();
+    return results.map((found) => ('key' in found ? found.status : found.unknown));
+  };
+  const rotationOf = async () => {
+    const keys = await openKeys({ database: cli.database });
+    const key = await keys.findById(old.id, OPERATOR);
+    await keys.close();
+    return key!.rotation;
+  };
+
+  it('writes the new secret alone to stdout; the previous one works for a day', async () => {
+    const { stdout, stderr, code } = await rotate('CI deploy');
+    assert.match(stdout, /^svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\n$/);
+    assert.equal(code, 0);
+    assert.match(
+      stderr,
+      /^Rotated API key "CI deploy": its new secret is svc_.{12}_…, and is not shown again\. The previous one, svc_.{12}_…, works until .*Z\.\n$/,
+    );
+    assert.deepEqual(await enter(old.key, stdout.trim()), ['ACTIVE', 'ACTIVE']);
+    const { startedAt, previousEndsAt } = (await rotationOf())!;
+    assert.ok(Math.abs(previousEndsAt! - startedAt - 86_400_000) < 5000);
+  });
+
+  it('answers in JSON as create does, and takes the name by a flag', async () => {
+    const { stdout, stderr } = await rotate('--name', 'CI deploy', '--grace', '0s', '--json');
+    const { key, ...rest } = JSON.parse(stdout) as { key: string };
+    assert.match(key, SECRET);
+    assert.deepEqual(rest, { name: 'CI deploy', id: old.id });
+    assert.match(stderr, /^Rotated/);
+    assert.deepEqual(await enter(old.key, key), ['ROTATED', 'ACTIVE']);
+  });
+
+  it('is shown by list and show while it is under way, and ended by --finish and --rollback', async () => {
+    const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
+    const list = await cli.run(['apikey', 'list']);
+    assert.match(list.stdout, /\tsvc_.{12}_… works until the new secret is used, not used since\n$/);
+    const shown = JSON.parse((await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout) as { rotation: object };
+    assert.deepEqual(Object.keys(shown.rotation), [
+      'startedAt',
+      'previousPrefix',
+      'previousEndsAt',
+      'previousLastUsedAt',
+    ]);
+    const second = await rotate('CI deploy');
+    assert.deepEqual([second.code, second.stdout], [1, '']);
+    assert.match(
+      second.stderr,
+      /rotated already: it has two secrets that work\. End one of them first, with --finish or --rollback\.\n$/,
+    );
+    const back = await rotate('CI deploy', '--rollback', '--json');
+    assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
+    assert.deepEqual(await enter(old.key, stdout.trim()), ['ACTIVE', 'unknown']);
+    const none = await rotate('CI deploy', '--finish', '--json');
+    assert.deepEqual([none.code, (JSON.parse(none.stdout) as { code: string }).code], [1, 'ROTATION_NONE']);
+    const next = await rotate('CI deploy');
+    assert.match(
+      (await rotate('CI deploy', '--finish')).stdout,
+      /^API key "CI deploy" has one secret, svc_.{12}_…\. The previous secret is refused now\.\n$/,
+    );
+    assert.deepEqual(await enter(old.key, next.stdout.trim()), ['unknown', 'ACTIVE']);
+  });
+
+  for (const [what, code, ...args] of [
+    ['no name', 'USAGE'],
+    ['two names', 'USAGE', 'CI deploy', '--name', 'CI deploy'],
+    ['no such key', 'NOT_FOUND', 'nobody'],
+    ['a bad grace', 'EXPIRY_INVALID', 'CI deploy', '--grace', '1 day'],
+    ['a bad activation', 'USAGE', 'CI deploy', '--activate', 'later'],
+    ['finish and rollback', 'USAGE', 'CI deploy', '--finish', '--rollback'],
+    ['finish and grace', 'USAGE', 'CI deploy', '--finish', '--grace', '1h'],
+  ] as const) {
+    it(`refuses ${what}, and changes nothing`, async () => {
+      const { stdout, code: exit } = await rotate(...args, '--json');
+      assert.deepEqual([(JSON.parse(stdout) as { code: string }).code, exit], [code, code === 'NOT_FOUND' ? 1 : 2]);
+      assert.equal(await rotationOf(), null);
+    });
+  }
+
+  it('takes the new secret back when it cannot be written out', async () => {
+    for (const [target, ...more] of [
+      ['/dev/full'],
+      ['/dev/full', '--grace', '0s'],
+      ['&-', '--activate', 'on-first-use'],
+    ]) {
+      const script = target === '&-' ? '"$@" >&-' : `"$@" > ${target}`;
+      const child = spawn(
+        'bash',
+        ['-c', script, 'bash', process.execPath, BIN, 'apikey', 'rotate', 'CI deploy', ...more],
+        {
+          env: cleanEnv({ SVC_API_DATABASE: cli.database }),
+        },
+      );
+      const { stderr, code } = await finished(child);
+      assert.equal(code, 1);
+      assert.match(stderr, /The key has its old secret alone again, because nobody has the new one\.\n$/);
+      assert.deepEqual([await enter(old.key), await rotationOf()], [['ACTIVE'], null]);
+    }
+  });
+
+  it('that is killed at any moment leaves a secret that somebody has, also without a grace', async () => {
+    for (let round = 0; round < 12; round += 1) {
+      const child = spawn(process.execPath, [BIN, 'apikey', 'rotate', 'CI deploy', '--grace', '0s'], {
+        env: cleanEnv({ SVC_API_DATABASE: cli.database }),
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      const written = await killedAfter(child, round);
+      const known = written === '' ? old.key : written.trim();
+      assert.deepEqual(
+        await enter(known),
+        ['ACTIVE'],
+        `round ${round}: ${written === '' ? 'nothing was written' : 'the new one was written'}`,
+      );
+      old.key = known;
+      await rotate('CI deploy', written === '' ? '--rollback' : '--finish');
+    }
+  });
+
+  it('begins the grace when a server sees the new secret, and tells when the previous one was used', async () => {
+    const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
+    const server = await startServe(cli.database);
+    const use = async (secret: string) => {
+      const { status } = await fetch(`${server.url}/graphql`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: '{"query":"{ online }"}',
+      });
+      assert.equal(status, 200);
+    };
+    await use(old.key);
+    assert.equal((await rotationOf())!.previousEndsAt, null);
+    await use(stdout.trim());
+    while ((await rotationOf())!.previousEndsAt === null) await new Promise(setImmediate);
+    await server.stop();
+    const list = await cli.run(['apikey', 'list']);
+    assert.match(list.stdout, /\t2\tsvc_.{12}_… works until \S+Z, last used \S+Z\n$/);
+    const log = await cli.run(['apikey', 'log', '--action', 'rotate-activate', '--json']);
+    const { entries } = JSON.parse(log.stdout) as { entries: { actor: object }[] };
+    assert.deepEqual(
+      entries.map(({ actor }) => actor),
+      [{ kind: 'KEY', id: old.id, name: 'CI deploy' }],
+    );
+  });
+});
+
+/** Ends a rotation with SIGKILL: early, around its transaction, or when its output has come. Returns what it wrote. */
+async function killedAfter(child: ChildProcess, round: number): Promise<string> {
+  let written = '';
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+    written += text;
+    if (round % 3 === 0) child.kill('SIGKILL');
+  });
+  const timer = round % 3 === 0 ? undefined : setTimeout(() => child.kill('SIGKILL'), 60 + round * 12);
+  await once(child, 'close');
+  clearTimeout(timer);
+  return written;
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openStore } from '../../../src/store/open.ts';
+import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
+import { BIN } from '../../support/process.ts';
+import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+const { enter, space, down } = KEYS;
+/** Ctrl-U: empties the line. */
+const clear = '\u0015';
+
+describe('apikey --create on a terminal', () => {
+  let session: TerminalSession | undefined;
+  afterEach(() => session?.close());
+
+  function start(cli: TestCli, args: readonly string[] = [], stdoutTo?: string): TerminalSession {
+    return (session = cliOnTerminal(['apikey', '--create', ...args], { SVC_API_DATABASE: cli.database }, stdoutTo));
+  }
+
+  async function stored(cli: TestCli, name: string) {
+    const store = await openStore({ database: cli.database });
+    const key = await store.repository.findByName(name);
+    await store.close();
+    return key;
+  }
+
+  it('asks for everything on the terminal; stdout in a file has the secret alone', async () => {
+    const cli = testCli();
+    const file = join(tempFolder(), 'secret');
+    const terminal = start(cli, [], file);
+    await terminal.answer('? Name', `CI deploy${enter}`);
+    await terminal.answer('? Description (optional)', `For the pipeline${enter}`);
+    await terminal.answer('? Roles', `${down}${down}${space}`);
+    await terminal.answer('❯◉ VIEWER', enter);
+    await terminal.answer('? Permissions: choose a resource', 'dock');
+    await terminal.answer('❯ DOCKER', enter);
+    await terminal.answer('? Actions on DOCKER', space);
+    await terminal.answer('❯◉ CREATE_ANY', `${down}${down}${space}`);
+    await terminal.answer('❯◉ READ_ANY', enter);
+    await terminal.answer('? Permissions: DOCKER:CREATE_ANY, DOCKER:READ_ANY. Add another resource', enter);
+    assert.equal(await terminal.end(), 0);
+
+    const secret = readFileSync(file, 'utf8');
+    assert.match(secret.trimEnd(), SECRET);
+    assert.equal(secret, `${secret.trimEnd()}\n`);
+    assert.ok(!terminal.screen.includes(secret.trim()));
+    assert.match(
+      terminal.screen,
+      /Created API key "CI deploy" \(svc_\w{12}_…\) with roles VIEWER and permissions DOCKER:CREATE_ANY and DOCKER:READ_ANY\. Its secret is not shown again\.\n$/,
+    );
+    const key = await stored(cli, 'CI deploy');
+    assert.deepEqual(
+      [key?.description, key?.roles, key?.permissions],
+      ['For the pipeline', ['VIEWER'], ['DOCKER:CREATE_ANY', 'DOCKER:READ_ANY']],
+    );
+  });
+
+  it('refuses wrong answers where they are given, and takes corrected ones', async () => {
+    const cli = testCli();
+    const terminal = start(cli);
+    await terminal.answer('? Name', enter);
+    await terminal.see('The name is empty');
+    terminal.type(`my-key${enter}`);
+    await terminal.see('may only contain letters, digits and spaces; found "-" (U+002D)');
+    terminal.type(`${clear}My key${enter}`);
+    await terminal.answer('? Description', `${'x'.repeat(1001)}${enter}`);
+    await terminal.see('at most 1000 are allowed');
+    terminal.type(`${clear}${enter}`);
+    await terminal.answer('? Roles', space);
+    await terminal.answer('❯◉ ADMIN', enter);
+    await terminal.answer('❯ Done', enter);
+    assert.equal(await terminal.end(), 0);
+    const key = await stored(cli, 'My key');
+    assert.deepEqual([key?.description, key?.roles, key?.permissions], [null, ['ADMIN'], []]);
+  });
+
+  it('does not let go before a role or a permission is chosen', async () => {
+    const cli = testCli();
+    const terminal = start(cli, ['--name', 'A key', '--description', 'given']);
+    await terminal.answer('? Roles', enter);
+    await terminal.answer('? Permissions: choose a resource', 'done');
+    await terminal.see('No results found');
+    terminal.type(`${clear}vms`);
+    await terminal.answer('❯ VMS', enter);
+    await terminal.answer('? Actions on VMS', enter);
+    await terminal.answer('? Permissions: choose a resource', 'flash');
+    await terminal.answer('❯ FLASH', enter);
+    await terminal.answer('? Actions on FLASH', `${space}${enter}`);
+    await terminal.answer('❯ Done', enter);
+    assert.equal(await terminal.end(), 0);
+    assert.ok(!/\? (Name|Description)/.test(terminal.screen), 'what the flags say is not asked');
+    assert.deepEqual((await stored(cli, 'A key'))?.permissions, ['FLASH:CREATE_ANY']);
+  });
+
+  it('offers to replace an existing key: No asks for another name, Yes replaces', async () => {
+    const cli = testCli();
+    const old = await cli.given('Taken');
+    const other = start(cli, ['--roles', 'GUEST']);
+    await other.answer('? Name', `Taken${enter}`);
+    await other.answer('? An API key named "Taken" already exists. Replace it? (y/N)', enter);
+    await other.answer('? Name', `Free${enter}`);
+    await other.answer('? Description', enter);
+    assert.equal(await other.end(), 0);
+    assert.deepEqual([(await stored(cli, 'Taken'))?.id, (await stored(cli, 'Free'))?.roles], [old.id, ['GUEST']]);
+
+    const replacing = start(cli, ['--roles', 'GUEST']);
+    await replacing.answer('? Name', `Taken${enter}`);
+    await replacing.answer('Replace it? (y/N)', `y${enter}`);
+    await replacing.answer('? Description', enter);
+    assert.equal(await replacing.end(), 0);
+    assert.match(replacing.screen, /Replaced API key "Taken"/);
+    const replaced = await stored(cli, 'Taken');
+    assert.notEqual(replaced?.id, old.id);
+    assert.deepEqual(replaced?.roles, ['GUEST']);
+  });
+
+  it('asks nothing when nothing is missing, and checks the flags before it asks', async () => {
+    const cli = testCli();
+    const complete = start(cli, ['--name', 'A key', '--roles', 'GUEST']);
+    assert.equal(await complete.end(), 0);
+    assert.match(complete.screen, /^svc_\w+\nCreated API key "A key".*\n$/);
+    const wrong = start(testCli(), ['--roles', 'GUST']);
+    assert.equal(await wrong.end(), 2);
+    assert.equal(wrong.screen, 'Error: "GUST" is not a role. Did you mean GUEST?\n');
+  });
+
+  it('never asks with --json', async () => {
+    const cli = testCli();
+    const terminal = start(cli, ['--json']);
+    assert.equal(await terminal.end(), 2);
+    assert.equal((JSON.parse(terminal.screen) as { code: string }).code, 'USAGE');
+    assert.ok(!existsSync(cli.database));
+  });
+
+  it('never asks when stdin or stderr is no terminal', async () => {
+    const cli = testCli();
+    const error =
+      'Error: The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.\n       An API key needs at least one role or permission.\n';
+    const withoutStdin = await cli.run(['apikey', '--create'], { stdio: ['pipe', 'pipe', 'pipe'] });
+    assert.deepEqual(withoutStdin, { stdout: '', stderr: error, code: 2, signal: null });
+    const file = join(tempFolder(), 'stderr');
+    const script = 'exec "$0" "$1" apikey --create 2> "$2"';
+    session = new TerminalSession('/bin/sh', ['-c', script, process.execPath, BIN, file], {
+      SVC_API_DATABASE: cli.database,
+    });
+    assert.equal(await session.end(), 2);
+    assert.deepEqual([session.screen, readFileSync(file, 'utf8')], ['', error]);
+  });
+});

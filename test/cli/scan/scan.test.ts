@@ -1,0 +1,350 @@
+import assert from 'node:assert/strict';
+import { execFileSync, type SpawnOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { scan as scanPaths } from '../../../src/cli/scan/scan.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openKeys } from '../../../src/open-keys.ts';
+import { openTestKeys } from '../../support/keys.ts';
+import { cleanEnv, type Finished, finished, startCli } from '../../support/process.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+interface Found {
+  path: string;
+  line: number;
+  column: number;
+  prefix: string;
+  status: string;
+  name: string | null;
+  id: string | null;
+}
+interface Report {
+  files: number;
+  found: Found[];
+  live: number;
+  revoked: number;
+  unreadable: number;
+}
+
+/** The place of a store, and of files to scan. */
+let database: string;
+let folder: string;
+/** A secret of a key of each status. */
+let secrets: Record<'live' | 'off' | 'over' | 'replaced' | 'unknown', string>;
+
+const all = () => Object.values(secrets);
+const prefixOf = (secret: string) => `${secret.slice(0, 17)}…`;
+const write = (path: string, content: string | Buffer) => {
+  mkdirSync(join(folder, path, '..'), { recursive: true });
+  writeFileSync(join(folder, path), content);
+};
+
+/** Runs `apikey scan` in the folder, with a text on stdin. No secret may ever be in its output. */
+async function scan(
+  args: readonly string[],
+  { input = '', env, ...options }: SpawnOptions & { input?: string } = {},
+): Promise<Finished> {
+  const child = startCli(['apikey', 'scan', ...args], {
+    cwd: folder,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    ...options,
+    env: { SVC_API_DATABASE: database, ...env },
+  });
+  child.stdin!.on('error', () => {}).end(input);
+  const result = await finished(child);
+  for (const secret of all()) assert.ok(!`${result.stdout}${result.stderr}`.includes(secret.slice(17)));
+  return result;
+}
+
+async function report(args: readonly string[], options?: SpawnOptions): Promise<Report & { code: number | null }> {
+  const { stdout, code } = await scan([...args, '--json'], options);
+  return { ...(JSON.parse(stdout) as Report), code };
+}
+
+/** The paths in which secrets were found. */
+async function pathsOf(...args: string[]): Promise<string[]> {
+  return (await report(args)).found.map(({ path }) => path);
+}
+
+function git(...args: string[]): void {
+  execFileSync('git', args, { cwd: folder, env: cleanEnv({ GIT_CONFIG_GLOBAL: '/dev/null' }), stdio: 'ignore' });
+}
+
+describe('apikey scan', () => {
+  beforeEach(async () => {
+    database = join(tempFolder(), 'keys.sqlite');
+    folder = tempFolder();
+    const { keys, store, time } = await openTestKeys({ database });
+    time.now = Date.UTC(2026, 0, 1);
+    const create = (name: string, end = {}) => keys.create({ name, roles: ['GUEST'], ...end }, OPERATOR);
+    const [live, off, over, replaced, gone] = [
+      await create('Live'),
+      await create('Off'),
+      await create('Over', { expiresIn: '1d' }),
+      await create('Replaced'),
+      await create('Gone'),
+    ];
+    await keys.setEnabled(off.key.id, false, OPERATOR);
+    await keys.rotate(replaced.key.id, { grace: '0s' }, OPERATOR);
+    await keys.delete([gone.key.id], OPERATOR);
+    await store.close();
+    secrets = {
+      live: live.secret,
+      off: off.secret,
+      over: over.secret,
+      replaced: replaced.secret,
+      unknown: gone.secret,
+    };
+  });
+
+  it('says where a key is, which it is, and whether it is live', async () => {
+    write('a/config.env', `# clé\nKEY=${secrets.off}\n\n  "${secrets.over}", "${secrets.unknown}"\n`);
+    write('b.txt', secrets.replaced);
+    write('c.txt', `no key: svc_abc_def\n${secrets.live.slice(0, -1)}\n`);
+    const quiet = await scan(['.']);
+    assert.equal(
+      quiet.stdout,
+      [
+        `./a/config.env:2:5  ${prefixOf(secrets.off)}  DISABLED  "Off"\n`,
+        `./a/config.env:4:4  ${prefixOf(secrets.over)}  EXPIRED  "Over"\n`,
+        `./a/config.env:4:74  ${prefixOf(secrets.unknown)}  UNKNOWN\n`,
+        `./b.txt:1:1  ${prefixOf(secrets.replaced)}  ROTATED  "Replaced"\n`,
+      ].join(''),
+    );
+    assert.deepEqual([quiet.stderr, quiet.code], ['3 files read, 4 secrets found, 0 live keys.\n', 0]);
+    write('d.txt', `${secrets.live} ${secrets.live}`);
+    const { stdout, stderr, code } = await scan(['d.txt', 'a']);
+    assert.match(
+      stdout,
+      new RegExp(
+        `^d.txt:1:1  ${prefixOf(secrets.live)}  ACTIVE  "Live"\nd.txt:1:68  .* ACTIVE  "Live"\na/config.env:2:5 `,
+      ),
+    );
+    assert.deepEqual([stderr, code], ['2 files read, 5 secrets found, 1 live key.\n', 3]);
+  });
+
+  it('answers in JSON with one object of these fields', async () => {
+    write('key', `\n ${secrets.live}`);
+    const keys = await openKeys({ database });
+    const { id } = (await keys.findByName('Live', OPERATOR))!;
+    await keys.close();
+    const { stdout, stderr, code } = await scan(['key', '-', '--json'], { input: secrets.unknown });
+    const found = [
+      { path: 'key', line: 2, column: 2, prefix: prefixOf(secrets.live), status: 'ACTIVE', name: 'Live', id },
+      { path: '-', line: 1, column: 1, prefix: prefixOf(secrets.unknown), status: 'UNKNOWN', name: null, id: null },
+    ];
+    assert.equal(stdout, `${JSON.stringify({ files: 2, found, live: 1, revoked: 0, unreadable: 0 }, null, 2)}\n`);
+    assert.deepEqual([stderr, code], ['', 3]);
+  });
+
+  it('asks no store when nothing is found, and says so when there was none', async () => {
+    rmSync(database);
+    write('mistyped', `${secrets.live.slice(0, -1)}${secrets.live.endsWith('0') ? '1' : '0'}`);
+    assert.deepEqual(await report(['.']), { files: 1, found: [], live: 0, revoked: 0, unreadable: 0, code: 0 });
+    assert.ok(!existsSync(database));
+    write('key', secrets.live);
+    const { stdout, stderr, code } = await scan(['key']);
+    assert.deepEqual([stdout, code], [`key:1:1  ${prefixOf(secrets.live)}  UNKNOWN\n`, 0]);
+    assert.equal(
+      stderr,
+      `There was no key store at ${database}: no key that is found is known.\n1 file read, 1 secret found, 0 live keys.\n`,
+    );
+  });
+
+  it('walks folders, but neither links nor .git folders, unless they are named', async () => {
+    const outside = tempFolder();
+    writeFileSync(join(outside, 'key'), secrets.live);
+    write('deep/er/.hidden', secrets.live);
+    write('.git/key', secrets.live);
+    symlinkSync('..', join(folder, 'deep/loop'));
+    symlinkSync(outside, join(folder, 'folder'));
+    symlinkSync(join(outside, 'key'), join(folder, 'file'));
+    symlinkSync('nowhere', join(folder, 'nowhere'));
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    assert.deepEqual(await pathsOf('.'), ['./deep/er/.hidden']);
+    assert.deepEqual(await pathsOf('folder/', 'file', '.git'), ['folder/key', 'file', '.git/key']);
+  });
+
+  it('finds a key in a binary, in a line of any length, and where two parts of a file meet', async () => {
+    const border = 256 * 1024;
+    const content = Buffer.alloc(8 * border, 0xff);
+    const places = [0, border - 33, 3 * border - 1, 5 * border, 8 * border - 66];
+    for (const place of places) content.write(secrets.live, place);
+    content.write('\n', 4 * border);
+    write('binary', content);
+    const { found } = await report(['binary']);
+    assert.deepEqual(
+      found.map(({ line, column }) => [line, column]),
+      places.map((place) => (place < 4 * border ? [1, place + 1] : [2, place - 4 * border])),
+    );
+  });
+
+  it('writes a find before it reads on', async () => {
+    const child = startCli(['apikey', 'scan', '-'], {
+      env: { SVC_API_DATABASE: database },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    child.stdin!.write(`${secrets.live}\n`);
+    const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+    assert.equal(String(line), `-:1:1  ${prefixOf(secrets.live)}  ACTIVE  "Live"\n`);
+    child.stdin!.end();
+    const [code] = (await once(child, 'exit')) as [number];
+    assert.equal(code, 3);
+  });
+
+  it('goes on where something cannot be read, and ends with 1 if no live key was found', async () => {
+    write('key', secrets.unknown);
+    const { stdout, stderr, code } = await scan(['none', 'key', '']);
+    assert.equal(stdout, `key:1:1  ${prefixOf(secrets.unknown)}  UNKNOWN\n`);
+    const missing = (path: string) => `${path} could not be read: there is no such file.\n`;
+    assert.deepEqual(
+      [stderr, code],
+      [`${missing('none')}${missing('')}1 file read, 1 secret found, 0 live keys.\n`, 1],
+    );
+    write('key', secrets.live);
+    const { files, live, unreadable, code: exit } = await report(['none', 'key']);
+    assert.deepEqual([files, live, unreadable, exit], [1, 1, 1, 3]);
+  });
+
+  it('names the files and folders that it may not read', async () => {
+    for (const path of ['closed/key', 'locked', 'open']) write(path, 'nothing');
+    chmodSync(folder, 0o755);
+    chmodSync(join(folder, 'closed'), 0);
+    chmodSync(join(folder, 'locked'), 0);
+    const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534, env: { HOME: folder } } : {};
+    const { stderr, code } = await scan(['.'], nobody);
+    chmodSync(join(folder, 'closed'), 0o755);
+    const lines = ['closed', 'locked'].map((path) => `./${path} could not be read: EACCES.\n`);
+    assert.deepEqual([stderr, code], [`${lines.join('')}1 file read, 0 secrets found, 0 live keys.\n`, 1]);
+  });
+
+  it('takes a file that is gone when it is to be read for no failure', async () => {
+    for (const path of ['first', 'second']) write(path, secrets.unknown);
+    const unreadable: string[] = [];
+    const files = await scanPaths({
+      paths: [folder],
+      git: false,
+      identify: async () => ({ unknown: 'unknown' }),
+      onFound: () => rmSync(join(folder, 'second')),
+      onUnreadable: (text) => unreadable.push(text),
+    });
+    assert.deepEqual([files, unreadable], [1, []]);
+  });
+
+  it('shows file names without control characters and secrets, and reads those that are no UTF-8', async () => {
+    write(`esc\u001b[31m\n${secrets.live}`, secrets.off);
+    writeFileSync(Buffer.concat([Buffer.from(join(folder, 'latin')), Buffer.of(0xe9)]), secrets.off);
+    assert.deepEqual(await pathsOf('.'), [`./esc<U+001B>[31m<U+000A>${prefixOf(secrets.live)}`, './latin\ufffd']);
+    const { stdout } = await scan(['.']);
+    assert.ok(stdout.startsWith(`./esc<U+001B>[31m<U+000A>${prefixOf(secrets.live)}:1:1  `));
+    assert.match((await scan([`no\u001bne${secrets.live}`])).stderr, /^no<U\+001B>nesvc_.{12}_… could not be read/);
+  });
+
+  it('refuses a run without paths and unknown flags', async () => {
+    for (const args of [[], ['--all', '.']]) {
+      const { stdout, code } = await scan([...args, '--json']);
+      assert.deepEqual([(JSON.parse(stdout) as { code: string }).code, code], ['USAGE', 2]);
+    }
+  });
+
+  describe('--revoke', () => {
+    it('disables the live keys that it finds, which the audit log tells', async () => {
+      write('keys', all().join('\n') + secrets.live);
+      const { stdout, stderr, code } = await scan(['--revoke', 'keys']);
+      const lines = stdout.split('\n').filter((line) => line.includes('ACTIVE'));
+      assert.equal(lines.length, 2, 'one secret is asked for once, and is shown as it was found');
+      assert.equal(
+        stderr,
+        `API key "Live" (${prefixOf(secrets.live)}) is disabled\n1 file read, 6 secrets found, 1 live key, 1 disabled.\n`,
+      );
+      assert.equal(code, 3);
+      const keys = await openKeys({ database });
+      const [entry] = await keys.auditLog({}, OPERATOR);
+      const found = await Promise.all(all().map((secret) => keys.identify(secret, OPERATOR)));
+      await keys.close();
+      assert.deepEqual([entry?.action, entry?.key?.name, entry?.actor.kind], ['DISABLE', 'Live', 'CLI']);
+      assert.deepEqual(
+        found.map((result) => ('key' in result ? result.status : 'UNKNOWN')),
+        ['DISABLED', 'DISABLED', 'EXPIRED', 'ROTATED', 'UNKNOWN'],
+      );
+      const again = await report(['--revoke', 'keys']);
+      assert.deepEqual([again.live, again.revoked, again.code], [0, 0, 0]);
+    });
+
+    it('counts in JSON what it has disabled', async () => {
+      write('keys', secrets.live);
+      const { live, revoked, found, code } = await report(['--revoke', '.']);
+      assert.deepEqual([live, revoked, found[0]!.status, code], [1, 1, 'ACTIVE', 3]);
+    });
+  });
+
+  describe('--git', () => {
+    beforeEach(() => {
+      git('init', '--quiet');
+      write('.gitignore', 'ignored*\nbuild/\n');
+      for (const path of ['new', 'sub/tracked', 'ignored', 'ignored-but-tracked', 'build/ignored', '.git/key'])
+        write(path, secrets.live);
+      git('add', '--force', 'sub/tracked', 'ignored-but-tracked');
+    });
+
+    it('leaves out what git ignores, and nothing else', async () => {
+      const expected = ['ignored-but-tracked', 'new', 'sub/tracked'].map((path) => `./${path}`);
+      assert.deepEqual((await pathsOf('--git', '.')).toSorted(), expected);
+      assert.deepEqual(
+        await pathsOf('--git', 'sub/', 'ignored'),
+        ['sub/tracked', 'ignored'],
+        'a file that is named is read',
+      );
+      assert.equal((await pathsOf('.')).length, 5);
+    });
+
+    it('reads repositories inside, but neither links nor what was deleted', async () => {
+      write('inner/key', secrets.live);
+      write('inner/.gitignore', 'quiet');
+      write('inner/quiet', secrets.live);
+      git('init', '--quiet', 'inner');
+      symlinkSync('..', join(folder, 'link'));
+      git('add', 'link');
+      rmSync(join(folder, 'sub'), { recursive: true });
+      const { found, unreadable } = await report(['--git', '.']);
+      assert.deepEqual(found.map(({ path }) => path).toSorted(), ['./ignored-but-tracked', './inner/key', './new']);
+      assert.equal(unreadable, 0);
+    });
+
+    it('looks at the folder that is named, also inside a hook of another repository', async () => {
+      const hook = { GIT_DIR: '/nowhere', GIT_WORK_TREE: '/nowhere', GIT_INDEX_FILE: '/nowhere/index' };
+      const { found, code } = await report(['--git', 'sub'], { env: hook });
+      assert.deepEqual([found.map(({ path }) => path), code], [['sub/tracked'], 3]);
+    });
+
+    it('runs no program that the settings of a repository name', async () => {
+      write('monitor', '#!/bin/sh\ntouch "$0.ran"\n');
+      chmodSync(join(folder, 'monitor'), 0o755);
+      git('config', 'core.fsmonitor', join(folder, 'monitor'));
+      assert.equal((await report(['--git', '.'])).code, 3);
+      assert.ok(!existsSync(join(folder, 'monitor.ran')));
+    });
+
+    it('refuses a folder that is in no work tree, before it reads anything', async () => {
+      const outside = tempFolder();
+      const { stdout, stderr, code } = await scan(['--git', '.', outside]);
+      assert.deepEqual([stdout, code], ['', 2]);
+      assert.match(
+        stderr,
+        /^Error: --git: \S+ is in no git work tree \(fatal: not a git repository.*\)\. Leave --git out to scan all files\.\n$/,
+      );
+      const inside = await scan(['--git', '.git']);
+      assert.deepEqual(
+        [inside.code, inside.stderr],
+        [2, 'Error: --git: .git is in no git work tree. Leave --git out to scan all files.\n'],
+      );
+    });
+
+    it('says that git is missing', async () => {
+      const { stdout, stderr, code } = await scan(['--git', '.'], { env: { PATH: tempFolder() } });
+      assert.deepEqual([stdout, code], ['', 2]);
+      assert.equal(stderr, 'Error: --git needs git, which was not found. Install it, or leave --git out.\n');
+    });
+  });
+});

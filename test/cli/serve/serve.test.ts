@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { type TestCli, testCli } from '../../support/cli.ts';
+import { type Finished, finished, startCli } from '../../support/process.ts';
+import { query } from '../../support/server.ts';
+
+interface Serving {
+  url: string;
+  child: ChildProcess;
+  end: Promise<Finished>;
+}
+
+describe('serve', () => {
+  const started: ChildProcess[] = [];
+  afterEach(() => {
+    for (const child of started.splice(0)) child.kill('SIGKILL');
+  });
+
+  /** Starts a server and waits for the address that it prints. */
+  async function serve(
+    cli: TestCli,
+    args: readonly string[] = ['--port', '0'],
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<Serving> {
+    const child = startCli(['serve', ...args], { env: { SVC_API_DATABASE: cli.database, ...env } });
+    started.push(child);
+    const end = finished(child);
+    const first = once(child.stdout!, 'data') as Promise<[string]>;
+    const line = await Promise.race([
+      first.then(([text]) => text),
+      end.then(({ stderr }) => assert.fail(`It ended: ${stderr}`)),
+    ]);
+    const url = /^Listening on (http:\S+)\n$/.exec(line)?.[1];
+    assert.ok(url, `Not an address: ${line}`);
+    return { url, child, end };
+  }
+
+  it('prints its address, answers there, and ends with 0 at SIGTERM', async () => {
+    const { url, child, end } = await serve(testCli());
+    assert.match(url, /^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
+    assert.equal((await fetch(`${url}/healthz`)).status, 200);
+    assert.equal((await query(url, 'svc_none', '{ me { name } }')).status, 401);
+    child.kill('SIGTERM');
+    const { stdout, stderr, code } = await end;
+    assert.deepEqual([stdout, code], [`Listening on ${url}\n`, 0]);
+    const messages = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { msg: string }).msg);
+    assert.deepEqual(
+      [messages[0], messages[1], messages.at(-1)],
+      ['a new key store was made: it has no keys yet', 'listening', 'stopping'],
+    );
+  });
+
+  it('lets a request in flight finish after SIGINT, and accepts no other', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Reader', { roles: ['ADMIN'] });
+    const { url, child, end } = await serve(cli);
+    const request = await half(url, key);
+    child.kill('SIGINT');
+    await refused(url);
+    const answer = once(request.socket, 'data') as Promise<[Buffer]>;
+    request.socket.write(request.rest);
+    assert.match((await answer)[0].toString(), /^HTTP\/1\.1 200 OK[^]*"me":\{"name":"Reader"\}/);
+    request.socket.end();
+    const { code, signal } = await end;
+    assert.deepEqual([code, signal], [0, null]);
+  });
+
+  it('ends at once at a second signal, while a request is still in flight', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Reader');
+    for (const [second, exit] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const) {
+      const { url, child, end } = await serve(cli);
+      const { socket } = await half(url, key);
+      socket.on('error', () => {});
+      child.kill('SIGTERM');
+      await refused(url);
+      const before = performance.now();
+      child.kill(second);
+      assert.equal((await end).code, exit);
+      assert.ok(performance.now() - before < 5000, 'well before the 10 seconds that requests are given');
+    }
+  });
+
+  it('opens to a key that the CLI makes meanwhile, and is shut to it by the very next request once the CLI deletes it', async () => {
+    const cli = testCli();
+    const { url } = await serve(cli);
+    const { key, name } = await cli.given('Reader');
+    for (let request = 0; request < 3; request += 1) {
+      const { status, body } = await query(url, key, '{ me { name } }');
+      assert.deepEqual([status, body], [200, { data: { me: { name } } }]);
+    }
+    assert.equal((await cli.run(['apikey', '--delete', '--name', name])).code, 0);
+    const refusal = await query(url, key, '{ me { name } }');
+    assert.equal(refusal.status, 401);
+    assert.match(refusal.headers.get('www-authenticate') ?? '', /error="invalid_token"/);
+
+    const first = await cli.given('Deploy');
+    assert.equal((await query(url, first.key, '{ online }')).status, 200);
+    const second = await cli.create('Deploy', '--overwrite');
+    assert.deepEqual(
+      [(await query(url, first.key, '{ online }')).status, (await query(url, second.key, '{ online }')).status],
+      [401, 200],
+    );
+  });
+
+  it('takes host and port from SVC_API_HOST and SVC_API_PORT, and from the flags before these', async () => {
+    const cli = testCli();
+    const byEnv = await serve(cli, [], { SVC_API_HOST: '127.0.0.2', SVC_API_PORT: '0' });
+    assert.match(byEnv.url, /^http:\/\/127\.0\.0\.2:\d+$/);
+    const { port } = new URL(byEnv.url);
+    const env = { SVC_API_HOST: '127.0.0.2', SVC_API_PORT: port, LOG_LEVEL: 'silent' };
+    const [taken, byFlag] = await Promise.all([
+      cli.run(['serve'], { env }),
+      serve(cli, ['--host', '127.0.0.1', '--port', '0'], { SVC_API_HOST: 'nowhere', SVC_API_PORT: 'none' }),
+    ]);
+    assert.deepEqual(taken, {
+      stdout: '',
+      stderr: `Error: The server cannot start: port ${port} is taken. Choose another with --port, or 0 for a free one.\n`,
+      code: 1,
+      signal: null,
+    });
+    assert.match(byFlag.url, /^http:\/\/127\.0\.0\.1:/);
+  });
+
+  it('says what is wrong with an address that cannot be had', async () => {
+    // It does not keep the process: nothing has to close it when a check fails.
+    const other = createServer().listen(0, '127.0.0.1').unref();
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const cli = testCli();
+    const rows: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, exit: number, says: RegExp])[] = [
+      [['--port', String(port)], {}, 1, new RegExp(`^Error: The server cannot start: port ${port} is taken\\.`)],
+      [
+        ['--port', '0', '--host', '192.0.2.1'],
+        {},
+        1,
+        /^Error: The server cannot start: "192\.0\.2\.1" is no address of this machine\./,
+      ],
+      [['--port', '0', '--host', 'no.such.invalid'], {}, 1, /^Error: The server cannot start: .*"no\.such\.invalid"/],
+      [['--port', '0', '--host', ' '], {}, 2, /^Error: --host is empty\./],
+      [['--port', '65536'], {}, 2, /^Error: --port is "65536", which is no port\. Give a number from 0 to 65535\.\n$/],
+      [['--port', ''], {}, 2, /^Error: --port is "", which is no port\./],
+      [['--port=-1'], {}, 2, /^Error: --port is "-1", which is no port\./],
+      [[], { SVC_API_PORT: '4e3' }, 2, /^Error: SVC_API_PORT is "4e3", which is no port\./],
+      [['--json'], {}, 2, /^Error: Nonexistent flag: --json\n$/],
+    ];
+    for (let index = 0; index < rows.length; index += 2) {
+      await Promise.all(
+        rows.slice(index, index + 2).map(async ([args, env, exit, says]) => {
+          const { stdout, stderr, code } = await cli.run(['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
+          assert.match(stderr, says);
+          assert.equal(stderr.split('\n').length, 2, 'one line');
+          assert.deepEqual([stdout, code], ['', exit]);
+        }),
+      );
+    }
+  });
+
+  it('keeps running when nobody reads the address, and logs no secret at trace', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Reader');
+    const { url, child, end } = await serve(cli, ['--port', '0'], { LOG_LEVEL: 'trace' });
+    child.stdout!.destroy();
+    await fetch(`${url}/graphql?key=${key}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}, Bearer ${key}` },
+    });
+    await query(url, key, `{ apiKey(name: "${key}") { id } }`);
+    assert.equal((await query(url, `${key.slice(0, -1)}!`, '{ online }')).status, 401);
+    child.kill('SIGTERM');
+    const { stderr, code } = await end;
+    assert.equal(code, 0);
+    assert.ok(stderr.includes('"level":'), 'something is logged');
+    assert.ok(!stderr.includes(key.slice(17, 40)));
+  });
+});
+
+/** Sends a request but for the last byte of its body. */
+async function half(url: string, key: string) {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  const body = JSON.stringify({ query: '{ me { name } }' });
+  const head = [
+    'POST /graphql HTTP/1.1',
+    `Host: ${hostname}:${port}`,
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    // The server says that it has the headers: from then on the request is in flight.
+    'Expect: 100-continue',
+    '\r\n',
+  ];
+  const continued = once(socket, 'data') as Promise<[Buffer]>;
+  socket.write(head.join('\r\n'));
+  assert.match((await continued)[0].toString(), /^HTTP\/1\.1 100 /);
+  socket.write(body.slice(0, -1));
+  return { socket, rest: body.slice(-1) };
+}
+
+/** Waits until a server accepts no more connections. */
+async function refused(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  for (;;) {
+    const socket = connect(Number(port), hostname);
+    const open = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (!open) return;
+  }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { testCli } from '../../support/cli.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { freePort } from '../../support/port.ts';
+import { cleanEnv, startCli } from '../../support/process.ts';
+
+/** `serve` with workers, and what its processes log. */
+async function startWorkers(database: string, ...args: string[]) {
+  const child = startCli(['serve', '--database', database, ...args], { env: cleanEnv({ LOG_LEVEL: 'info' }) });
+  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const logged: { pid: number; msg: string }[] = [];
+  let changed = () => {};
+  createInterface({ input: child.stderr! }).on('line', (line) => {
+    logged.push(
+      JSON.parse(line.startsWith('{') ? line : JSON.stringify({ pid: 0, msg: line })) as { pid: number; msg: string },
+    );
+    changed();
+  });
+  let printed = '';
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+    changed();
+  });
+  const until = async (met: () => boolean) => {
+    while (!met()) await Promise.race([new Promise<void>((resolve) => (changed = resolve)), ended]);
+  };
+  const listening = () => new Set(logged.filter(({ msg }) => msg === 'listening').map(({ pid }) => pid));
+  return { child, ended, logged, listening, until, printed: () => printed };
+}
+
+async function ask(url: string, key: string, connection = 'close'): Promise<number> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection };
+  const { status } = await fetch(`${url}/graphql`, { method: 'POST', headers, body: '{"query":"{ me { name } }"}' });
+  return status;
+}
+
+describeOnEach('serve --workers', (dialect) => {
+  it('answers on one port in several processes, says the address once, and stops all of them', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('CI');
+    const server = await startWorkers(cli.database, '--workers', '3', '--port', '0');
+    await server.until(() => server.listening().size === 3 && server.printed() !== '');
+    const [, url] = /^Listening on (http:\S+)\n$/.exec(server.printed())!;
+    for (let time = 0; time < 12; time += 1) assert.equal(await ask(url!, key), 200);
+    await cli.run(['apikey', 'delete', 'CI']);
+    for (let time = 0; time < 12; time += 1) assert.equal(await ask(url!, key), 401, 'each of them refuses it');
+    server.child.kill('SIGTERM');
+    assert.deepEqual(await server.ended, [0, null]);
+    await assert.rejects(ask(url!, key));
+    for (const pid of server.listening()) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+    const shown = await cli.run(['apikey', 'log', '--action', 'refuse', '--json']);
+    assert.ok((JSON.parse(shown.stdout) as { entries: unknown[] }).entries.length > 0, 'what they counted is written');
+  });
+
+  if (dialect === 'postgres') return;
+
+  it('replaces one that is killed, while the others answer', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('CI');
+    const server = await startWorkers(cli.database, '--workers', '2', '--port', '0');
+    await server.until(() => server.listening().size === 2 && server.printed() !== '');
+    const url = server.printed().slice('Listening on '.length).trim();
+    const [victim] = server.listening();
+    process.kill(victim!, 'SIGKILL');
+    assert.equal(await ask(url, key), 200);
+    await server.until(() => server.listening().size === 3);
+    assert.ok(server.logged.some(({ msg }) => msg === 'a worker ended, and is replaced'));
+    assert.equal(await ask(url, key), 200);
+    server.child.kill('SIGINT');
+    assert.deepEqual(await server.ended, [0, null]);
+  });
+
+  it('leaves no worker behind when the first process is killed', async () => {
+    const cli = testCli();
+    const server = await startWorkers(cli.database, '--workers', '2', '--port', '0');
+    await server.until(() => server.listening().size === 2);
+    server.child.kill('SIGKILL');
+    await server.ended;
+    const isThere = (pid: number) => {
+      try {
+        return process.kill(pid, 0);
+      } catch {
+        return false;
+      }
+    };
+    while ([...server.listening()].some(isThere)) await new Promise(setImmediate);
+  });
+
+  it('says once what keeps it from listening', async () => {
+    const port = String(await freePort());
+    const cli = testCli();
+    const first = await startWorkers(cli.database, '--port', port);
+    await first.until(() => first.printed() !== '');
+    const { code, stderr } = await cli.run(['serve', '--workers', '3', '--port', port]);
+    assert.deepEqual([code, stderr.match(/port \d+ is taken/g)?.length], [1, 1], stderr);
+    first.child.kill();
+    await first.ended;
+    for (const wrong of ['0', '257', 'many', '-1', '']) {
+      const refused = await cli.run(['serve', '--workers', wrong]);
+      assert.deepEqual([refused.code, /--workers is/.test(refused.stderr)], [2, true], wrong);
+    }
+  });
+});

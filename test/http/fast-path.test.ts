@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import type { SchemaExtension } from '../../src/graphql/extension.ts';
+import { createSchema } from '../../src/graphql/schema.ts';
+import { createApp } from '../../src/create-app.ts';
+import { listen, type RunningServer } from '../../src/http/server.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { Random } from '../support/random.ts';
+import { randomQuery } from '../support/random-query.ts';
+
+const later = async <Value>(value: Value) => value;
+const fail = (message: string) => {
+  throw new Error(message);
+};
+
+/** A part of the schema with all that resolvers do: values and promises, nulls and failures, lists, abstract types, own scalars. */
+const extension: SchemaExtension = {
+  typeDefs: `
+    enum Color { RED GREEN }
+    scalar Odd
+    input Input { a: Int b: [Color!] = [GREEN] }
+    interface Named { name: String! }
+    type Cat implements Named { name: String! lives: Int! friend: Pet mood: Color }
+    type Dog implements Named { name: String! tricks: [String!] owner: Named broken: Int! }
+    union Pet = Cat | Dog
+    extend type Query {
+      echo(int: Int, color: Color, list: [Int!], input: Input, text: String = "none", odd: Odd): String @requires(resource: THING, action: READ_ANY)
+      pets(count: Int = 2): [Pet] @requires(resource: THING, action: READ_ANY)
+      named: Named! @requires(resource: THING, action: READ_OWN)
+      odd: Odd @requires(resource: THING, action: READ_ANY)
+      secretThing: Int! @requires(resource: THING, action: DELETE_ANY)
+      asks: String @requires(resource: THING, action: READ_ANY)
+      passesOn: String @requires(resource: THING, action: READ_ANY)
+    }`,
+  resources: ['THING'],
+  resolvers: {
+    Query: {
+      echo: (_: unknown, args: object) =>
+        JSON.stringify(Object.entries(args).toSorted(([one], [other]) => one.localeCompare(other))),
+      pets: async (_: unknown, { count }: { count: number | null }) =>
+        Array.from({ length: Math.min(3, count ?? 0) }, (_, index) => pet(index)),
+      named: () => later(pet(1)),
+      odd: () => 7,
+      secretThing: () => 1,
+      asks: (_: unknown, __: unknown, { request }: { request: Request }) =>
+        `${request.method} ${new URL(request.url).pathname} ${request.headers.get('x-extra')}`,
+      passesOn: (_: unknown, __: unknown, context: { request: Request }) => {
+        const { request, ...rest } = { ...context, loaders: 1 };
+        return `${request?.method} ${Object.keys(rest).includes('principal')}`;
+      },
+    },
+    Color: { RED: 1, GREEN: 2 },
+    Odd: {
+      __serialize: (value: number) => (value === 9 ? fail('no nine') : value * 2),
+      __parseValue: (value: unknown) => (value === 1 ? fail('no one') : value),
+    },
+    Pet: { __resolveType: ({ kind }: { kind: string }) => kind },
+    Named: { __resolveType: ({ kind }: { kind: string }) => later(kind) },
+    Cat: { friend: () => later(pet(2)), mood: ({ lives }: { lives: number }) => (lives > 8 ? 1 : 'purple') },
+    Dog: { owner: () => pet(0), broken: () => later(null), tricks: () => ['sit', later('roll'), null] },
+  },
+};
+
+function pet(index: number): object | null {
+  return [
+    { kind: 'Cat', name: 'Tom', lives: () => later(9) },
+    { kind: 'Dog', name: () => later('Rex') },
+    { kind: 'Cat', name: 'Kit', lives: 7 },
+    null,
+  ][index]!;
+}
+
+/** Fields that fail, some always and some for the key that asks: were they in each query, nothing would take the short way. */
+const FAILING = new Set(['broken', 'mood', 'secretThing', 'info', 'apiKey', 'auditLog', 'odd']);
+
+interface Answer {
+  status: number | undefined;
+  headers: string[];
+  body: string;
+}
+
+/** Posts a body, and returns all of the reply but its date and its request ids. */
+function post(
+  url: string,
+  body: string | Buffer,
+  headers: Record<string, string | string[]>,
+  agent?: Agent,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      `${url}/graphql`,
+      {
+        method: 'POST',
+        headers: { 'content-length': String(Buffer.byteLength(body)), ...headers },
+        ...(agent && { agent }),
+      },
+      (reply) => {
+        const chunks: Buffer[] = [];
+        reply.on('data', (chunk: Buffer) => chunks.push(chunk));
+        reply.on('end', () => {
+          const text = Buffer.concat(chunks)
+            .toString()
+            .replaceAll(/"requestId":"[0-9a-f-]{36}"/g, '');
+          resolve({
+            status: reply.statusCode,
+            headers: reply.rawHeaders.filter((_, index, all) => all[index - (index % 2)] !== 'Date'),
+            body: text,
+          });
+        });
+      },
+    );
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+describe('the short way to an answer', () => {
+  let test: TestKeys;
+  let short: RunningServer;
+  let whole: RunningServer;
+  let secret: string;
+  let taken: number;
+
+  before(async () => {
+    test = await openTestKeys({ resources: ['THING'] });
+    const permissions = ['THING:READ_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'API_KEY:READ_ANY', 'PERMISSION:READ_ANY'];
+    ({ secret } = await createPrincipal(test.keys, { name: 'Caller', permissions }));
+    const [app, other] = await Promise.all([1, 2].map(() => createApp({ keys: test.keys, extensions: [extension] })));
+    const { fastPath } = app!;
+    taken = 0;
+    const counted = Object.assign(app!, {
+      fastPath: ((incoming, outgoing, next) => {
+        taken += 1;
+        fastPath(incoming, outgoing, () => {
+          taken -= 1;
+          next();
+        });
+      }) satisfies typeof fastPath,
+    });
+    short = await listen({ app: counted, host: '127.0.0.1', port: 0 });
+    whole = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
+  });
+  after(async () => {
+    await Promise.all([short.stop(0), whole.stop(0)]);
+    await test.store.close();
+  });
+
+  /** Asks both three times, so that the query is compiled in between; they must say the same. */
+  const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
+    const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
+    const expected = await post(whole.url, body, all);
+    for (let time = 1; time <= 3; time += 1)
+      assert.deepEqual(await post(short.url, body, all), expected, `${time}: ${String(body)}`);
+    return expected;
+  };
+
+  const SEEDS = process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1, 2, 3];
+  for (const seed of SEEDS) {
+    it(`says the same as the whole way does: 300 queries made up from ${seed}`, async () => {
+      const random = new Random(seed);
+      const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
+      const accepts = [
+        undefined,
+        '*/*',
+        'application/json',
+        'application/graphql-response+json',
+        'text/html',
+        'application/graphql-response+json;q=0.5, application/json',
+      ];
+      const statuses = new Set<unknown>();
+      const before = taken;
+      for (let count = 0; count < 300; count += 1) {
+        const query = randomQuery(executed, random, FAILING);
+        const accept = random.pick(accepts);
+        const { status } = await compare(JSON.stringify(query), accept === undefined ? {} : { accept });
+        statuses.add(status);
+      }
+      assert.deepEqual(statuses, new Set([200, 400, 406]));
+      assert.ok(taken - before > 40, `the short way was taken ${taken - before} times`);
+    });
+  }
+
+  for (const [what, body, headers] of [
+    ['a charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=utf-8' }],
+    ['another charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=latin1' }],
+    ['another media type', '{"query":"{ online }"}', { 'content-type': 'text/plain' }],
+    ['an encoding', '{"query":"{ online }"}', { 'content-encoding': 'gzip' }],
+    ['two credentials', '{"query":"{ online }"}', { authorization: ['Bearer a', 'Bearer b'] }],
+    ['a wrong key', '{"query":"{ online }"}', { authorization: 'Bearer nonsense' }],
+    ['no body', '', {}],
+    ['a byte order mark', '\ufeff{"query":"{ online }"}', {}],
+    [
+      'broken UTF-8',
+      Buffer.from([...Buffer.from('{"query":"{ online }","operationName":"'), 0xff, ...Buffer.from('"}')]),
+      {},
+    ],
+    ['a nested body', `{"query":"{ online }","variables":${'{"a":'.repeat(70)}1${'}'.repeat(70)}}`, {}],
+    ['a batch', '[{"query":"{ online }"}]', {}],
+    ['letters beyond ASCII', '{"query":"{ echo(text: \\"käse 日本 😀\\") }"}', {}],
+    ['a long body', JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(100_000) } }), {}],
+    ['an own header', '{"query":"{ asks }"}', { 'x-extra': 'seen' }],
+    ['a context that a resolver passes on', '{"query":"{ passesOn }"}', {}],
+    ['a mutation', '{"query":"mutation { deleteApiKeys(ids: []) { deleted } }"}', {}],
+    ['the schema', '{"query":"{ __schema { queryType { name } } me { name } }"}', {}],
+    ['a bad host', '{"query":"{ online }"}', { host: 'a b' }],
+  ] as const) {
+    it(`says the same with ${what}`, async () => {
+      await compare(body, headers as unknown as Record<string, string | string[]>);
+    });
+  }
+
+  it('is taken from the third time on, with other variables too, and counts each use once', async () => {
+    const query = 'query ($x: Int) { echo(int: $x) }';
+    const ask = (x: unknown) =>
+      post(short.url, JSON.stringify({ query, variables: { x } }), {
+        authorization: `Bearer ${secret}`,
+        'content-type': 'application/json',
+      });
+    const uses = async () => {
+      await test.keys.finishActivity();
+      return (await test.keys.usageOf([(await test.keys.findByName('Caller', OPERATOR))!.id])).values().next().value!
+        .uses;
+    };
+    const usesBefore = await uses();
+    const takenBefore = taken;
+    const bodies = [];
+    for (const x of [1, 2, 3, 4, 'wrong']) bodies.push((await ask(x)).body);
+    assert.deepEqual(
+      bodies.slice(0, 4).map((text) => (JSON.parse(text) as { data: { echo: string } }).data.echo),
+      [1, 2, 3, 4].map((x) => `[["int",${x}],["text","none"]]`),
+    );
+    assert.match(bodies[4]!, /GRAPHQL_VALIDATION_FAILED|INPUT|"errors"/);
+    assert.equal(taken - takenBefore, 2);
+    assert.equal((await uses()) - usesBefore, 5);
+  });
+
+  it('takes each request on a connection for itself, however alike the one before it was', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const [one, other] = await Promise.all(
+      ['One', 'Other'].map((name) =>
+        createPrincipal(test.keys, { name, permissions: ['ME:READ_OWN', 'THING:READ_ANY'] }),
+      ),
+    );
+    const ask = async (key: string, body: string) => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      return (await post(short.url, body, headers, agent)).body;
+    };
+    const me = '{"query":"{ me { name } }"}';
+    const echo = (text: string) =>
+      JSON.stringify({ query: 'query ($text: String) { echo(text: $text) }', variables: { text } });
+    const before = taken;
+    for (let time = 0; time < 3; time += 1) {
+      assert.equal(await ask(one!.secret, me), '{"data":{"me":{"name":"One"}}}');
+      assert.equal(await ask(other!.secret, me), '{"data":{"me":{"name":"Other"}}}');
+      // As long as the one before it: all of the head is the same.
+      assert.equal(
+        await ask(other!.secret, '{"query":"{ echo        }"}'),
+        '{"data":{"echo":"[[\\"text\\",\\"none\\"]]"}}',
+      );
+      assert.match(await ask(`${other!.secret.slice(0, -1)}!`, me), /UNAUTHENTICATED/);
+      for (const text of ['a', 'b']) assert.match(await ask(one!.secret, echo(text)), new RegExp(`text.*${text}`));
+    }
+    assert.ok(taken - before > 6, `the short way was taken ${taken - before} times`);
+    agent.destroy();
+  });
+
+  it('ends with the key: one that is deleted, disabled, rotated or over is refused by the very next request', async () => {
+    const body = '{"query":"{ online }"}';
+    const permissions = ['ONLINE:READ_ANY'];
+    for (const [what, end] of [
+      ['deleted', (id: string) => test.keys.delete([id], OPERATOR)],
+      ['disabled', (id: string) => test.keys.setEnabled(id, false, OPERATOR)],
+      ['rotated', (id: string) => test.keys.rotate(id, { grace: '0s' }, OPERATOR)],
+      ['over', async () => void (test.time.now += 3_600_000)],
+    ] as const) {
+      const created = await test.keys.create({ name: `Key ${what}`, permissions, expiresIn: '1h' }, OPERATOR);
+      const ask = () =>
+        post(short.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
+      const before = taken;
+      for (let time = 0; time < 3; time += 1) assert.equal((await ask()).status, 200);
+      assert.ok(taken > before);
+      await end(created.key.id);
+      assert.equal((await ask()).status, 401, what);
+    }
+  });
+
+  it('ends with a grant: one that is taken away is missing in the very next request', async () => {
+    const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
+    const ask = () =>
+      post(short.url, '{"query":"{ online }"}', {
+        authorization: `Bearer ${created.secret}`,
+        'content-type': 'application/json',
+      });
+    for (let time = 0; time < 3; time += 1) assert.equal((await ask()).body, '{"data":{"online":true}}');
+    await test.keys.update(created.key.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
+    assert.match((await ask()).body, /FORBIDDEN/);
+  });
+});

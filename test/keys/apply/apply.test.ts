@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import Database from 'better-sqlite3';
+import type { AppliedKeys } from '../../../src/keys/apply/apply.ts';
+import type { ApplyOptions } from '../../../src/keys/service.ts';
+import { DeclarationError, readDeclaration } from '../../../src/keys/apply/declaration.ts';
+import { KeysError } from '../../../src/keys/errors.ts';
+import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { failDelivery } from '../../support/delivery.ts';
+
+const A = { name: 'A', roles: ['GUEST'] };
+const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
+const C = { name: 'C', roles: ['VIEWER'] };
+
+describe('applying declared keys', () => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  const apply = (declared: readonly object[], options: ApplyOptions = {}, actor: Actor = OPERATOR) =>
+    test.keys.apply(readDeclaration({ keys: declared }, test.keys.catalog), options, actor);
+  const all = async () =>
+    (await test.keys.list({ first: 500 }, OPERATOR)).keys.toSorted((a, b) => a.name.localeCompare(b.name));
+  const names = async () => (await all()).map(({ name }) => name);
+  const find = async (name: string) => (await test.keys.findByName(name, OPERATOR))!;
+  const audit = async () =>
+    (await test.keys.auditLog({}, OPERATOR)).map(({ action, key }) => `${action} ${key?.name}`).toReversed();
+  const counts = async (...args: Parameters<typeof apply>) => {
+    const { plan } = await apply(...args);
+    return [plan.creates.length, plan.updates.length, plan.deletes.length, plan.unchanged];
+  };
+
+  it('makes new ones, which work and are marked as managed', async () => {
+    const end = '2031-01-01T00:00:00Z';
+    const { plan, created } = await apply([
+      { ...A, name: ' A ', description: ' For A ', expiresAt: end },
+      { ...B, enabled: false },
+    ]);
+    assert.deepEqual(
+      plan.creates.map(({ name }) => name),
+      ['A', 'B'],
+    );
+    assert.deepEqual(
+      created.map(({ key }) => key),
+      await all(),
+    );
+    const [first, second] = created;
+    assert.deepEqual(first!.key, {
+      id: first!.key.id,
+      name: 'A',
+      description: 'For A',
+      roles: ['GUEST'],
+      permissions: [],
+      publicId: first!.secret.slice(4, 16),
+      createdAt: test.time.now,
+      createdBy: null,
+      expiresAt: Date.parse(end),
+      disabledAt: null,
+      managed: true,
+      rotation: null,
+    });
+    assert.equal(second!.key.disabledAt, test.time.now);
+    assert.ok('principal' in (await test.keys.authenticate(first!.secret)));
+    assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
+  });
+
+  it('leaves in a key that is there what is declared of it and nothing else, but its secret and whether it is on', async () => {
+    const { secret, key } = await test.keys.create(
+      { ...A, description: 'Old', permissions: ['ME:READ_OWN'], expiresIn: '1d' },
+      OPERATOR,
+    );
+    await test.keys.setEnabled(key.id, false, OPERATOR);
+    const { plan } = await apply([{ name: 'A', permissions: ['DOCKER:READ_ANY'] }]);
+    const expected = {
+      ...key,
+      description: null,
+      roles: [],
+      permissions: ['DOCKER:READ_ANY'],
+      expiresAt: null,
+      disabledAt: test.time.now,
+    };
+    assert.deepEqual(await find('A'), expected);
+    assert.deepEqual(
+      plan.updates.map(({ after }) => after),
+      [expected],
+    );
+    assert.deepEqual(await test.keys.authenticate(secret), { refused: 'disabled', publicId: key.publicId });
+  });
+
+  it('switches a key on or off where that is declared, which the audit log tells apart from other changes', async () => {
+    await apply([A, B]);
+    await apply([
+      { ...A, enabled: false },
+      { ...B, description: 'New', enabled: false },
+    ]);
+    await apply([{ ...A, enabled: true }, B]);
+    assert.deepEqual(
+      (await all()).map(({ disabledAt }) => disabledAt !== null),
+      [false, true],
+    );
+    assert.deepEqual(await audit(), [
+      'CREATE A',
+      'CREATE B',
+      'DISABLE A',
+      'UPDATE B',
+      'DISABLE B',
+      'ENABLE A',
+      'UPDATE B',
+    ]);
+  });
+
+  it('writes nothing at all where all is as declared, whatever the order and case of the lists', async () => {
+    const roles = { name: 'Lists', roles: ['GUEST', 'VIEWER'], permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY'] };
+    await apply([A, roles]);
+    const watcher = new Database(test.store.location);
+    try {
+      const version = () => watcher.pragma('data_version', { simple: true });
+      const before = version();
+      const again = {
+        name: 'Lists',
+        roles: ['viewer', 'guest', 'VIEWER'],
+        permissions: ['docker:read_any', 'me:read_own'],
+      };
+      for (const prune of [false, true]) assert.deepEqual(await counts([again, A], { prune }), [0, 0, 0, 2]);
+      await test.keys.plan([], { prune: true }, OPERATOR);
+      // Nor does it wait for its turn to write.
+      watcher.exec('BEGIN IMMEDIATE');
+      assert.deepEqual(await counts([again, A]), [0, 0, 0, 2]);
+      watcher.exec('ROLLBACK');
+      assert.equal(version(), before);
+      await apply([{ ...again, roles: ['VIEWER'] }, A]);
+      assert.notEqual(version(), before, 'a change is seen');
+    } finally {
+      watcher.close();
+    }
+    assert.deepEqual(await audit(), ['CREATE A', 'CREATE Lists', 'UPDATE Lists']);
+  });
+
+  it('takes an end that has passed for the one that the key has, and for no other', async () => {
+    const past = (end: string) => ({ ...A, expiresAt: end });
+    const issues = async (declared: readonly object[]) => {
+      const error: unknown = await apply(declared).catch((error: unknown) => error);
+      assert.ok(error instanceof DeclarationError);
+      return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+    };
+    await apply([past('2030-06-01T00:00:00Z')]);
+    test.time.now = Date.UTC(2030, 6, 1);
+    assert.deepEqual(await counts([past('2030-06-01T02:00:00+02:00')]), [0, 0, 0, 1]);
+    assert.deepEqual(await issues([B, past('2030-06-02T00:00:00Z')]), [
+      'keys.1.expiresAt: "2030-06-02T00:00:00.000Z" is in the past. Choose a later date.',
+    ]);
+    assert.match(
+      (await issues([{ ...B, expiresAt: '2030-06-01T00:00:00Z' }]))[0]!,
+      /^keys\.0\.expiresAt: .* is in the past/,
+    );
+    assert.match((await issues([{ ...B, expiresAt: '2050-01-01T00:00:00Z' }]))[0]!, /more than ten years away/);
+    assert.deepEqual(await names(), ['A']);
+  });
+
+  describe('with prune', () => {
+    it('deletes keys that an apply made, and never others, not even those that it changed', async () => {
+      await test.keys.create(A, OPERATOR);
+      await test.keys.create({ ...C, name: 'Other' }, OPERATOR);
+      await apply([{ ...A, description: 'Adopted' }, B, C]);
+      assert.equal((await find('A')).managed, false);
+      assert.deepEqual(await counts([C]), [0, 0, 0, 1]);
+      assert.deepEqual(await counts([C], { prune: true }), [0, 0, 1, 1]);
+      assert.deepEqual(await names(), ['A', 'C', 'Other']);
+      assert.deepEqual(await counts([], { prune: true }), [0, 0, 1, 0]);
+      assert.deepEqual(await names(), ['A', 'Other']);
+    });
+
+    it('refuses all where keys would go that the deleted ones created, and names them', async () => {
+      const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }, A]);
+      const parent = await test.keys.authenticate(created[0]!.secret);
+      assert.ok('principal' in parent);
+      await createPrincipal(test.keys, { name: 'Child', roles: ['GUEST'] }, parent.principal);
+      const refused = { code: 'PRUNE_REFUSED', message: /because the pruned keys created them: "Child"\./ };
+      await assert.rejects(apply([{ ...A, description: 'New' }, B], { prune: true }), refused);
+      await assert.rejects(test.keys.plan([], { prune: true }, OPERATOR), refused);
+      assert.deepEqual(await names(), ['A', 'Child', 'Parent']);
+      assert.equal((await find('A')).description, null);
+
+      // Keys that were declared by the key itself go with it.
+      await test.keys.delete([(await find('Child')).id], OPERATOR);
+      await apply([{ name: 'Declared child', roles: ['GUEST'] }], {}, parent.principal);
+      assert.equal((await find('Declared child')).createdBy, parent.principal.key.id);
+      await assert.rejects(apply([A, { name: 'Declared child', roles: ['GUEST'] }], { prune: true }), {
+        code: 'PRUNE_REFUSED',
+      });
+      assert.deepEqual(await counts([A], { prune: true }), [0, 0, 2, 1]);
+      assert.deepEqual(await names(), ['A']);
+    });
+  });
+
+  describe('as a key that may do less than all', () => {
+    const principal = async (name: string, ...permissions: string[]) =>
+      (
+        await createPrincipal(test.keys, {
+          name,
+          permissions: permissions.map((action) => (action.includes(':') ? action : `API_KEY:${action}`)),
+        })
+      ).principal;
+
+    it('asks for the permission to create, to change and to delete, and gives no more than the key holds', async () => {
+      await apply([A, C]);
+      const creator = await principal('Creator', 'CREATE_ANY', 'DOCKER:READ_ANY');
+      const changer = await principal('Changer', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY');
+      const refused: [Actor, object[], boolean, RegExp][] = [
+        [changer, [B], false, /lacks API_KEY:CREATE_OWN/],
+        [creator, [C, { name: 'D', roles: ['ADMIN'] }], false, /Nobody grants more than they hold/],
+        [creator, [{ ...A, description: 'New' }], false, /lacks API_KEY:UPDATE_ANY/],
+        [creator, [A], false, /lacks API_KEY:UPDATE_ANY/],
+        [changer, [{ name: 'A', roles: ['VIEWER'] }], false, /Nobody grants more than they hold/],
+        [changer, [A], true, /lacks API_KEY:DELETE_ANY/],
+      ];
+      for (const [actor, declared, prune, message] of refused) {
+        await assert.rejects(apply(declared, { prune }, actor), { code: 'FORBIDDEN', message }, String(message));
+        const { catalog } = test.keys;
+        await assert.rejects(test.keys.plan(readDeclaration({ keys: declared }, catalog), { prune }, actor), {
+          code: 'FORBIDDEN',
+          message,
+        });
+      }
+      assert.deepEqual(await names(), ['A', 'C', 'Changer', 'Creator']);
+      assert.deepEqual(await counts([B], {}, creator), [1, 0, 0, 0]);
+      assert.equal((await find('B')).createdBy, creator.key.id);
+      assert.deepEqual(await counts([{ ...C, description: 'New' }, A], {}, changer), [0, 1, 0, 1]);
+    });
+
+    it('gives no later end than its own, none included', async () => {
+      const { principal: short } = await createPrincipal(test.keys, {
+        name: 'Short',
+        roles: ['ADMIN'],
+        expiresIn: '1d',
+      });
+      for (const end of [null, '2030-02-01T00:00:00Z'])
+        await assert.rejects(apply([{ ...A, expiresAt: end }], {}, short), {
+          code: 'FORBIDDEN',
+          message: /this key ends at/,
+        });
+      assert.deepEqual(await counts([{ ...A, expiresAt: '2030-01-01T12:00:00Z' }], {}, short), [1, 0, 0, 0]);
+    });
+
+    it('does not prune the key that asks', async () => {
+      const { created } = await apply([{ name: 'Deployer', roles: ['ADMIN'] }]);
+      const deployer = await test.keys.authenticate(created[0]!.secret);
+      assert.ok('principal' in deployer);
+      await assert.rejects(apply([A], { prune: true }, deployer.principal), {
+        code: 'PRUNE_REFUSED',
+        message: /the key that asks/,
+      });
+      assert.deepEqual(await names(), ['Deployer']);
+    });
+  });
+
+  describe('in one transaction', () => {
+    const thousand = Array.from({ length: 1000 }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
+
+    it('prepares the delivery before anything is committed, and changes nothing where that fails', async () => {
+      await apply([A, B]);
+      const seen: string[] = [];
+      const prepare = ({ created }: AppliedKeys) => {
+        const other = new Database(test.store.location, { readonly: true });
+        seen.push(
+          ...created.map(({ key }) => key.name),
+          String(other.prepare('SELECT count(*) FROM api_keys').pluck().get()),
+        );
+        other.close();
+        throw new KeysError('OUTPUT_FAILED', 'No room.');
+      };
+      const declared = [{ ...A, description: 'New' }, C];
+      const delivery = { prepare, deliver: () => assert.fail('nothing was committed') };
+      await assert.rejects(apply(declared, { prune: true, delivery }), { code: 'OUTPUT_FAILED', message: 'No room.' });
+      assert.deepEqual(seen, ['C', '2']);
+      assert.deepEqual(await names(), ['A', 'B']);
+      assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
+    });
+
+    it('makes 1,000 keys or none', async () => {
+      const file = new Database(test.store.location);
+      file.exec(
+        `CREATE TRIGGER broken BEFORE INSERT ON api_keys WHEN NEW.name = 'Key 999' BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+      );
+      await assert.rejects(apply(thousand), { code: 'STORE_FAILED' });
+      assert.deepEqual([await names(), await audit()], [[], []]);
+      file.exec('DROP TRIGGER broken');
+      file.close();
+      assert.deepEqual(await counts(thousand), [1000, 0, 0, 0]);
+      assert.deepEqual(await counts(thousand), [0, 0, 0, 1000]);
+      const verified = await test.keys.verifyAuditLog();
+      assert.equal('entries' in verified && verified.entries, 1000);
+    });
+  });
+
+  describe('and reverting it', () => {
+    const applyLost = (...[keys, meanwhile]: [object[], ((applied: AppliedKeys) => Promise<unknown>)?]) =>
+      failDelivery((delivery) => apply(keys, { prune: true, delivery }), meanwhile);
+
+    it('leaves the keys as they were', async () => {
+      await apply([A, B, C]);
+      const before = await all();
+      const declared = [
+        { ...A, description: 'New', enabled: false },
+        { name: 'D', roles: ['GUEST'] },
+      ];
+      await applyLost(declared, async () => assert.deepEqual(await names(), ['A', 'D']));
+      assert.deepEqual(await all(), before);
+    });
+
+    it('leaves what somebody else has changed since', async () => {
+      await apply([A, B]);
+      await applyLost([{ ...A, description: 'New' }, C], async ({ created }) => {
+        await test.keys.update((await find('A')).id, { description: 'Newer' }, OPERATOR);
+        await test.keys.create({ ...B, description: 'Another' }, OPERATOR);
+        await test.keys.delete([created[0]!.key.id], OPERATOR);
+      });
+      assert.deepEqual(
+        (await all()).map(({ name, description }) => [name, description]),
+        [
+          ['A', 'Newer'],
+          ['B', 'Another'],
+        ],
+      );
+    });
+  });
+});

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { tempStore } from '../../support/temp.ts';
+import { failDelivery } from '../../support/delivery.ts';
+
+describeOnEach('the audit log', (dialect) => {
+  let test: TestKeys;
+  let database: string;
+  beforeEach(async () => {
+    database = tempStore();
+    test = await openTestKeys({ database });
+  });
+  afterEach(() => test.store.close());
+  const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
+  const lines = async () =>
+    (await entries()).map(({ actor, action, key, before, after }) => [
+      actor.name,
+      action,
+      key?.name ?? null,
+      before,
+      after,
+    ]);
+
+  /** Changes the log behind svc-api's back, without the triggers that forbid it. */
+  const tamper = async (...statements: string[]) => {
+    await unlockAuditLog(database);
+    await changeDirectly(database, ...statements);
+  };
+
+  it('has every change with who made it, and what was before and after', async () => {
+    const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+    const { id } = created.key;
+    test.time.now += 1000;
+    await test.keys.update(id, { name: 'CI 2', roles: ['VIEWER'] }, principal);
+    await test.keys.setEnabled(id, false, principal);
+    await test.keys.setEnabled(id, true, OPERATOR);
+    await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    await test.keys.finishRotation(id, OPERATOR);
+    await test.keys.delete([id], principal);
+    const [first, , ...rest] = await lines();
+    const values = {
+      name: 'CI',
+      description: null,
+      roles: ['GUEST'],
+      permissions: [],
+      prefix: `svc_${created.key.publicId}_…`,
+    };
+    const more = { createdBy: null, expiresAt: null, disabledAt: null, managed: false, rotation: null };
+    assert.deepEqual(first, ['tester', 'CREATE', 'CI', null, { ...values, ...more }]);
+    const short = rest.map(([who, what, key, before, after]) => [
+      who,
+      what,
+      key,
+      Object.keys(before ?? {}),
+      Object.keys(after ?? {}),
+    ]);
+    assert.deepEqual(short.slice(0, -1), [
+      ['Admin', 'UPDATE', 'CI 2', ['name', 'roles'], ['name', 'roles']],
+      ['Admin', 'DISABLE', 'CI 2', ['disabledAt'], ['disabledAt']],
+      ['tester', 'ENABLE', 'CI 2', ['disabledAt'], ['disabledAt']],
+      ['tester', 'ROTATE', 'CI 2', ['prefix', 'rotation'], ['prefix', 'rotation']],
+      ['tester', 'ROTATE_FINISH', 'CI 2', ['rotation'], ['rotation']],
+    ]);
+    assert.deepEqual(short.at(-1)!.slice(0, 3), ['Admin', 'DELETE', 'CI 2']);
+    assert.deepEqual((rest[0] as unknown[])[3], { name: 'CI', roles: ['GUEST'] });
+    const all = await entries();
+    assert.deepEqual(
+      all.map(({ number }) => number),
+      all.map((_, index) => index + 1),
+    );
+    const { actor } = all[2]!;
+    assert.deepEqual(actor, { kind: 'KEY', id: principal.key.id, name: 'Admin' });
+  });
+
+  it('has nothing for what changed nothing or failed', async () => {
+    const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    await test.keys.update(key.id, { name: 'CI' }, OPERATOR);
+    await test.keys.setEnabled(key.id, true, OPERATOR);
+    await test.keys.delete(['nobody'], OPERATOR);
+    await assert.rejects(test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR));
+    assert.equal((await entries()).length, 1);
+  });
+
+  it('has one entry for each key that leaves with another', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
+    await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
+    const replacement = { name: 'Parent', roles: ['GUEST'], overwrite: true };
+    await failDelivery((delivery) => test.keys.create(replacement, OPERATOR, delivery));
+    assert.deepEqual(
+      (await entries()).map(({ action, key }) => `${action} ${key?.name}`),
+      [
+        'CREATE Parent',
+        'CREATE Child',
+        'DELETE Parent',
+        'DELETE Child',
+        'CREATE Parent',
+        'DELETE Parent',
+        'CREATE Parent',
+        'CREATE Child',
+      ],
+    );
+  });
+
+  it('holds no secret and no digest', async () => {
+    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
+    await test.keys.authenticate(`${secret}x`);
+    await test.keys.finishActivity();
+    const text = JSON.stringify(await entries());
+    const [row] = await readDirectly(database, 'select digest, previous_digest from api_keys');
+    const digests = Object.values(row!) as string[];
+    const stored = JSON.stringify(await readDirectly(database, 'select * from audit_log'));
+    for (const value of [secret.slice(17), rotated.secret.slice(17), ...digests.map((digest) => digest.slice(7))]) {
+      assert.ok(value.length > 40 && !text.includes(value) && !stored.includes(value));
+      if (value.length < 60 && dialect === 'sqlite') assert.ok(!readFileSync(database).includes(value));
+    }
+  });
+
+  it('is filtered by key, actor, action and time, and read page by page', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+    for (const name of ['A', 'B', 'C']) {
+      test.time.now += 60_000;
+      await test.keys.create({ name, roles: ['GUEST'] }, name === 'B' ? principal : OPERATOR);
+    }
+    const { id } = (await test.keys.findByName('B', OPERATOR))!;
+    await test.keys.delete([id], OPERATOR);
+    const found = async (request: object, place = {}) =>
+      (await test.keys.auditLog(request, OPERATOR, place)).map(({ number }) => number);
+    assert.deepEqual(await found({}), [5, 4, 3, 2, 1]);
+    assert.deepEqual(await found({ first: 2 }), [5, 4]);
+    assert.deepEqual(await found({ first: 2 }, { before: 4 }), [3, 2]);
+    assert.deepEqual(await found({ first: 2 }, { after: 2 }), [3, 4]);
+    assert.deepEqual(
+      [await found({ key: 'B' }), await found({ key: id }), await found({ key: 'nobody' })],
+      [[5, 3], [5, 3], []],
+    );
+    assert.deepEqual([await found({ actor: 'Admin' }), await found({ actor: principal.key.id })], [[3], [3]]);
+    assert.deepEqual(await found({ actor: 'tester', action: 'create' }), [4, 2, 1]);
+    assert.deepEqual(await found({ since: '60s' }), [5, 4, 3]);
+    assert.deepEqual(await found({ since: '2030-01-01T00:02:00Z', until: '2030-01-01T00:03:00Z' }), [3]);
+    for (const wrong of [
+      { action: 'x' },
+      { since: 'yesterday' },
+      { until: '2030-02-30T00:00:00Z' },
+      { first: 501 },
+      { first: -1 },
+    ])
+      await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
+  });
+
+  it('is for keys that may read logs', async () => {
+    const may = await createPrincipal(test.keys, { name: 'Reader', permissions: ['LOGS:READ_ANY'] });
+    const mayNot = await createPrincipal(test.keys, { name: 'Other', permissions: ['LOGS:READ_OWN'] });
+    assert.equal((await test.keys.auditLog({}, may.principal)).length, 2);
+    await assert.rejects(test.keys.auditLog({}, mayNot.principal), { code: 'FORBIDDEN' });
+  });
+
+  it('only grows: the store itself refuses to change or remove an entry', async () => {
+    await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    for (const change of ["update audit_log set actor_name = 'x'", 'delete from audit_log'])
+      await assert.rejects(changeDirectly(database, change), /only grows/);
+    if (dialect === 'postgres') await assert.rejects(changeDirectly(database, 'truncate audit_log'), /only grows/);
+  });
+
+  describe('is proved whole', () => {
+    beforeEach(async () => {
+      for (const name of ['A', 'B', 'C', 'D']) await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+    });
+
+    it('when it is, also when it is empty', async () => {
+      const all = await entries();
+      assert.deepEqual(await test.keys.verifyAuditLog(), { entries: 4, hash: all.at(-1)!.hash });
+      const other = await openTestKeys();
+      assert.deepEqual(await other.keys.verifyAuditLog(), { entries: 0, hash: '0'.repeat(64) });
+      await other.store.close();
+    });
+
+    it('while others add to it', async () => {
+      const results = await Promise.all([
+        ...Array.from({ length: 10 }, (_, index) =>
+          test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR),
+        ),
+        ...Array.from({ length: 10 }, () => test.keys.verifyAuditLog()),
+      ]);
+      for (const result of results) assert.ok(!('broken' in result));
+    });
+
+    for (const [what, broken, ...statements] of [
+      ['an entry was changed', 2, "update audit_log set actor_name = 'somebody' where number = 2"],
+      ['a value was changed', 3, "update audit_log set after = replace(after, 'GUEST', 'ADMIN') where number = 3"],
+      ['a time was changed', 1, 'update audit_log set at = at + 1 where number = 1'],
+      ['an entry was taken out', 2, 'delete from audit_log where number = 2'],
+      ['the first was taken out', 1, 'delete from audit_log where number = 1'],
+      ['the last were taken out', 3, 'delete from audit_log where number > 2'],
+      ['all were taken out', 1, 'delete from audit_log'],
+      [
+        'two changed places',
+        2,
+        'update audit_log set number = 9 where number = 2',
+        'update audit_log set number = 2 where number = 3',
+        'update audit_log set number = 3 where number = 9',
+      ],
+      ['a value is no JSON', 4, "update audit_log set after = '{' where number = 4"],
+      [
+        'the end was cut off with the head',
+        4,
+        'delete from audit_log where number = 4',
+        'update audit_head set number = 4',
+      ],
+      [
+        'one was added by hand',
+        5,
+        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash from audit_log where number = 4',
+      ],
+    ] as const) {
+      it(`not when ${what}: names the first entry that is wrong`, async () => {
+        await tamper(...statements);
+        const result = await test.keys.verifyAuditLog();
+        assert.equal('broken' in result && result.broken, broken);
+      });
+    }
+  });
+});

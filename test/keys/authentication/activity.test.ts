@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { type Principal, OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { tempStore } from '../../support/temp.ts';
+
+describeOnEach('the use of keys', () => {
+  let test: TestKeys;
+  let database: string;
+  let scheduled: { work: () => void; delay: number }[];
+  beforeEach(async () => {
+    database = tempStore();
+    scheduled = [];
+    test = await openTestKeys({ database, schedule: (work, delay) => scheduled.push({ work, delay }) });
+  });
+  afterEach(() => test.store.close());
+  const create = (name: string, permissions = ['API_KEY:READ_ANY', 'DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY']) =>
+    test.keys.create({ name, permissions }, OPERATOR);
+  const enter = async (secret: string): Promise<Principal> => {
+    const result = await test.keys.authenticate(secret);
+    assert.ok('principal' in result);
+    return result.principal;
+  };
+  const usageOf = async (id: string) => (await test.keys.usageOf([id])).get(id);
+  const refusals = async () =>
+    (await test.keys.auditLog({ action: 'refuse' }, OPERATOR))
+      .toReversed()
+      .map(({ actor, key, after }) => [actor.name, key?.name, after]);
+
+  it('is counted in memory, and written in one go a moment later', async () => {
+    const { secret, key } = await create('CI');
+    for (let use = 0; use < 5; use += 1) {
+      test.time.now += 1000;
+      await enter(secret);
+    }
+    assert.deepEqual([scheduled.map(({ delay }) => delay), await usageOf(key.id)], [[2000], undefined]);
+    await test.keys.finishActivity();
+    assert.deepEqual(await usageOf(key.id), { uses: 5, lastUsedAt: test.time.now, previousLastUsedAt: null });
+    test.time.now += 1000;
+    await enter(secret);
+    await test.keys.finishActivity();
+    assert.deepEqual(await usageOf(key.id), { uses: 6, lastUsedAt: test.time.now, previousLastUsedAt: null });
+  });
+
+  it('of several servers adds up, and the latest time counts', async () => {
+    const { secret, key } = await create('CI');
+    const other = await openTestKeys({ database });
+    other.time.now += 5000;
+    await enter(secret);
+    await other.keys.authenticate(secret);
+    await other.keys.finishActivity();
+    await test.keys.finishActivity();
+    assert.deepEqual(await usageOf(key.id), { uses: 2, lastUsedAt: other.time.now, previousLastUsedAt: null });
+    await other.store.close();
+  });
+
+  it('tells when the secret before was last used, and counts both', async () => {
+    const { secret, key } = await create('CI');
+    await enter(secret);
+    const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
+    test.time.now += 1000;
+    await enter(secret);
+    test.time.now += 1000;
+    await enter(rotated.secret);
+    await test.keys.finishActivity();
+    assert.deepEqual(await usageOf(key.id), {
+      uses: 3,
+      lastUsedAt: test.time.now,
+      previousLastUsedAt: test.time.now - 1000,
+    });
+  });
+
+  it('is kept for the next time when the store cannot take it', async () => {
+    const { secret, key } = await create('CI');
+    await enter(secret);
+    const quick = await openTestKeys({ database, lockWaitMs: 1, schedule: () => {} });
+    await test.store.repository.write(async () => {
+      await quick.keys.authenticate(secret);
+      await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
+      await quick.keys.authenticate(secret);
+    });
+    await quick.keys.finishActivity();
+    await test.keys.finishActivity();
+    assert.equal((await usageOf(key.id))?.uses, 3);
+    await quick.store.close();
+  });
+
+  it('of a key that is gone is passed over, without losing that of others', async () => {
+    const [gone, kept] = [await create('Gone'), await create('Kept')];
+    await enter(gone.secret);
+    await enter(kept.secret);
+    await test.keys.delete([gone.key.id], OPERATOR);
+    await test.keys.finishActivity();
+    assert.deepEqual([await usageOf(gone.key.id), (await usageOf(kept.key.id))?.uses], [undefined, 1]);
+  });
+
+  it('has the grants that were needed: OWN where OWN was enough', async () => {
+    const { secret, key } = await create('CI');
+    const principal = await enter(secret);
+    requirePermission(principal, 'DOCKER', 'READ_OWN');
+    await test.keys.findById(key.id, principal);
+    await test.keys.finishActivity();
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['API_KEY:READ_OWN', 'DOCKER:READ_OWN']);
+    test.time.now += 1000;
+    await test.keys.list({}, await enter(secret));
+    await test.keys.finishActivity();
+    assert.deepEqual(
+      await test.keys.usedPermissionsOf(key.id),
+      new Map([
+        ['API_KEY:READ_ANY', test.time.now],
+        ['API_KEY:READ_OWN', test.time.now - 1000],
+        ['DOCKER:READ_OWN', test.time.now - 1000],
+      ]),
+    );
+  });
+
+  it('has what a key needed to hold to grant it to another', async () => {
+    const { secret, key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
+    await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
+    await test.keys.finishActivity();
+    assert.deepEqual(
+      [...(await test.keys.usedPermissionsOf(key.id)).keys()],
+      ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'DISK:READ_OWN'],
+    );
+  });
+
+  it('that is refused is written down, by the prefix alone', async () => {
+    const { secret, key } = await create('CI');
+    await test.keys.setEnabled(key.id, false, OPERATOR);
+    await test.keys.authenticate(secret);
+    await test.keys.authenticate('nonsense');
+    await test.keys.setEnabled(key.id, true, OPERATOR);
+    const principal = await enter(secret);
+    assert.throws(() => requirePermission(principal, 'DISK', 'READ_ANY'));
+    await test.keys.finishActivity();
+    assert.deepEqual(await refusals(), [
+      [`svc_${key.publicId}_…`, 'CI', { reason: 'disabled', count: 1 }],
+      [null, undefined, { reason: 'malformed', count: 1 }],
+      ['CI', undefined, { reason: 'forbidden', count: 1, missing: ['DISK:READ_ANY'] }],
+    ]);
+    assert.ok(!('broken' in (await test.keys.verifyAuditLog())));
+  });
+
+  it('that is refused over and over makes few entries, with numbers', async () => {
+    for (let request = 0; request < 1000; request += 1) await test.keys.authenticate('nonsense');
+    await test.keys.finishActivity();
+    assert.deepEqual(await refusals(), [
+      [null, undefined, { reason: 'malformed', count: 1 }],
+      [null, undefined, { reason: 'malformed', count: 999 }],
+    ]);
+  });
+
+  it('that is refused in ever new ways makes a bounded number of entries a minute', async () => {
+    for (let request = 0; request < 500; request += 1) await test.keys.authenticate(createSecret(randomBytes).text);
+    await test.keys.finishActivity();
+    const all = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
+    assert.equal(all.length, 51);
+    assert.deepEqual(all[0]!.after, { reason: 'various', count: 450 });
+    test.time.now += 61_000;
+    await test.keys.authenticate('nonsense');
+    await test.keys.finishActivity();
+    assert.equal((await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).length, 52);
+  });
+});

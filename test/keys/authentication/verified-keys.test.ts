@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import Database from 'better-sqlite3';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { KeyRepository } from '../../../src/keys/repository.ts';
+import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
+import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { tempStore } from '../../support/temp.ts';
+
+/** A store of which the test knows how often it was asked about a secret. */
+function counting(repository: KeyRepository): {
+  asked: () => number;
+  repository: KeyRepository;
+  before: (work: () => Promise<void>) => void;
+} {
+  let asked = 0;
+  let next: (() => Promise<void>) | undefined;
+  return {
+    asked: () => asked,
+    before: (work) => (next = work),
+    repository: {
+      ...repository,
+      revision: () => repository.revision(),
+      async findByDigest(digest) {
+        asked += 1;
+        const found = await repository.findByDigest(digest);
+        const meanwhile = next;
+        next = undefined;
+        await meanwhile?.();
+        return found;
+      },
+    },
+  };
+}
+
+describe('a key that was let in', () => {
+  let test: TestKeys;
+  let database: string;
+  let counted: ReturnType<typeof counting>;
+  let secret: string;
+  let id: string;
+  beforeEach(async () => {
+    database = tempStore();
+    test = await openTestKeys({ database, repository: (repository) => (counted = counting(repository)).repository });
+    const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    [secret, id] = [created.secret, created.key.id];
+  });
+  afterEach(() => test.store.close());
+  const enter = async () => {
+    const result = await test.keys.authenticate(secret);
+    return 'refused' in result ? result.refused : 'let in';
+  };
+  const turn = () => new Promise(setImmediate);
+
+  it('is not asked for again, turn after turn, while the store is as it was', async () => {
+    for (let time = 0; time < 10; time += 1) {
+      assert.equal(await enter(), 'let in');
+      await turn();
+    }
+    assert.equal(counted.asked(), 1);
+  });
+
+  it('is asked for again after a change by this process, at once', async () => {
+    await enter();
+    await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
+    const result = await test.keys.authenticate(secret);
+    assert.ok('principal' in result && result.principal.access.has('INFO', 'READ_ANY'));
+    await test.keys.delete([id], OPERATOR);
+    assert.equal(await enter(), 'unknown');
+  });
+
+  it('is asked for again after a change by another process, in the next turn', async () => {
+    await enter();
+    const other = await openTestKeys({ database });
+    await other.keys.setEnabled(id, false, OPERATOR);
+    await turn();
+    assert.equal(await enter(), 'disabled');
+    await other.keys.setEnabled(id, true, OPERATOR);
+    await turn();
+    assert.deepEqual([await enter(), await enter()], ['let in', 'let in']);
+    await other.keys.delete([id], OPERATOR);
+    await other.store.close();
+    await turn();
+    assert.equal(await enter(), 'unknown');
+  });
+
+  it('is not asked for again after its uses were counted, by this process or by another', async () => {
+    await enter();
+    await test.keys.finishActivity();
+    await enter();
+    const other = await openTestKeys({ database });
+    await other.keys.authenticate(secret);
+    await other.keys.finishActivity();
+    await turn();
+    assert.equal([...(await test.keys.usageOf([id])).values()][0]?.uses, 2);
+    await enter();
+    assert.equal(counted.asked(), 1);
+    await other.store.close();
+  });
+
+  for (const [change, expected] of [
+    ['update api_keys set disabled_at = 1', 'disabled'],
+    ['delete from api_keys', 'unknown'],
+    ['update api_keys set digest = public_id', 'unknown'],
+  ] as const) {
+    it(`is asked for again after a change by hand: ${change}`, async () => {
+      await enter();
+      const other = new Database(database);
+      other.exec(change);
+      await turn();
+      assert.equal(await enter(), expected);
+      other.close();
+    });
+  }
+
+  it('is not remembered as it was before a change that came while the store was asked', async () => {
+    counted.before(async () => void (await test.keys.delete([id], OPERATOR)));
+    assert.equal(await enter(), 'let in', 'it was there when the question came');
+    assert.equal(await enter(), 'unknown');
+  });
+
+  it('ends when its time comes, without another question', async () => {
+    await test.keys.update(id, { expiresIn: '1h' }, OPERATOR);
+    await enter();
+    test.time.now += 3_600_000 - 1;
+    assert.equal(await enter(), 'let in');
+    test.time.now += 1;
+    assert.equal(await enter(), 'expired');
+  });
+
+  it('ends with the grace of its secret', async () => {
+    await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    assert.deepEqual([await enter(), await enter()], ['let in', 'let in']);
+    test.time.now += 3_600_000;
+    assert.equal(await enter(), 'rotated');
+  });
+
+  it('stays remembered whatever others are refused, and these are not remembered', async () => {
+    await enter();
+    for (let attempt = 0; attempt < 1000; attempt += 1) await test.keys.authenticate(`unknown${attempt}`);
+    assert.equal(counted.asked(), 1001);
+    await enter();
+    assert.equal(counted.asked(), 1001);
+  });
+});
+
+describe('the memory of verified keys', () => {
+  const entryOf = (name: string) => ({
+    key: storedKey(name),
+    secret: 'current' as const,
+    principal: undefined as never,
+  });
+
+  it('is bounded: the one that came first leaves', () => {
+    const verified = new VerifiedKeys();
+    for (let index = 0; index <= 20_000; index += 1) verified.set(`${index}`, 1, entryOf(`${index}`));
+    assert.equal(verified.get('0', 1, 0), undefined);
+    assert.equal(verified.get('1', 1, 0)?.key.id, '1');
+    assert.equal(verified.get('20000', 1, 0)?.key.id, '20000');
+  });
+
+  it('is good for one revision of the store, and for none that is not known', () => {
+    const verified = new VerifiedKeys();
+    verified.set('a', 1, entryOf('a'));
+    assert.equal(verified.get('a', 2, 0), undefined);
+    assert.equal(verified.get('a', undefined, 0), undefined);
+    verified.set('b', 2, entryOf('b'));
+    verified.set('a', 1, entryOf('a'));
+    assert.deepEqual(
+      [verified.get('a', 2, 0), verified.get('a', 1, 0), verified.get('b', 2, 0)?.key.id],
+      [undefined, undefined, 'b'],
+    );
+    verified.set('c', undefined, entryOf('c'));
+    assert.equal(verified.get('c', undefined, 0), undefined);
+  });
+});

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { countKeys, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+
+describeOnEach('what a key may do to keys', () => {
+  let test: TestKeys;
+  const create = async (name: string, permissions: string[], by: Principal | typeof OPERATOR = OPERATOR) => {
+    test.time.now += 1;
+    return (await createPrincipal(test.keys, { name, permissions }, by)).principal;
+  };
+  const readable = async (by: Principal) => (await test.keys.list({}, by)).keys.map(({ name }) => name);
+  const forbidden = (message: string, ...missing: string[]) => ({ code: 'FORBIDDEN', message, missing });
+
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  it('with READ_OWN: find and list itself and what it created, nothing else', async () => {
+    const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN']);
+    const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN'], own);
+    const grandchild = await create('Grandchild', ['API_KEY:READ_OWN'], child);
+    const other = await create('Other', ['API_KEY:READ_OWN']);
+    assert.deepEqual(await readable(own), ['Own', 'Child']);
+    assert.deepEqual(await test.keys.findById(child.key.id, own), child.key);
+    assert.deepEqual(await test.keys.findByName('Own', own), own.key);
+    for (const { key } of [grandchild, other]) {
+      assert.equal(await test.keys.findById(key.id, own), undefined);
+      assert.equal(await test.keys.findByName(key.name, own), undefined);
+    }
+  });
+
+  it('with READ_ANY: find and list all', async () => {
+    const any = await create('Any', ['API_KEY:READ_ANY']);
+    const other = await create('Other', ['ME:READ_OWN']);
+    assert.deepEqual(await readable(any), ['Any', 'Other']);
+    assert.deepEqual(await test.keys.findById(other.key.id, any), other.key);
+  });
+
+  it('with neither: find none', async () => {
+    const none = await create('None', ['API_KEY:UPDATE_ANY']);
+    assert.equal(await test.keys.findById(none.key.id, none), undefined);
+    assert.equal(await test.keys.findByName('None', none), undefined);
+  });
+
+  it('with UPDATE_OWN: update itself and what it created, nothing else', async () => {
+    const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN']);
+    const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN'], own);
+    const other = await create('Other', ['API_KEY:UPDATE_OWN']);
+    await test.keys.update(own.key.id, { description: 'mine' }, own);
+    await test.keys.update(child.key.id, { description: 'mine' }, own);
+    const missing = forbidden('This key lacks API_KEY:UPDATE_ANY.', 'API_KEY:UPDATE_ANY');
+    await assert.rejects(test.keys.update(other.key.id, { description: 'mine' }, own), missing);
+    await assert.rejects(test.keys.update(own.key.id, { description: 'its' }, child), missing);
+    assert.deepEqual(await test.keys.findById(other.key.id, OPERATOR), other.key);
+  });
+
+  it('without UPDATE: not even update itself', async () => {
+    const none = await create('None', ['API_KEY:READ_ANY']);
+    await assert.rejects(
+      test.keys.update(none.key.id, { description: 'x' }, none),
+      forbidden('This key lacks API_KEY:UPDATE_OWN.', 'API_KEY:UPDATE_OWN'),
+    );
+  });
+
+  it('with DELETE_OWN: delete what it created, with all below, and nothing where one of several is not its own', async () => {
+    const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN']);
+    const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN'], own);
+    await create('Grandchild', ['API_KEY:DELETE_OWN'], child);
+    const other = await create('Other', ['API_KEY:DELETE_OWN']);
+    await assert.rejects(
+      test.keys.delete([child.key.id, other.key.id], own),
+      forbidden('This key lacks API_KEY:DELETE_ANY.', 'API_KEY:DELETE_ANY'),
+    );
+    assert.equal(await countKeys(test.store.repository), 4);
+    assert.equal((await test.keys.delete([child.key.id], own)).length, 2);
+    assert.equal(await countKeys(test.store.repository), 2);
+  });
+
+  it('grant what it holds by role, by permission, or as a part of X_ANY', async () => {
+    const { principal: by } = await createPrincipal(test.keys, {
+      name: 'By',
+      roles: ['CONNECT'],
+      permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'],
+    });
+    const { key } = await test.keys.create(
+      { name: 'Child', roles: ['GUEST'], permissions: ['DOCKER:READ_OWN', 'CLOUD:UPDATE_ANY'] },
+      by,
+    );
+    assert.equal(key.createdBy, by.key.id);
+  });
+
+  it('create nothing without CREATE, and nothing any more once that was taken away', async () => {
+    const missing = forbidden('This key lacks API_KEY:CREATE_OWN.', 'API_KEY:CREATE_OWN');
+    const none = await create('None', ['ME:READ_OWN']);
+    await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, none), missing);
+    const by = await create('By', ['API_KEY:CREATE_ANY', 'ME:READ_OWN']);
+    await test.keys.update(by.key.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
+    await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), missing);
+  });
+
+  it('never grant what it lacks: not by a permission, a role or an update', async () => {
+    const by = await create('By', ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY', 'DOCKER:READ_OWN']);
+    const reason = 'Nobody grants more than they hold: this key lacks';
+    await assert.rejects(
+      test.keys.create({ name: 'Child', permissions: ['DOCKER:READ_ANY', 'DOCKER:READ_OWN'] }, by),
+      forbidden(`${reason} DOCKER:READ_ANY.`, 'DOCKER:READ_ANY'),
+    );
+    await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, by), {
+      message: `${reason} ACTIVATION_CODE:CREATE_ANY, ACTIVATION_CODE:CREATE_OWN, ACTIVATION_CODE:READ_ANY, ACTIVATION_CODE:READ_OWN, ACTIVATION_CODE:UPDATE_ANY and 222 more.`,
+    });
+    await assert.rejects(
+      test.keys.update(by.key.id, { permissions: ['DOCKER:READ_ANY'] }, by),
+      forbidden(`${reason} DOCKER:READ_ANY.`, 'DOCKER:READ_ANY'),
+    );
+    await assert.rejects(test.keys.update(by.key.id, { roles: ['GUEST'] }, by), { code: 'FORBIDDEN' });
+    assert.equal(await countKeys(test.store.repository), 1);
+    assert.deepEqual(await test.keys.findById(by.key.id, OPERATOR), by.key);
+  });
+
+  it('change the texts of a key that holds more, but not its grants', async () => {
+    const by = await create('By', ['API_KEY:UPDATE_ANY']);
+    const { key } = await test.keys.create({ name: 'Boss', roles: ['ADMIN'] }, OPERATOR);
+    assert.equal((await test.keys.update(key.id, { description: 'x' }, by)).after.description, 'x');
+    await assert.rejects(test.keys.update(key.id, { permissions: ['API_KEY:UPDATE_ANY'] }, by), { code: 'FORBIDDEN' });
+  });
+
+  it('nothing that writes once it was deleted', async () => {
+    const by = (await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'] })).principal;
+    const other = await create('Other', ['ME:READ_OWN']);
+    await test.keys.delete([by.key.id], OPERATOR);
+    const gone = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
+    await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, by), gone);
+    await assert.rejects(test.keys.update(other.key.id, { name: 'X' }, by), gone);
+    await assert.rejects(test.keys.delete([other.key.id], by), gone);
+    assert.deepEqual(
+      (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name),
+      ['Other'],
+    );
+  });
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
+import { ValidationError } from '../../../src/keys/errors.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { KeysError } from '../../../src/keys/errors.ts';
+import type { CreatedKey } from '../../../src/keys/service.ts';
+import { failDelivery } from '../../support/delivery.ts';
+
+describeOnEach('creating a key', () => {
+  let test: TestKeys;
+  const names = async () => (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
+  const bearerOf = async (secret: string) => {
+    const result = await test.keys.authenticate(secret);
+    return 'principal' in result ? result.principal.key : result.refused;
+  };
+
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  it('gives a secret that works, and stores what was asked for in its normal form', async () => {
+    const { secret, key, replaced } = await test.keys.create(
+      {
+        name: ' Cafe\u0301 ',
+        description: ' For CI ',
+        roles: ['viewer', 'VIEWER'],
+        permissions: ['docker:update_any'],
+      },
+      OPERATOR,
+    );
+    const expected: ApiKey = {
+      id: key.id,
+      name: 'Caf\u00e9',
+      description: 'For CI',
+      roles: ['VIEWER'],
+      permissions: ['DOCKER:UPDATE_ANY'],
+      publicId: secret.slice(4, 16),
+      createdAt: test.time.now,
+      createdBy: null,
+      expiresAt: null,
+      disabledAt: null,
+      managed: false,
+      rotation: null,
+    };
+    assert.match(key.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.deepEqual(key, expected);
+    assert.deepEqual(replaced, []);
+    assert.deepEqual(await bearerOf(secret), expected);
+    assert.deepEqual(await test.keys.findByName('Cafe\u0301', OPERATOR), expected);
+  });
+
+  it('reports all issues together and stores nothing', async () => {
+    const input = { name: 'a-b', description: 'a\nb', roles: ['BOSS'], permissions: ['DOCKER'] };
+    await assert.rejects(test.keys.create(input, OPERATOR), (error: ValidationError) => {
+      assert.ok(error instanceof ValidationError);
+      assert.deepEqual(
+        error.issues.map(({ code }) => code),
+        ['NAME_INVALID', 'DESCRIPTION_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID'],
+      );
+      assert.equal(error.code, 'NAME_INVALID');
+      assert.equal(error.message.split('\n').length, 4);
+      return true;
+    });
+    assert.deepEqual(await names(), []);
+  });
+
+  it('refuses a name that is taken, in another form too, and leaves that key alone', async () => {
+    const { secret, key } = await test.keys.create({ name: 'Caf\u00e9', roles: ['GUEST'] }, OPERATOR);
+    await assert.rejects(test.keys.create({ name: ' Cafe\u0301', roles: ['ADMIN'] }, OPERATOR), {
+      code: 'NAME_TAKEN',
+      message: 'An API key named "Caf\u00e9" already exists.',
+    });
+    assert.deepEqual(await bearerOf(secret), key);
+  });
+
+  it('tells names apart that differ in case', async () => {
+    await test.keys.create({ name: 'ci', roles: ['GUEST'] }, OPERATOR);
+    await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    assert.deepEqual(await names(), ['CI', 'ci']);
+  });
+
+  it('is reverted where its secret cannot be delivered', async () => {
+    const { secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
+    assert.equal(await bearerOf(secret), 'unknown');
+    assert.deepEqual(await names(), []);
+  });
+
+  it('prepares the delivery before the commit, and does nothing where that fails', async () => {
+    const prepare = () => {
+      throw new KeysError('OUTPUT_FAILED', 'No room.');
+    };
+    const deliver = () => assert.fail('nothing was committed');
+    const create = test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR, { prepare, deliver });
+    await assert.rejects(create, { code: 'OUTPUT_FAILED', message: 'No room.' });
+    assert.deepEqual(await names(), []);
+  });
+
+  it('can be previewed by the same rules, with nothing written', async () => {
+    await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    await assert.rejects(test.keys.preview({ name: 'CI', roles: ['GUEST'] }, OPERATOR), { code: 'NAME_TAKEN' });
+    const input = { name: ' CI', permissions: ['DOCKER:READ_ANY'], expiresIn: '1h', overwrite: true };
+    const { replaced, ...preview } = await test.keys.preview(input, OPERATOR);
+    assert.deepEqual(preview, {
+      name: 'CI',
+      description: null,
+      roles: [],
+      permissions: ['DOCKER:READ_ANY'],
+      expiresAt: test.time.now + 3_600_000,
+      effectivePermissions: ['DOCKER:READ_ANY', 'DOCKER:READ_OWN'],
+    });
+    assert.deepEqual(
+      replaced.map(({ roles }) => roles),
+      [['GUEST']],
+    );
+    const { principal } = await createPrincipal(test.keys, { name: 'Maker', permissions: ['API_KEY:CREATE_OWN'] });
+    await assert.rejects(test.keys.preview({ name: 'x', roles: ['GUEST'] }, principal), { code: 'FORBIDDEN' });
+    assert.deepEqual(await names(), ['CI', 'Maker']);
+  });
+
+  it('with overwrite simply creates where there is no such key', async () => {
+    const { secret, key, replaced } = await test.keys.create(
+      { name: 'CI', roles: ['GUEST'], overwrite: true },
+      OPERATOR,
+    );
+    assert.deepEqual(replaced, []);
+    assert.deepEqual(await bearerOf(secret), key);
+  });
+
+  describe('over one of the same name', () => {
+    const admin = { name: 'Parent', roles: ['ADMIN'] };
+    let old: { secret: string; key: ApiKey };
+    let child: { secret: string; key: ApiKey };
+
+    beforeEach(async () => {
+      const parent = await createPrincipal(test.keys, admin);
+      old = { secret: parent.secret, key: parent.principal.key };
+      test.time.now += 1;
+      child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, parent.principal);
+    });
+
+    it('gives a new secret and id; the old secret stops working', async () => {
+      const { secret, key } = await test.keys.create({ name: 'Parent', roles: ['GUEST'], overwrite: true }, OPERATOR);
+      assert.notEqual(secret, old.secret);
+      assert.notEqual(key.id, old.key.id);
+      assert.notEqual(key.publicId, old.key.publicId);
+      assert.equal(await bearerOf(old.secret), 'unknown');
+      assert.deepEqual(await bearerOf(secret), key);
+    });
+
+    it('deletes the keys that it had created, and says so', async () => {
+      const { replaced } = await test.keys.create({ ...admin, overwrite: true }, OPERATOR);
+      assert.deepEqual(
+        replaced.map(({ name }) => name),
+        ['Parent', 'Child'],
+      );
+      assert.equal(await bearerOf(child.secret), 'unknown');
+      assert.deepEqual(await names(), ['Parent']);
+    });
+
+    it('is reverted where its secret cannot be delivered: the old key and its children work again', async () => {
+      const { secret } = await failToCreate({ name: 'Parent', roles: ['GUEST'], overwrite: true });
+      assert.equal(await bearerOf(secret), 'unknown');
+      assert.deepEqual(await bearerOf(old.secret), old.key);
+      assert.deepEqual(await bearerOf(child.secret), child.key);
+    });
+
+    it('is not reverted where the new key was replaced or deleted meanwhile', async () => {
+      const input = { ...admin, overwrite: true };
+      let second: { secret: string; key: ApiKey } | undefined;
+      await failToCreate(input, async () => (second = await test.keys.create(input, OPERATOR)));
+      assert.deepEqual(await bearerOf(second!.secret), second!.key);
+      await failToCreate(input, ({ key }) => test.keys.delete([key.id], OPERATOR));
+      assert.deepEqual(await names(), []);
+    });
+
+    it('is reverted without the old key where its creator was deleted meanwhile', async () => {
+      const { secret } = await failToCreate({ name: 'Child', roles: ['GUEST'], overwrite: true }, () =>
+        test.keys.delete([old.key.id], OPERATOR),
+      );
+      assert.equal(await bearerOf(secret), 'unknown');
+      assert.deepEqual(await names(), []);
+    });
+
+    it('takes the place of its creator where a key replaces itself', async () => {
+      const parent = await createPrincipal(
+        test.keys,
+        { name: 'Middle', roles: ['ADMIN'] },
+        await principalOf(old.secret),
+      );
+      const { key } = await test.keys.create({ name: 'Middle', roles: ['GUEST'], overwrite: true }, parent.principal);
+      assert.equal(key.createdBy, old.key.id);
+      assert.deepEqual(await names(), ['Child', 'Middle', 'Parent']);
+    });
+
+    it('leaves everything as it was when it is refused', async () => {
+      const by = await createPrincipal(test.keys, {
+        name: 'Maker',
+        permissions: ['API_KEY:CREATE_ANY', 'ME:READ_OWN'],
+      });
+      await assert.rejects(
+        test.keys.create({ name: 'Parent', permissions: ['ME:READ_OWN'], overwrite: true }, by.principal),
+        {
+          code: 'FORBIDDEN',
+          message: 'This key lacks API_KEY:DELETE_ANY.',
+        },
+      );
+      assert.deepEqual(await bearerOf(old.secret), old.key);
+      assert.deepEqual(await bearerOf(child.secret), child.key);
+    });
+  });
+
+  it('tells a malformed secret from an unknown one, for the log', async () => {
+    const { secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
+    assert.deepEqual(await test.keys.authenticate(secret), { refused: 'unknown', publicId: secret.slice(4, 16) });
+    assert.deepEqual(await test.keys.authenticate(`${secret}x`), { refused: 'malformed' });
+    assert.deepEqual(await test.keys.authenticate(randomUUID()), { refused: 'malformed' });
+  });
+
+  function failToCreate(input: NewKey, meanwhile?: (created: CreatedKey) => Promise<unknown>): Promise<CreatedKey> {
+    return failDelivery((delivery) => test.keys.create(input, OPERATOR, delivery), meanwhile);
+  }
+
+  async function principalOf(secret: string) {
+    const result = await test.keys.authenticate(secret);
+    assert.ok('principal' in result);
+    return result.principal;
+  }
+});

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import type { RotatedKey } from '../../../src/keys/service.ts';
+import { failDelivery } from '../../support/delivery.ts';
+
+const HOUR = 3_600_000;
+
+describeOnEach('rotating a key', () => {
+  let test: TestKeys;
+  let id: string;
+  let old: string;
+  beforeEach(async () => {
+    test = await openTestKeys();
+    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['VIEWER'], expiresIn: '90d' }, OPERATOR);
+    [id, old] = [key.id, secret];
+  });
+  afterEach(() => test.store.close());
+
+  /** Whether a secret is let in, or why not; its use counts. */
+  const enter = async (secret: string) => {
+    const result = await test.keys.authenticate(secret);
+    return 'refused' in result ? result.refused : result.principal.key.id === id;
+  };
+  const rotate = (grace?: string, activate?: string) => test.keys.rotate(id, { grace, activate }, OPERATOR);
+  const hasCode = (code: string) => (error: Error & { code?: string }) => error.code === code;
+
+  it('gives a new secret; id, name, grants and end stay', async () => {
+    const { secret, before, after } = await rotate();
+    assert.notEqual(secret, old);
+    assert.deepEqual({ ...after, publicId: '', rotation: null }, { ...before, publicId: '' });
+    assert.equal(after.publicId, secret.slice(4, 16));
+    assert.deepEqual([await enter(secret), await enter(old)], [true, true]);
+  });
+
+  it('ends the previous secret when the grace is over: 24 hours, or what was asked for, or at once', async () => {
+    for (const [grace, length] of [
+      [undefined, 24 * HOUR],
+      ['90m', 1.5 * HOUR],
+      ['0s', 0],
+      ['0', 0],
+    ] as const) {
+      const { secret } = await rotate(grace);
+      test.time.now += length - 1;
+      if (length > 0) assert.equal(await enter(old), true, grace);
+      test.time.now += 1;
+      assert.deepEqual([await enter(old), await enter(secret)], ['rotated', true], grace);
+      old = secret;
+    }
+  });
+
+  it('lets the grace begin when the new secret is first seen', async () => {
+    const { secret } = await rotate('1h', 'on-first-use');
+    test.time.now += 30 * 24 * HOUR;
+    assert.equal(await enter(old), true);
+    await test.keys.finishActivity();
+    assert.equal(
+      (await test.keys.findById(id, OPERATOR))!.rotation!.previousEndsAt,
+      null,
+      'the previous secret does not activate',
+    );
+    assert.equal(await enter(secret), true);
+    await test.keys.finishActivity();
+    assert.equal((await test.keys.findById(id, OPERATOR))!.rotation!.previousEndsAt, test.time.now + HOUR);
+    test.time.now += HOUR;
+    assert.deepEqual([await enter(old), await enter(secret)], ['rotated', true]);
+  });
+
+  it('asks to write the first use down at once, not with the other counts', async () => {
+    const delays: number[] = [];
+    await test.store.close();
+    test = await openTestKeys({ schedule: (_, delay) => delays.push(delay) });
+    const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
+    await test.keys.authenticate(secret);
+    await test.keys.authenticate(secret);
+    assert.deepEqual(delays, [0, 2000]);
+  });
+
+  it('refuses a second one while a key has two secrets, and not after', async () => {
+    const { secret } = await rotate('1h');
+    await assert.rejects(rotate('1h'), hasCode('ROTATION_IN_PROGRESS'));
+    assert.deepEqual([await enter(old), await enter(secret)], [true, true]);
+    test.time.now += HOUR;
+    const second = await rotate('1h');
+    assert.deepEqual([await enter(old), await enter(secret), await enter(second.secret)], ['unknown', true, true]);
+    await test.keys.finishRotation(id, OPERATOR);
+    await rotate('1h', 'on-first-use');
+    test.time.now += 1000 * HOUR;
+    await assert.rejects(rotate('1h'), hasCode('ROTATION_IN_PROGRESS'));
+  });
+
+  it('of whom two ask at once lets one have it', async () => {
+    const results = await Promise.allSettled([rotate(), rotate(), rotate()]);
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
+  });
+
+  it('can be finished and rolled back early, once', async () => {
+    const { secret } = await rotate('1h', 'on-first-use');
+    const { after } = await test.keys.finishRotation(id, OPERATOR);
+    assert.deepEqual([after.rotation, await enter(old), await enter(secret)], [null, 'unknown', true]);
+    await assert.rejects(test.keys.finishRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
+    const second = await rotate('1h');
+    const back = await test.keys.rollBackRotation(id, OPERATOR);
+    assert.deepEqual(
+      [back.after.publicId, await enter(secret), await enter(second.secret)],
+      [secret.slice(4, 16), true, 'unknown'],
+    );
+    await assert.rejects(test.keys.rollBackRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
+    await rotate('0s');
+    await assert.rejects(
+      test.keys.rollBackRotation(id, OPERATOR),
+      hasCode('ROTATION_NONE'),
+      'the previous secret is over',
+    );
+  });
+
+  it('under way ends with the key: both secrets are refused when it is deleted, replaced, disabled or over', async () => {
+    const both = async (secret: string) => [await enter(old), await enter(secret)];
+    const { secret } = await rotate('365d');
+    await test.keys.setEnabled(id, false, OPERATOR);
+    assert.deepEqual(await both(secret), ['disabled', 'disabled']);
+    await test.keys.setEnabled(id, true, OPERATOR);
+    const replacement = { name: 'CI', roles: ['GUEST'], overwrite: true };
+    await failDelivery(
+      (delivery) => test.keys.create(replacement, OPERATOR, delivery),
+      async () => assert.deepEqual(await both(secret), ['unknown', 'unknown']),
+    );
+    assert.deepEqual(await both(secret), [true, true], 'both are back');
+    test.time.now += 90 * 24 * HOUR;
+    assert.deepEqual(await both(secret), ['expired', 'expired']);
+    await test.keys.delete([id], OPERATOR);
+    assert.deepEqual(await both(secret), ['unknown', 'unknown']);
+  });
+
+  it('is reverted where the new secret cannot be delivered, unless the key has another one by then', async () => {
+    const rotateLost = (meanwhile?: (rotated: RotatedKey) => Promise<unknown>) =>
+      failDelivery((delivery) => test.keys.rotate(id, { grace: '1h' }, OPERATOR, delivery), meanwhile);
+    const first = await rotateLost();
+    assert.deepEqual([await enter(old), await enter(first.secret)], [true, 'unknown']);
+    let third = '';
+    const second = await rotateLost(async () => {
+      await test.keys.finishRotation(id, OPERATOR);
+      third = (await rotate('1h')).secret;
+    });
+    assert.deepEqual([await enter(second.secret), await enter(third)], [true, true], 'the later rotation stands');
+  });
+
+  it('starts the grace when the new secret was delivered, not before', async () => {
+    const deliver = async ({ after }: RotatedKey) => {
+      assert.equal(after.rotation?.previousEndsAt, null);
+      test.time.now += HOUR;
+    };
+    const { after } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR, { deliver });
+    assert.equal(after.rotation?.previousEndsAt, test.time.now + HOUR);
+  });
+
+  it('names every issue: of the duration, of the activation, of the id', async () => {
+    for (const grace of ['', '-1h', '1', '1y', 'soon', '1.5h'])
+      await assert.rejects(rotate(grace), hasCode('EXPIRY_INVALID'), grace);
+    await assert.rejects(rotate('1h', 'later'), hasCode('USAGE'));
+    await assert.rejects(test.keys.rotate('nobody', {}, OPERATOR), hasCode('NOT_FOUND'));
+    assert.equal(await enter(old), true);
+  });
+
+  it('is for who may change the key and holds all that it may do', async () => {
+    const as = (name: string, input: { roles?: string[]; permissions: string[]; expiresIn?: string }) =>
+      createPrincipal(test.keys, { name, ...input }).then(({ principal }) => principal);
+    const lesser = await as('Lesser', { permissions: ['API_KEY:UPDATE_ANY', 'ME:READ_OWN'] });
+    await assert.rejects(test.keys.rotate(id, {}, lesser), hasCode('FORBIDDEN'), 'would get a secret that can do more');
+    const stranger = await as('Stranger', { roles: ['VIEWER'], permissions: ['API_KEY:UPDATE_OWN'] });
+    await assert.rejects(test.keys.rotate(id, {}, stranger), hasCode('FORBIDDEN'), 'does not own it');
+    const shortLived = await as('Short', { roles: ['VIEWER'], permissions: ['API_KEY:UPDATE_ANY'], expiresIn: '1d' });
+    await assert.rejects(test.keys.rotate(id, {}, shortLived), hasCode('FORBIDDEN'), 'would outlive itself');
+    const equal = await as('Equal', { roles: ['VIEWER'], permissions: ['API_KEY:UPDATE_ANY'] });
+    await test.keys.rotate(id, {}, equal);
+    await assert.rejects(test.keys.finishRotation(id, stranger), hasCode('FORBIDDEN'));
+    await assert.rejects(test.keys.rollBackRotation(id, stranger), hasCode('FORBIDDEN'));
+    const own = await as('Own', { permissions: ['API_KEY:UPDATE_OWN'] });
+    const { secret } = await test.keys.rotate(own.key.id, {}, own);
+    assert.ok(secret);
+  });
+});

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { readExpiry } from '../../../src/keys/key/expiry.ts';
+import { readDate, readDuration } from '../../../src/keys/time.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+
+const NOW = Date.UTC(2030, 0, 1);
+
+describeOnEach('when a key is to end', () => {
+  it('is a number with a unit', () => {
+    const rows = { '1s': 1000, '90m': 5_400_000, '12H': 43_200_000, '30d': 2_592_000_000, ' 2w ': 1_209_600_000 };
+    for (const [text, milliseconds] of Object.entries(rows)) assert.equal(readDuration(text), milliseconds, text);
+    for (const text of ['', '0m', '-5m', '5', 'm', '1.5h', '1h30m', '1y', '1e9s', '9999999999d', '１h'])
+      assert.equal(readDuration(text), undefined, text);
+  });
+
+  it('or a date and time by RFC 3339', () => {
+    const rows = {
+      '2030-06-01T12:00:00Z': Date.UTC(2030, 5, 1, 12),
+      '2030-06-01t12:00:00.5+02:00': Date.UTC(2030, 5, 1, 10, 0, 0, 500),
+      '2032-02-29 00:00:00z': Date.UTC(2032, 1, 29),
+    };
+    for (const [text, instant] of Object.entries(rows)) assert.equal(readDate(text), instant, text);
+    const wrong = [
+      '',
+      'tomorrow',
+      '2030-06-01',
+      '2030-06-01T12:00:00',
+      '2030-02-30T00:00:00Z',
+      '2031-02-29T00:00:00Z',
+      '2030-13-01T00:00:00Z',
+      '2030-06-01T24:00:01Z',
+      '2030-06-01T12:00:60Z',
+      '1893456000',
+      '2030-06-01T12:00:00+25:00',
+    ];
+    for (const text of wrong) assert.equal(readDate(text), undefined, text);
+  });
+
+  it('is in the future, at most ten years away, and said once', () => {
+    const issues = [
+      [{ expiresAt: '2029-12-31T23:59:59Z' }, /in the past/],
+      [{ expiresAt: '2030-01-01T00:00:00Z' }, /in the past/],
+      [{ expiresIn: '5000d' }, /more than ten years away/],
+      [{ expiresAt: '2090-01-01T00:00:00Z' }, /more than ten years away/],
+      [{ expiresIn: 'soon' }, /"soon" is not a duration/],
+      [{ expiresAt: 'soon' }, /"soon" is not a date/],
+      [{ expiresIn: '1h', expiresAt: '2030-06-01T12:00:00Z' }, /not both/],
+    ] as const;
+    for (const [request, message] of issues) {
+      const issue = readExpiry(request, NOW) as { code: string; message: string };
+      assert.equal(issue.code, 'EXPIRY_INVALID');
+      assert.match(issue.message, message);
+    }
+    assert.equal(readExpiry({ expiresIn: '1h' }, NOW), NOW + 3_600_000);
+    assert.equal(readExpiry({ expiresAt: null }, NOW), null);
+    assert.equal(readExpiry({}, NOW), null);
+  });
+});
+
+describeOnEach('a key that ends', () => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+  const refusal = async (secret: string) => {
+    const result = await test.keys.authenticate(secret);
+    return 'refused' in result ? result.refused : undefined;
+  };
+  const names = async (status: string) => (await test.keys.list({ status }, OPERATOR)).keys.map(({ name }) => name);
+
+  it('is let in until the instant before, and refused from that instant on, but stays listed', async () => {
+    const { secret, key } = await test.keys.create({ name: 'Short', roles: ['GUEST'], expiresIn: '90m' }, OPERATOR);
+    assert.equal(key.expiresAt, NOW + 5_400_000);
+    test.time.now = NOW + 5_400_000 - 1;
+    assert.equal(await refusal(secret), undefined);
+    assert.deepEqual(await names('active'), ['Short']);
+    test.time.now += 1;
+    assert.equal(await refusal(secret), 'expired');
+    assert.deepEqual([await names('active'), await names('expired'), await names('disabled')], [[], ['Short'], []]);
+    await test.keys.update(key.id, { expiresAt: null }, OPERATOR);
+    assert.equal(await refusal(secret), undefined);
+  });
+
+  it('is refused while it is disabled, and says which comes first', async () => {
+    const { secret, key } = await test.keys.create({ name: 'Off', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR);
+    const { after } = await test.keys.setEnabled(key.id, false, OPERATOR);
+    assert.equal(after.disabledAt, NOW);
+    assert.equal(await refusal(secret), 'disabled');
+    assert.deepEqual(await names('disabled'), ['Off']);
+    assert.deepEqual((await test.keys.setEnabled(key.id, false, OPERATOR)).after, after, 'again changes nothing');
+    test.time.now += 3_600_000;
+    assert.equal(await refusal(secret), 'expired');
+    assert.deepEqual([await names('disabled'), await names('expired')], [[], ['Off']]);
+    test.time.now = NOW;
+    await test.keys.setEnabled(key.id, true, OPERATOR);
+    assert.equal(await refusal(secret), undefined);
+  });
+
+  it('gives no other a later end: not by creating, not by changing itself', async () => {
+    const permissions = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'];
+    const { principal } = await createPrincipal(test.keys, { name: 'Temporary', permissions, expiresIn: '1h' });
+    const make = (name: string, end: object) => test.keys.create({ name, permissions, ...end }, principal);
+    assert.equal((await make('As long', {})).key.expiresAt, principal.key.expiresAt);
+    assert.equal((await make('Shorter', { expiresIn: '30m' })).key.expiresAt, NOW + 1_800_000);
+    const forbidden = {
+      code: 'FORBIDDEN',
+      message: 'Nobody grants more than they hold: this key ends at 2030-01-01T01:00:00.000Z.',
+    };
+    await assert.rejects(make('Longer', { expiresIn: '61m' }), forbidden);
+    await assert.rejects(make('For ever', { expiresAt: null }), forbidden);
+    await assert.rejects(test.keys.update(principal.key.id, { expiresIn: '2h' }, principal), forbidden);
+    await assert.rejects(test.keys.update(principal.key.id, { expiresAt: null }, principal), forbidden);
+    assert.equal(
+      (await test.keys.update(principal.key.id, { description: 'x' }, principal)).after.expiresAt,
+      principal.key.expiresAt,
+    );
+  });
+
+  it('is listed by role and status, whatever their case', async () => {
+    await test.keys.create({ name: 'A', roles: ['ADMIN'] }, OPERATOR);
+    test.time.now += 1;
+    await test.keys.create({ name: 'B', roles: ['VIEWER', 'CONNECT'] }, OPERATOR);
+    const list = async (query: object) => (await test.keys.list(query, OPERATOR)).keys.map(({ name }) => name);
+    assert.deepEqual(await list({ roles: ['connect', 'guest'] }), ['B']);
+    assert.deepEqual(await list({ roles: ['ADMIN', 'VIEWER'] }), ['A', 'B']);
+    await assert.rejects(list({ roles: ['ADMN'] }), { code: 'ROLE_INVALID' });
+    await assert.rejects(list({ status: 'gone' }), {
+      code: 'INPUT_INVALID',
+      message: '"gone" is not a status. The statuses are ACTIVE, DISABLED and EXPIRED.',
+    });
+  });
+});

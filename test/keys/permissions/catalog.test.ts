@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
+
+const RESOURCES =
+  `ACTIVATION_CODE, API_KEY, ARRAY, CLOUD, CONFIG, CONNECT, CONNECT__REMOTE_ACCESS, CUSTOMIZATIONS, DASHBOARD, DISK,
+  DISPLAY, DOCKER, FLASH, INFO, LOGS, ME, NETWORK, NOTIFICATIONS, ONLINE, OS, OWNER, PERMISSION, REGISTRATION, SERVERS, SERVICES,
+  SHARE, VARS, VMS, WELCOME`.split(/,\s+/);
+const ACTIONS = 'CREATE_ANY, CREATE_OWN, READ_ANY, READ_OWN, UPDATE_ANY, UPDATE_OWN, DELETE_ANY, DELETE_OWN'.split(
+  ', ',
+);
+const GUEST = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
+
+const sorted = (grants: Iterable<string>) => [...new Set(grants)].toSorted();
+
+describe('the catalog', () => {
+  const catalog = createCatalog();
+
+  it('has the 29 resources, the 8 actions and the 4 roles', () => {
+    assert.deepEqual(catalog.resources, RESOURCES);
+    assert.deepEqual(catalog.actions, ACTIONS);
+    assert.deepEqual(catalog.roles, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']);
+  });
+
+  it('lets ADMIN do every action on every resource', () => {
+    const all = RESOURCES.flatMap((resource) => ACTIONS.map((action) => `${resource}:${action}`));
+    assert.deepEqual(sorted(catalog.permissionsOf('ADMIN')), sorted(all));
+  });
+
+  it('lets CONNECT read and update the connection features, and do what GUEST may', () => {
+    const own = ['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource) => [
+      `${resource}:READ_ANY`,
+      `${resource}:UPDATE_ANY`,
+    ]);
+    assert.deepEqual(sorted(catalog.permissionsOf('CONNECT')), sorted([...own, ...GUEST]));
+  });
+
+  it('lets VIEWER read all but what holds credentials', () => {
+    const readable = RESOURCES.filter((resource) => resource !== 'API_KEY' && resource !== 'ACTIVATION_CODE');
+    assert.deepEqual(
+      sorted(catalog.permissionsOf('VIEWER')),
+      sorted([...readable.map((resource) => `${resource}:READ_ANY`), ...GUEST]),
+    );
+  });
+
+  it('lets GUEST read itself, online and welcome', () => {
+    assert.deepEqual(sorted(catalog.permissionsOf('GUEST')), sorted(GUEST));
+  });
+
+  it("holds the host's resources too, each once, for ADMIN and VIEWER", () => {
+    const host = createCatalog(['PRINTER', 'DOCKER', 'PRINTER']);
+    assert.deepEqual(host.resources, [...RESOURCES, 'PRINTER']);
+    assert.ok(host.permissionsOf('ADMIN').includes('PRINTER:DELETE_ANY'));
+    assert.ok(host.permissionsOf('VIEWER').includes('PRINTER:READ_ANY'));
+    assert.ok(!host.permissionsOf('VIEWER').includes('PRINTER:UPDATE_ANY'));
+  });
+
+  for (const name of ['printer', 'PRINT-ER', '', '1ST', 'A:B', 'A'.repeat(65)]) {
+    it(`refuses ${JSON.stringify(name)} as a host's resource`, () => {
+      assert.throws(() => createCatalog([name]), /is no resource name/);
+    });
+  }
+});

@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import type { ImportReport } from '../../../src/keys/transfer/import.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { countKeys, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+
+const SECRET = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
+const DIGEST = createHash('sha256').update(SECRET).digest();
+const HEX = DIGEST.toString('hex');
+const OTHER = '0b7f3ad1-5d7e-4f1b-9c51-3f0f1c9a7d10';
+const key = (fields: object = {}) => ({ name: 'CI', secret: SECRET, roles: ['VIEWER'], ...fields });
+const hashed = (sha256: string, fields: object = {}) => ({ name: 'CI', sha256, roles: ['VIEWER'], ...fields });
+
+describeOnEach('importing keys', () => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  const load = (...lines: (object | string)[]) => test.keys.importKeys(jsonLines(...lines));
+  const count = () => countKeys(test.store.repository);
+  const codes = ({ lines }: ImportReport) => lines.map(({ errors }) => errors.map(({ code }) => code));
+  async function assertOpens(secret: string, name = 'CI'): Promise<void> {
+    const found = await test.keys.authenticate(secret);
+    assert.ok('principal' in found, JSON.stringify(found));
+    assert.equal(found.principal.key.name, name);
+  }
+
+  // A digest with "+" and "/" in it: only so do the two alphabets differ.
+  const odd = Array.from({ length: 1000 }, (_, number) => `secret number ${number}`.replaceAll(' ', '-')).find(
+    (secret) => /\+.*\/|\/.*\+/.test(createHash('sha256').update(secret).digest('base64')),
+  )!;
+  const oddDigest = createHash('sha256').update(odd).digest();
+  const FORMS: Record<string, string> = {
+    hex: oddDigest.toString('hex'),
+    'hex in capitals': oddDigest.toString('hex').toUpperCase(),
+    'hex with a tag': `sha256:${oddDigest.toString('hex')}`,
+    base64: oddDigest.toString('base64'),
+    'base64 without padding': oddDigest.toString('base64').replace('=', ''),
+    'base64 with a tag': `SHA256:${oddDigest.toString('base64')}`,
+    base64url: oddDigest.toString('base64url'),
+    'base64url with padding': `${oddDigest.toString('base64url')}=`,
+    'blanks around it': ` ${oddDigest.toString('hex')}\n`,
+  };
+  for (const [form, sha256] of Object.entries(FORMS)) {
+    it(`reads a digest in ${form}`, async () => {
+      assert.equal((await load(hashed(sha256))).imported, 1);
+      await assertOpens(odd);
+    });
+  }
+
+  const base64 = DIGEST.toString('base64');
+  for (const sha256 of [
+    '',
+    HEX.slice(1),
+    `${HEX}0`,
+    `g${HEX.slice(1)}`,
+    base64.slice(1),
+    `${base64}=`,
+    // The same bytes, but with a last character that no encoder writes.
+    `${base64.slice(0, 42)}${String.fromCharCode(base64.charCodeAt(42) + 1)}`,
+    `+-${base64.slice(2)}`,
+    `sha512:${HEX}`,
+    '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
+    createHash('sha512').update(SECRET).digest('hex'),
+    createHash('sha1').update(SECRET).digest('hex'),
+  ]) {
+    it(`refuses what is no digest: ${sha256}`, async () => {
+      const report = await load(hashed(sha256));
+      assert.deepEqual(codes(report), [['SECRET_INVALID']]);
+      assert.equal(sha256 !== '' && JSON.stringify(report).includes(sha256), false);
+    });
+  }
+
+  it('keeps what a line says, and makes up the rest', async () => {
+    const full = {
+      ...key(),
+      id: '0B7F3AD1-5D7E-4F1B-9C51-3F0F1C9A7D10',
+      name: '  Cafe\u0301 ',
+      description: ' for the\u00a0build ',
+      roles: ['viewer', 'VIEWER', 'guest'],
+      permissions: ['docker:update_any'],
+      expiresAt: '2031-01-01T01:00:00+01:00',
+      disabled: true,
+      createdAt: '2020-02-29T12:00:00Z',
+      prefix: 'imported-0123456789Ab',
+    };
+    const created = await test.keys.create({ name: 'Parent', roles: ['GUEST'] }, OPERATOR);
+    const report = await load(
+      { ...full, createdBy: created.key.id },
+      hashed('0'.repeat(64), { name: 'Plain', description: null, id: null }),
+    );
+    assert.equal(report.imported, 2, JSON.stringify(report));
+    assert.deepEqual(await test.keys.findByName('Caf\u00e9', OPERATOR), {
+      id: OTHER,
+      name: 'Caf\u00e9',
+      description: 'for the\u00a0build',
+      roles: ['VIEWER', 'GUEST'],
+      permissions: ['DOCKER:UPDATE_ANY'],
+      publicId: 'imported-0123456789Ab',
+      createdAt: Date.UTC(2020, 1, 29, 12),
+      createdBy: created.key.id,
+      expiresAt: Date.UTC(2031, 0, 1),
+      disabledAt: test.time.now,
+      managed: false,
+      rotation: null,
+    });
+    const { id, publicId, ...plain } = (await test.keys.findByName('Plain', OPERATOR))!;
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.match(publicId, /^imported-[0-9A-Za-z]{12}$/);
+    assert.deepEqual(plain, {
+      name: 'Plain',
+      description: null,
+      roles: ['VIEWER'],
+      permissions: [],
+      createdAt: test.time.now,
+      createdBy: null,
+      expiresAt: null,
+      disabledAt: null,
+      managed: false,
+      rotation: null,
+    });
+    assert.deepEqual(report.lines[0], {
+      line: 1,
+      status: 'imported',
+      name: 'Caf\u00e9',
+      id: OTHER,
+      prefix: 'imported-0123456789Ab',
+      errors: [],
+      warnings: [],
+    });
+  });
+
+  it('keeps the public id of a secret of our own form, and refuses one that was mistyped', async () => {
+    const { text, publicId } = createSecret(randomBytes);
+    const report = await load(key({ secret: text }), hashed(HEX, { name: 'By digest', prefix: 'svc_0a1B2c3D4e5F_…' }));
+    assert.deepEqual(
+      report.lines.map(({ prefix }) => prefix),
+      [`svc_${publicId}_…`, 'svc_0a1B2c3D4e5F_…'],
+    );
+    await assertOpens(text);
+    const mistyped = `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`;
+    const refused = await load(key({ name: 'Typo', secret: mistyped }));
+    assert.match(refused.lines[0]!.errors[0]!.message, /checksum/);
+    for (const [secret, prefix] of [
+      [SECRET, 'svc_0a1B2c3D4e5F_…'],
+      [createSecret(randomBytes).text, 'svc_0a1B2c3D4e5F_…'],
+      [createSecret(randomBytes).text, 'imported-0a1B2c3D4e5F'],
+      ['some-other-secret-of-a-kind', 'sk_live_'],
+    ])
+      assert.deepEqual(codes(await load(key({ name: 'Wrong', secret, prefix }))), [['SECRET_INVALID']], prefix);
+  });
+
+  for (const secret of ['', 'with blank', 'tab\there', 'schl\u00fcssel', 'line\nfeed', 'x'.repeat(8001)]) {
+    it(`refuses a secret that no header can carry: ${JSON.stringify(secret.slice(0, 20))}`, async () => {
+      const report = await load(key({ secret }));
+      assert.deepEqual(codes(report), [['SECRET_INVALID']]);
+      assert.equal(secret !== '' && JSON.stringify(report).includes(JSON.stringify(secret).slice(1, -1)), false);
+    });
+  }
+
+  it('warns of a secret that may be guessed, and of a key that has expired', async () => {
+    const report = await load(
+      key({ secret: 'x'.repeat(19) }),
+      key({ name: 'Over', secret: 'y'.repeat(20), expiresAt: '2029-12-31T00:00:00Z' }),
+      key({ name: 'Due', secret: 'z'.repeat(20), expiresAt: '2030-01-01T00:00:00Z' }),
+    );
+    assert.deepEqual(
+      report.lines.map(({ warnings }) => warnings.map(({ code }) => code)),
+      [['SECRET_GUESSABLE'], ['EXPIRED'], ['EXPIRED']],
+    );
+    assert.deepEqual(
+      await test.keys.authenticate('y'.repeat(20)).then((found) => 'refused' in found && found.refused),
+      'expired',
+    );
+  });
+
+  const FAULTS: Record<string, [line: object | string, codes: string[], message?: RegExp]> = {
+    'no JSON': ['{"name":', ['INPUT_INVALID'], /no JSON object/],
+    'a list': ['[]', ['INPUT_INVALID'], /no JSON object/],
+    'a text': ['"name"', ['INPUT_INVALID'], /no JSON object/],
+    null: ['null', ['INPUT_INVALID'], /no JSON object/],
+    'no name': [{ secret: SECRET, roles: ['GUEST'] }, ['INPUT_INVALID'], /name is missing/],
+    'a name of null': [key({ name: null }), ['INPUT_INVALID'], /name is missing/],
+    'a wrong name': [key({ name: 'a-b' }), ['NAME_INVALID']],
+    'no secret': [{ name: 'CI', roles: ['GUEST'] }, ['SECRET_INVALID'], /Both are missing/],
+    'two secrets': [key({ sha256: HEX }), ['SECRET_INVALID'], /Both are here/],
+    'no grants': [{ name: 'CI', secret: SECRET }, ['NO_GRANTS']],
+    'a wrong role': [key({ roles: ['BOSS'] }), ['ROLE_INVALID']],
+    'a wrong permission': [key({ permissions: ['DOCKER'] }), ['PERMISSION_INVALID']],
+    'a wrong description': [key({ description: 'a\nb' }), ['DESCRIPTION_INVALID']],
+    'a wrong end': [key({ expiresAt: 'tomorrow' }), ['EXPIRY_INVALID']],
+    'a day that is none': [key({ expiresAt: '2031-02-30T00:00:00Z' }), ['EXPIRY_INVALID']],
+    'an end too far away': [key({ expiresAt: '2045-01-01T00:00:00Z' }), ['EXPIRY_INVALID'], /ten years/],
+    'a wrong id': [key({ id: 'key_123' }), ['INPUT_INVALID'], /"id" is not a UUID/],
+    'a wrong creation': [key({ createdAt: '1893456000' }), ['INPUT_INVALID'], /"createdAt"/],
+    'a creation before 1970': [key({ createdAt: '1969-12-31T23:59:59Z' }), ['INPUT_INVALID'], /"createdAt"/],
+    'a wrong creator': [key({ createdBy: 'root' }), ['INPUT_INVALID'], /"createdBy" is not a UUID/],
+    'an unknown creator': [key({ createdBy: OTHER }), ['NOT_FOUND']],
+    'a text for a list': [key({ roles: 'VIEWER' }), ['INPUT_INVALID'], /"roles" must be a list of texts/],
+    'a list with a number': [key({ roles: [1] }), ['INPUT_INVALID'], /"roles" must be a list of texts/],
+    'a number for a truth': [key({ disabled: 0 }), ['INPUT_INVALID'], /"disabled" must be true or false/],
+    'a number for a text': [key({ expiresAt: 1_893_456_000_000 }), ['INPUT_INVALID'], /"expiresAt" must be a text/],
+    'a field that is none': [
+      key({ rolls: [] }),
+      ['INPUT_INVALID'],
+      /"rolls" is no field of a key\. Did you mean roles\?/,
+    ],
+    'a field like none': [key({ userAgentHeader: 1 }), ['INPUT_INVALID'], /The fields are name, secret, sha256,/],
+    'a field of the prototype': [
+      '{"__proto__":1,"name":"CI","secret":"abcdefghijklmnopqrstuvwxyz","roles":["GUEST"]}',
+      ['INPUT_INVALID'],
+    ],
+    'many issues': [
+      key({ name: 'a-b', roles: ['BOSS'], permissions: ['X:Y'], expiresAt: '?', id: '?', enabled: true }),
+      ['INPUT_INVALID', 'NAME_INVALID', 'ROLE_INVALID', 'PERMISSION_INVALID', 'EXPIRY_INVALID', 'INPUT_INVALID'],
+    ],
+    'a line too long': [key({ description: 'x'.repeat(65_536) }), ['INPUT_INVALID'], /longer than 64 KiB/],
+  };
+  for (const [what, [line, expected, message = /./]] of Object.entries(FAULTS)) {
+    it(`imports nothing when one line has ${what}`, async () => {
+      const report = await load(key({ name: 'Fine', secret: 'another-secret-of-some-length' }), line);
+      assert.deepEqual([report.imported, report.failed], [0, 1]);
+      assert.deepEqual(codes(report), [[], expected]);
+      assert.match(report.lines[1]!.errors[0]!.message, message);
+      assert.deepEqual(report.lines[0], {
+        line: 1,
+        status: 'not imported',
+        name: 'Fine',
+        id: null,
+        prefix: null,
+        errors: [],
+        warnings: [],
+      });
+      assert.equal(await count(), 0);
+      assert.equal(JSON.stringify(report).includes(SECRET), false);
+    });
+  }
+
+  it('takes a line of exactly 64 KiB, and what is around it', async () => {
+    const padded = JSON.stringify(key()).padEnd(65_536, ' ');
+    const report = await load(
+      padded,
+      `${JSON.stringify(key({ name: 'B' }))}${' '.repeat(65_536)}`,
+      key({ name: 'C', secret: 'c'.repeat(30) }),
+    );
+    assert.deepEqual(codes(report), [[], ['INPUT_INVALID'], []]);
+  });
+
+  it('reads past a byte order mark, empty lines and line ends of both kinds, and refuses other encodings', async () => {
+    const lines = (...bytes: Uint8Array[]) =>
+      test.keys.importKeys(
+        (async function* () {
+          yield* bytes;
+        })(),
+      );
+    const [one, two] = [key(), key({ name: 'Zwei', secret: 'b'.repeat(30) })].map((line) => JSON.stringify(line));
+    const latin = Buffer.from(JSON.stringify(key({ name: 'K\u00fcche' })), 'latin1');
+    assert.deepEqual(codes(await lines(latin)), [['INPUT_INVALID']]);
+    assert.deepEqual(codes(await lines(Buffer.from(`\ufeff${one}\n`, 'utf16le'))), [
+      ['INPUT_INVALID'],
+      ['INPUT_INVALID'],
+    ]);
+    const report = await lines(Buffer.from(`\ufeff${one}\r\n\r\n  \n`), Buffer.from(`${two}\r\n`));
+    assert.deepEqual([report.imported, report.lines.map(({ line }) => line)], [2, [1, 4]]);
+    assert.deepEqual(await lines(), { imported: 0, failed: 0, lines: [] });
+  });
+
+  it('refuses what the store or another line has already, and names it', async () => {
+    const { key: old, secret } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
+    const { secret: newer } = await test.keys.rotate(old.id, { grace: '0s' }, OPERATOR);
+    const now = (await test.keys.findById(old.id, OPERATOR))!;
+    const report = await load(
+      key({ name: 'Old', secret: 'a'.repeat(30) }),
+      key({ name: 'B', secret }),
+      key({ name: 'C', secret: newer }),
+      key({ name: 'D', secret: 'd'.repeat(30), id: old.id.toUpperCase() }),
+      hashed('e'.repeat(64), { name: 'E', prefix: `svc_${now.publicId}_…` }),
+      key({ name: 'F', secret: 'f'.repeat(30), id: OTHER, prefix: 'imported-000000000000' }),
+      key({ name: 'F', secret: '1'.repeat(30) }),
+      hashed(createHash('sha256').update('f'.repeat(30)).digest('base64'), { name: 'H' }),
+      key({ name: 'I', secret: '2'.repeat(30), id: OTHER }),
+      hashed('3'.repeat(64), { name: 'J', prefix: 'imported-000000000000' }),
+    );
+    assert.deepEqual(
+      report.lines.map(({ errors }) => errors.map(({ code, message }) => `${code} ${message}`)),
+      [
+        ['NAME_TAKEN An API key named "Old" already exists.'],
+        ['SECRET_TAKEN The API key "Old" has this secret already.'],
+        [
+          'SECRET_TAKEN The API key "Old" has this secret already.',
+          `PREFIX_TAKEN The API key "Old" has the prefix svc_${now.publicId}_… already.`,
+        ],
+        ['ID_TAKEN The API key "Old" has this id already.'],
+        [`PREFIX_TAKEN The API key "Old" has the prefix svc_${now.publicId}_… already.`],
+        [],
+        ['NAME_TAKEN Line 6 has the same name.'],
+        ['SECRET_TAKEN Line 6 has the same secret.'],
+        ['ID_TAKEN Line 6 has the same id.'],
+        ['PREFIX_TAKEN Line 6 has the same prefix.'],
+      ],
+    );
+    assert.deepEqual([report.imported, report.failed, await count()], [0, 9, 1]);
+  });
+
+  it('takes a creator from the store or from an earlier line, and leaves with it', async () => {
+    const child = key({ name: 'Child', secret: 'c'.repeat(30), createdBy: OTHER });
+    assert.deepEqual(codes(await load(child, key({ id: OTHER }))), [['NOT_FOUND'], []]);
+    // The issue of the creator is enough.
+    assert.deepEqual(codes(await load(key({ id: OTHER, roles: [] }), child)), [['NO_GRANTS'], []]);
+    assert.equal((await load(key({ id: OTHER }), child)).imported, 2);
+    assert.equal((await load(key({ name: 'Later', secret: 'd'.repeat(30), createdBy: OTHER }))).imported, 1);
+    const gone = (await test.keys.delete([OTHER], OPERATOR)).map(({ name }) => name);
+    assert.deepEqual(gone.toSorted(), ['CI', 'Child', 'Later']);
+  });
+
+  it('imports nothing on trial, and says the same of issues', async () => {
+    const trial = await test.keys.importKeys(jsonLines(key()), { dryRun: true });
+    assert.deepEqual(
+      [trial.imported, trial.failed, trial.lines[0]!.status, trial.lines[0]!.id, await count()],
+      [0, 0, 'not imported', null, 0],
+    );
+    await load(key());
+    assert.deepEqual(codes(await test.keys.importKeys(jsonLines(key()), { dryRun: true })), [
+      ['NAME_TAKEN', 'SECRET_TAKEN'],
+    ]);
+    assert.equal((await test.keys.auditLog({}, OPERATOR)).length, 1);
+  });
+
+  it('refuses a secret that also stands where it would be shown, and repeats it nowhere', async () => {
+    for (const line of [
+      key({ name: 'hunter2', secret: 'hunter2' }),
+      key({ name: 'Key abcdefgh1234', secret: 'abcdefgh1234' }),
+      key({ description: `It is ${SECRET}.` }),
+      key({ roles: [SECRET] }),
+      key({ permissions: [`${SECRET}:READ_ANY`] }),
+      key({ expiresAt: SECRET }),
+      hashed(HEX, { description: HEX }),
+    ]) {
+      const report = await load(line);
+      assert.deepEqual(codes(report), [['SECRET_INVALID']]);
+      for (const text of ['hunter2', 'abcdefgh1234', SECRET.slice(0, 20), HEX])
+        assert.equal(JSON.stringify(report).includes(text), false, text);
+    }
+    assert.deepEqual(codes(await load({ [SECRET]: 'CI' }, { abcdefghijklmnopqrstuvwxyzabcdefghijkl: 1 })), [
+      ['INPUT_INVALID', 'INPUT_INVALID', 'SECRET_INVALID'],
+      ['INPUT_INVALID', 'INPUT_INVALID', 'SECRET_INVALID'],
+    ]);
+    for (const line of [
+      { [SECRET]: 'CI' },
+      SECRET,
+      `{"name":"${SECRET}","secret":"x"}`,
+      key({ secret: undefined, [`x${SECRET}`]: null, prefix: SECRET }),
+    ])
+      assert.equal(JSON.stringify(await load(line)).includes(SECRET), false);
+    for (const field of ['sk_live_4eC39Hq', 'x'.repeat(31)])
+      assert.match(
+        (await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message,
+        /^The line has a field that is no field of a key/,
+      );
+    // A short secret may stand in a name by chance.
+    assert.equal((await load(key({ name: 'Team a', secret: 'a' }))).imported, 1);
+  });
+
+  it('is in the audit log, one entry a key, without digests', async () => {
+    await load(key({ expiresAt: '2031-01-01T00:00:00Z' }), hashed('ab'.repeat(32), { name: 'Second' }));
+    const entries = await test.keys.auditLog({ action: 'import' }, OPERATOR);
+    assert.deepEqual(
+      entries.map(({ actor, key: about, before }) => [actor, about?.name, before]),
+      ['Second', 'CI'].map((name) => [{ kind: 'CLI', id: null, name: 'tester' }, name, null]),
+    );
+    const { prefix, ...after } = entries[1]!.after!;
+    assert.match(String(prefix), /^imported-/);
+    assert.deepEqual(after, {
+      name: 'CI',
+      description: null,
+      roles: ['VIEWER'],
+      permissions: [],
+      createdBy: null,
+      expiresAt: '2031-01-01T00:00:00.000Z',
+      disabledAt: null,
+      managed: false,
+      rotation: null,
+    });
+    for (const text of [HEX, 'ab'.repeat(32), SECRET]) assert.equal(JSON.stringify(entries).includes(text), false);
+    assert.equal('broken' in (await test.keys.verifyAuditLog()), false);
+  });
+
+  it('takes more keys than one statement can name', async () => {
+    const lines = Array.from({ length: 1200 }, (_, number) =>
+      key({ name: `Key ${number}`, secret: `secret-number-${number}-of-many` }),
+    );
+    assert.equal((await load(...lines)).imported, 1200);
+    await assertOpens('secret-number-1199-of-many', 'Key 1199');
+    const again = await load(...lines.map((line) => ({ ...line, name: `${line.name} again` })));
+    assert.deepEqual([again.imported, again.failed], [0, 1200]);
+  });
+});

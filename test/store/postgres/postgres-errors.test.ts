@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { readPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
+import { describeOn, describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly, readDirectly } from '../../support/direct.ts';
+import { countKeys, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { freePort } from '../../support/port.ts';
+import { postgresStore } from '../../support/postgres.ts';
+import { runCli } from '../../support/process.ts';
+import { tempFolder, tempStore } from '../../support/temp.ts';
+
+const create = (keys: TestKeys['keys'], name: string) => keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+
+describeOnEach('a value that no two keys may have', () => {
+  for (const [field, code] of [
+    ['id', 'ID_TAKEN'],
+    ['name', 'NAME_TAKEN'],
+    ['publicId', 'PREFIX_TAKEN'],
+    ['digest', 'SECRET_TAKEN'],
+    ['previousDigest', 'SECRET_TAKEN'],
+  ] as const) {
+    it(`is ${code} where ${field} is taken in spite of the rules`, async () => {
+      const { store } = await openTestKeys({ database: tempStore() });
+      const insert = (id: string) =>
+        store.repository.write((writer) => writer.insert([storedKey(id, { [field]: 'same' })]));
+      await insert('one');
+      await assert.rejects(insert('two'), { code });
+      assert.equal(await countKeys(store.repository), 1);
+      await store.close();
+    });
+  }
+});
+
+describeOn('postgres', 'a server', () => {
+  it('that is not there is STORE_UNAVAILABLE, also by the command line, which hides the password', async () => {
+    const url = `postgres://me:hunter2@127.0.0.1:${await freePort()}/keys`;
+    const { code, stdout, stderr } = await runCli(['apikey', 'list', '--json', '--database', url], {
+      env: { LOG_LEVEL: 'debug' },
+    });
+    assert.equal(code, 1);
+    const answer = JSON.parse(stdout) as { code: string; error: string };
+    assert.equal(answer.code, 'STORE_UNAVAILABLE');
+    assert.match(answer.error, /^The key store postgres:\/\/me@127\.0\.0\.1:\d+\/keys cannot be reached/);
+    assert.doesNotMatch(stdout + stderr, /hunter2/);
+  });
+
+  it('that does not answer is STORE_UNAVAILABLE in time', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as { port: number };
+    const started = performance.now();
+    const attempt = openTestKeys({ database: `postgres://me@127.0.0.1:${port}/keys?connect_timeout=1` });
+    await assert.rejects(attempt, { code: 'STORE_UNAVAILABLE', message: /cannot be reached/ });
+    assert.ok(performance.now() - started < 3000);
+    silent.close();
+  });
+
+  it('that refuses the password is STORE_UNAVAILABLE', async () => {
+    const url = new URL(postgresStore());
+    [url.username, url.password] = ['guarded', 'hunter2'];
+    await assert.rejects(openTestKeys({ database: url.href }), (error: Error & { code: string }) => {
+      assert.equal(error.code, 'STORE_UNAVAILABLE');
+      assert.match(error.message, /refuses the user or the password/);
+      assert.doesNotMatch(JSON.stringify([error.message, error.cause, error.stack]), /hunter2/);
+      return true;
+    });
+  });
+
+  it('that has no such database is STORE_UNAVAILABLE', async () => {
+    const url = new URL(postgresStore());
+    url.pathname = '/nowhere';
+    await assert.rejects(openTestKeys({ database: url.href }), {
+      code: 'STORE_UNAVAILABLE',
+      message: /has no such database/,
+    });
+  });
+
+  it('that only reads is STORE_READONLY for changes alone', async () => {
+    const database = postgresStore();
+    const { keys, store } = await openTestKeys({ database });
+    await create(keys, 'CI');
+    const { schema } = readPostgresUrl(database);
+    const url = new URL(database);
+    url.username = `${schema}_reader`;
+    await changeDirectly(
+      database,
+      `create role ${url.username} login`,
+      `grant usage on schema ${schema} to ${url.username}`,
+      `grant select on all tables in schema ${schema} to ${url.username}`,
+    );
+    const other = await openTestKeys({ database: url.href });
+    await assert.rejects(create(other.keys, 'New'), { code: 'STORE_READONLY' });
+    assert.equal((await other.keys.list({}, OPERATOR)).keys.length, 1);
+    await other.store.close();
+    await store.close();
+    await changeDirectly(database, `drop owned by ${url.username}`, `drop role ${url.username}`);
+  });
+
+  it('that holds the lock for others is STORE_LOCKED after a while', async () => {
+    const database = postgresStore();
+    const { keys, store } = await openTestKeys({ database });
+    await store.repository.write(async () => {
+      const quick = await openTestKeys({ database, lockWaitMs: 50 });
+      await assert.rejects(create(quick.keys, 'New'), {
+        code: 'STORE_LOCKED',
+        message: /is locked by another process/,
+      });
+      await quick.store.close();
+    });
+    await create(keys, 'New');
+    await store.close();
+  });
+
+  it('that ends all connections costs no question and no change', async () => {
+    const database = namedStore();
+    const { keys, store } = await openTestKeys({ database });
+    const { secret } = await create(keys, 'First');
+    await Promise.all([keys.authenticate(secret), keys.list({}, OPERATOR), keys.check()]);
+    await endConnections(database);
+    assert.ok('principal' in (await keys.authenticate(secret)));
+    await endConnections(database);
+    await create(keys, 'Second');
+    let calls = 0;
+    await store.repository.write(async (writer) => {
+      calls += 1;
+      if (calls === 1) await endConnections(database);
+      await writer.insert([storedKey('third')]);
+    });
+    assert.equal(calls, 2);
+    assert.equal((await keys.list({}, OPERATOR)).keys.length, 3);
+    await store.close();
+  });
+});
+
+describeOn('postgres', 'the driver', () => {
+  const withoutDriver = {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(
+      `import { registerHooks } from 'node:module';
+      registerHooks({ resolve(name, context, next) { return next(name === 'pg' ? 'pg-is-not-here' : name, context); } });`,
+    )}`,
+  };
+
+  it('is asked for where it is missing, by its name', async () => {
+    const { stdout } = await runCli(['apikey', 'list', '--json', '--database', 'postgres://host/db'], {
+      env: withoutDriver,
+    });
+    const { code, error } = JSON.parse(stdout) as { code: string; error: string };
+    assert.equal(code, 'STORE_UNAVAILABLE');
+    assert.match(error, /needs the package "pg", which is not installed\. Run "npm install pg"/);
+  });
+
+  it('is not needed for a store in a file', async () => {
+    const database = join(tempFolder(), 'keys.sqlite');
+    const { code, stderr } = await runCli(['apikey', 'list', '--database', database], { env: withoutDriver });
+    assert.equal(code, 0, stderr);
+  });
+});
+
+/** A store whose connections can be told from those of others. */
+function namedStore(): string {
+  const url = new URL(postgresStore());
+  url.searchParams.set('application_name', url.searchParams.get('schema')!);
+  return url.href;
+}
+
+/** Ends all connections to a store. */
+async function endConnections(database: string): Promise<void> {
+  const name = new URL(database).searchParams.get('application_name');
+  await readDirectly(
+    database,
+    `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = '${name}'`,
+  );
+}

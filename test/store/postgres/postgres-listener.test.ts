@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { digestSecret } from '../../../src/keys/secret/secret.ts';
+import { KeysService } from '../../../src/keys/service.ts';
+import { describeOn, describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly } from '../../support/direct.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { tempStore } from '../../support/temp.ts';
+
+/** Waits until a store tells its revision, or one that is not this one. */
+async function revisionOf({ store }: TestKeys, before?: number): Promise<number> {
+  for (;;) {
+    const revision = store.repository.revision();
+    if (revision !== undefined && revision !== before) return revision;
+    await delay(1);
+  }
+}
+
+const create = ({ keys }: TestKeys, name = 'CI') => keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+
+describeOnEach('a key that is deleted while it is looked up', () => {
+  it('is let in that once at most, and not remembered', async () => {
+    const database = tempStore();
+    const [here, other] = [await openTestKeys({ database }), await openTestKeys({ database })];
+    const { secret, key } = await create(other);
+    const { repository } = here.store;
+    const slow = {
+      ...repository,
+      findByDigest: async (digest: string) => {
+        const found = await repository.findByDigest(digest);
+        const before = repository.revision();
+        if (found) {
+          await other.keys.delete([key.id], OPERATOR);
+          await revisionOf(here, before);
+        }
+        return found;
+      },
+    };
+    const keys = new KeysService({ ...here.options, repository: slow });
+    await revisionOf(here);
+    assert.ok('principal' in (await keys.authenticate(secret)));
+    assert.equal(keys.authenticator.findVerified(digestSecret(secret)), undefined);
+    assert.ok('refused' in (await keys.authenticate(secret)));
+    await here.store.close();
+    await other.store.close();
+  });
+});
+
+describeOn('postgres', 'a store that listens', () => {
+  let database: string;
+  let here: TestKeys;
+  let other: TestKeys;
+  beforeEach(async () => {
+    const url = new URL(tempStore());
+    url.searchParams.set('application_name', url.searchParams.get('schema')!);
+    database = url.href;
+    [here, other] = [await openTestKeys({ database }), await openTestKeys({ database })];
+  });
+  afterEach(async () => {
+    await here.store.close();
+    await other.store.close();
+  });
+
+  /** Lets a key in until it is remembered. */
+  async function remember(secret: string): Promise<void> {
+    await revisionOf(here);
+    assert.ok('principal' in (await here.keys.authenticate(secret)));
+    assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
+  }
+
+  it('remembers a key without asking again, and forgets it at a change that another one makes', async () => {
+    const { secret, key } = await create(other);
+    await remember(secret);
+    const before = here.store.repository.revision();
+    await other.keys.setEnabled(key.id, false, OPERATOR);
+    const changed = performance.now();
+    await revisionOf(here, before);
+    assert.ok(performance.now() - changed < 100);
+    assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
+  });
+
+  it('forgets a key at its own change before that is reported', async () => {
+    const { secret, key } = await create(other);
+    await remember(secret);
+    await here.keys.delete([key.id], OPERATOR);
+    assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
+  });
+
+  it('remembers a key while only its uses are counted, by itself and by another one', async () => {
+    const { secret } = await create(other);
+    await remember(secret);
+    await here.keys.finishActivity();
+    assert.ok('principal' in (await other.keys.authenticate(secret)));
+    await other.keys.finishActivity();
+    await changeDirectly(database, 'update key_usage set uses = uses + 1');
+    assert.equal(
+      [...(await here.keys.usageOf([(await here.keys.findByName('CI', OPERATOR))!.id])).values()][0]?.uses,
+      3,
+    );
+    assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
+  });
+
+  it('forgets a key at a change by hand', async () => {
+    const { secret } = await create(other);
+    await remember(secret);
+    const before = here.store.repository.revision();
+    await changeDirectly(database, 'delete from api_keys');
+    await revisionOf(here, before);
+    assert.ok('refused' in (await here.keys.authenticate(secret)));
+  });
+
+  it('hears nothing of stores in other schemas', async () => {
+    const foreign = await openTestKeys();
+    const before = await revisionOf(here);
+    await create(foreign);
+    await foreign.store.close();
+    await delay(50); // Nothing is to happen: there is nothing to wait for.
+    assert.equal(here.store.repository.revision(), before);
+  });
+
+  it('finds a change that was not announced, by asking', async () => {
+    await changeDirectly(database, 'drop trigger api_keys_announced on api_keys');
+    const { secret, key } = await create(other);
+    await remember(secret);
+    const before = here.store.repository.revision();
+    await other.keys.delete([key.id], OPERATOR);
+    await revisionOf(here, before);
+    assert.ok('refused' in (await here.keys.authenticate(secret)));
+  });
+
+  it('trusts nothing that it remembers from the moment its connection ends, and listens again', async () => {
+    const { secret, key } = await create(other);
+    await remember(secret);
+    const name = new URL(database).searchParams.get('application_name');
+    await changeDirectly(
+      database,
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = '${name}' and pid <> pg_backend_pid()`,
+      `delete from api_keys where id = '${key.id}'`,
+    );
+    while (here.store.repository.revision() !== undefined) await delay(1);
+    assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
+    assert.ok('refused' in (await here.keys.authenticate(secret)));
+    await remember((await create(other, 'Next')).secret);
+  });
+});

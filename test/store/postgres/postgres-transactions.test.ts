@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { PostgresConnection } from '../../../src/store/postgres/postgres-connection.ts';
+import { describeOn } from '../../support/dialects.ts';
+import { changeDirectly, readDirectly } from '../../support/direct.ts';
+import { postgresStore } from '../../support/postgres.ts';
+
+describeOn('postgres', 'a transaction', () => {
+  let database: string;
+  let connection: PostgresConnection;
+  beforeEach(async () => {
+    database = postgresStore();
+    connection = await PostgresConnection.open(database, { lockWaitMs: 2000, mustExist: false });
+    await changeDirectly(database, 'create table notes (note integer)');
+  });
+  afterEach(() => connection.close());
+  const notes = () => readDirectly(database, 'select note from notes');
+
+  for (const state of ['40001', '40P01']) {
+    it(`is tried again where others undid it (${state})`, async () => {
+      let calls = 0;
+      await connection.write(async (transaction) => {
+        calls += 1;
+        await sql`insert into notes values (${sql.lit(calls)})`.execute(transaction);
+        if (calls < 3) await sql.raw(`do $$ begin raise sqlstate '${state}'; end $$`).execute(transaction);
+      });
+      assert.deepEqual(await notes(), [{ note: 3 }]);
+    });
+  }
+
+  it('is tried again no longer than it may wait', async () => {
+    const attempt = connection.write((transaction) =>
+      sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction),
+    );
+    await assert.rejects(attempt, { code: 'STORE_LOCKED' });
+  });
+
+  it('is not made twice where the connection is lost while it is committed', async () => {
+    await changeDirectly(
+      database,
+      `create function cut_off() returns trigger language plpgsql as
+        'begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(1); return null; end'`,
+      'create constraint trigger cut_off after insert on notes deferrable initially deferred for each row execute function cut_off()',
+    );
+    let calls = 0;
+    const attempt = connection.write(async (transaction) => {
+      calls += 1;
+      await sql`insert into notes values (1)`.execute(transaction);
+    });
+    await assert.rejects(attempt, { code: 'STORE_UNAVAILABLE', message: /was cut off by its database server/ });
+    assert.equal(calls, 1);
+    await connection.write(async () => {});
+  });
+
+  it('waits for those before it, whose questions to the database never wait for it', async () => {
+    const done: string[] = [];
+    const first = connection.write(async (transaction) => {
+      await Promise.all(Array.from({ length: 20 }, () => connection.run((db) => sql`select 1`.execute(db))));
+      await sql`select 1`.execute(transaction);
+      done.push('first');
+    });
+    const others = Array.from({ length: 20 }, () => connection.write(async () => void done.push('later')));
+    await Promise.all([first, ...others]);
+    assert.deepEqual([done[0], done.length], ['first', 21]);
+  });
+});
