@@ -6,23 +6,23 @@ import type { DeclarationIssue, DeclaredKey } from '../../keys/apply/declaration
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
-/** The longest file name that common file systems take, in bytes. */
+/** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;
 
-/** Names that are too long for a file. */
+/** Finds names that are too long for a file name. */
 export function validateFileNames(keys: readonly DeclaredKey[]): DeclarationIssue[] {
   return keys.flatMap(({ name }, index) => {
     const length = Buffer.byteLength(name);
     if (length <= MAX_NAME_BYTES) return [];
-    const message = `The name takes ${length} bytes; for a file in --secrets-dir at most ${MAX_NAME_BYTES} are allowed.`;
+    const message = `The name is ${length} bytes long; with --secrets-dir, at most ${MAX_NAME_BYTES} are allowed.`;
     return [{ path: ['keys', index, 'name'], message }];
   });
 }
 
-/** Secrets in a folder, each in a file that has the name of its key. */
+/** A folder of secrets, each in a file named after its key. */
 export class SecretFiles {
   readonly #folder: string;
-  #made: string[] = [];
+  #written: string[] = [];
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -34,15 +34,15 @@ export class SecretFiles {
   }
 
   /**
-   * Writes secrets, for their owner alone, in place of files of the same names. They are on the disk before the first one
-   * gets its name. Where it fails, what was written is to be removed.
+   * Writes secrets with mode 0600, replacing files of the same names. All are on disk before the first is renamed into
+   * place. After a failure, the caller removes what was written.
    * @throws KeysError OUTPUT_FAILED
    */
   write(secrets: readonly NewSecret[]): void {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      // First all are written, then all are flushed: the disk does that nearly at once.
-      const written = secrets.map(({ secret, key }) => ({ name: key.name, path: this.#writeAside(secret) }));
+      // All are written before any is flushed: the disk then handles the flushes nearly at once.
+      const written = secrets.map(({ secret, key }) => ({ name: key.name, path: this.#writeTemporary(secret) }));
       for (const { path } of written) flush(path);
       for (const { name, path } of written) this.#rename(path, this.pathOf(name));
       flush(this.#folder);
@@ -58,26 +58,26 @@ export class SecretFiles {
     }
   }
 
-  /** Removes what was written, where it opens nothing. */
+  /** Removes the written files, once their secrets are worthless because the keys were not created. */
   remove(): void {
-    for (const path of this.#made) rmSync(path, { force: true });
-    this.#made = [];
+    for (const path of this.#written) rmSync(path, { force: true });
+    this.#written = [];
   }
 
-  #writeAside(secret: string): string {
+  #writeTemporary(secret: string): string {
     const path = join(this.#folder, `.svc-api-${randomBytes(8).toString('hex')}`);
-    this.#made.push(path);
+    this.#written.push(path);
     writeFileSync(path, `${secret}\n`, { flag: 'wx', mode: 0o600 });
     return path;
   }
 
   #rename(from: string, to: string): void {
     renameSync(from, to);
-    this.#made.push(to);
+    this.#written.push(to);
   }
 }
 
-/** Brings the content of a file, or the names in a folder, to the disk. */
+/** Flushes the content of a file, or the entries of a folder, to disk. */
 function flush(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
