@@ -23,7 +23,7 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
   ['a broken list', 'keys: [\n', '2:1', /end with a \]/],
   ['a tab', 'keys:\n\t- name: A', '2:1', /Tabs/],
   ['a field twice', 'keys: []\n"keys": []', '2:1', /The field "keys" is given more than once/],
-  ['a second document', 'keys: []\n---\nkeys: []', '2:1', /Another document/],
+  ['a second document', 'keys: []\n---\nkeys: []', '2:1', /A second document/],
   ['an unknown tag', 'keys: !secret []', '1:7', /Unresolved tag/],
   ['an alias of nothing', 'keys:\n  - *A', '2:5', /no anchor "&A"/],
   ['a key that is no map', 'keys:\n  - A', '2:5', /must be a map with the field "name"/],
@@ -128,7 +128,7 @@ describe('a file that apply refuses', () => {
   it('has the first 20 issues shown, and the others counted', async () => {
     test.declare(`keys:\n${'  - {name: A, roles: [GUEST]}\n'.repeat(31)}`);
     const lines = (await test.apply()).stderr.trimEnd().split('\n');
-    assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more issues follow.']);
+    assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more not shown.']);
   });
 
   it('has no secret and no control character repeated, wherever it has them', async () => {
@@ -161,7 +161,7 @@ describe('a file that apply refuses', () => {
       (_, level) => `&a${level} [${level === 0 ? 'x' : `*a${level - 1}, `.repeat(9)}]`,
     );
     const bombs = {
-      'aliases of aliases': [`keys: [${levels.join(', ')}]`, 'The aliases stand for too much'],
+      'aliases of aliases': [`keys: [${levels.join(', ')}]`, 'The aliases expand to too much'],
       'deep nesting': [`keys: ${'['.repeat(200_000)}`, 'nested too deeply'],
       'deep nesting of another kind': ['- '.repeat(200_000), 'nested too deeply'],
       'many fields': [Array.from({ length: 50_000 }, (_, index) => `k${index}: 1`).join('\n'), 'is not a field'],
@@ -185,7 +185,7 @@ describe('a file that apply refuses', () => {
     const expected = {
       [missing]: `The file ${missing} could not be read (ENOENT).`,
       [folder]: `The file ${folder} could not be read (EISDIR).`,
-      [binary]: `The file ${binary} is not text in UTF-8.`,
+      [binary]: `The file ${binary} is not UTF-8 text.`,
     };
     for (const [path, message] of Object.entries(expected)) {
       const { stdout, stderr, code } = await test.cli.run(['apikey', 'apply', '-f', path]);
