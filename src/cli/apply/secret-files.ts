@@ -53,7 +53,7 @@ export class SecretFiles {
     return join(this.#folder, name);
   }
 
-  /** Writes secrets to hidden files, and flushes them to the disk. @throws KeysError OUTPUT_FAILED with nothing written */
+  /** Writes secrets to hidden files, flushed to the disk. @throws KeysError OUTPUT_FAILED with nothing written */
   write(secrets: readonly NewSecret[]): void {
     this.remove();
     this.#orFail(() => {

@@ -15,7 +15,7 @@ export interface DeleteOptions {
   json: boolean;
 }
 
-/** What was deleted, or why nothing was: there is no such key, or there was nothing to choose, or nothing was chosen. */
+/** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
 export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: string };
 
 /** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
