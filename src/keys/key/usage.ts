@@ -2,17 +2,21 @@ import type { Permission } from '../permissions/catalog.ts';
 
 /** How much a key was used. Times are milliseconds since 1970. */
 export interface UsageTotals {
+  /** How often it was accepted. */
   uses: number;
+  /** When it was last accepted; null if never. */
   lastUsedAt: number | null;
-  /** When the secret from before a rotation was last used. */
+  /** When a previous secret was last used; null if never. */
   previousLastUsedAt: number | null;
 }
 
-/** What is to be added to what is known of a key's use. */
+/** What to add to the totals of a key. */
 export interface KeyUsage extends UsageTotals {
+  /** The id of the key. */
   id: string;
-  /** The grants that it has used. */
-  grants: ReadonlySet<Permission>;
+  /** The permissions that it used. */
+  permissions: ReadonlySet<Permission>;
 }
 
+/** The totals of a key that was never used. */
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };
