@@ -7,29 +7,32 @@ import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
 import { isPostgresUrl } from './postgres/postgres-address.ts';
 
-/** How long a command waits while other processes write, in milliseconds: dozens may do so at once. */
+/** How long a command waits for other writers, of which there may be dozens. */
 const LOCK_WAIT_MS = 8000;
 
+/** An open key store. */
 export interface Store {
   repository: KeyRepository;
   /** The absolute path, or the URL without its password. */
   location: string;
-  /** Whether there was no store before. */
+  /** Whether opening it has created the store. */
   created: boolean;
   close(): Promise<void>;
 }
 
+/** Which store to open, and how. */
 export interface OpenStoreOptions {
-  /** A path, or the URL of a PostgreSQL database; see `storeLocation` for what holds without it. */
+  /** A path, or the URL of a PostgreSQL database. Default: `SVC_API_DATABASE`, or a file in the user's data folder. */
   database?: string | undefined;
+  /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
-  /** How long to wait while another process writes, in milliseconds. Default: 8000. */
+  /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
-  /** Makes no store where there is none: that is an error then. */
+  /** Fail if there is no store, instead of creating one. Default: false. */
   mustExist?: boolean;
 }
 
-/** Opens the key store, and makes it where there is none yet, unless it must exist. @throws KeysError STORE_… */
+/** Opens the key store, and creates it if there is none, unless it must exist. @throws KeysError USAGE, STORE_… */
 export async function openStore(options: OpenStoreOptions = {}): Promise<Store> {
   const connection = await openConnection(options);
   return {
@@ -40,29 +43,29 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
   };
 }
 
-/** Whether there is a store; none is made. @throws KeysError STORE_… where that can't be told */
+/** Whether there is a store. Creates none. @throws KeysError USAGE, STORE_… if that cannot be told */
 export async function storeExists({
   database,
   env = process.env,
 }: Pick<OpenStoreOptions, 'database' | 'env'>): Promise<boolean> {
-  const place = storeLocation(database, env);
-  if (!isPostgresUrl(place)) return existsSync(place);
-  return (await import('./postgres/postgres-connection.ts')).PostgresConnection.exists(place, LOCK_WAIT_MS);
+  const location = storeLocation(database, env);
+  if (!isPostgresUrl(location)) return existsSync(location);
+  return (await import('./postgres/postgres-connection.ts')).PostgresConnection.exists(location, LOCK_WAIT_MS);
 }
 
-/** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
+/** Opens the database of a store. Loads only the driver that it needs. @throws KeysError USAGE, STORE_… */
 export async function openConnection({
   database,
   env = process.env,
   lockWaitMs = LOCK_WAIT_MS,
   mustExist = false,
 }: OpenStoreOptions): Promise<Connection> {
-  // A host CLI picks the Node: on an old one the driver would end the process without a word.
+  // A host CLI picks the Node.js version: on an old one the driver would crash without a message.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
-  const place = storeLocation(database, env);
+  const location = storeLocation(database, env);
   const options = { lockWaitMs, mustExist };
-  if (isPostgresUrl(place))
-    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(place, options);
-  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(place, options);
+  if (isPostgresUrl(location))
+    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
+  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
 }

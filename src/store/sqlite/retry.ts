@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isLocked } from './sqlite-errors.ts';
 
 /**
- * Does something again while another process holds the lock, for `lockWaitMs` milliseconds at most. Between the tries
- * the event loop is free, which the driver's own wait would block.
+ * Retries `work` while another process holds the lock, for at most `lockWaitMs` milliseconds. Unlike the driver's own
+ * wait, it does not block the event loop between the attempts.
  */
 export async function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {
   const deadline = performance.now() + lockWaitMs;
