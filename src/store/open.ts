@@ -11,6 +11,7 @@ import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
 const LOCK_WAIT_MS = 8000;
 
+/** An open key store. */
 export interface Store {
   repository: KeyRepository;
   /** The absolute path, or the URL without its password. */
@@ -23,8 +24,9 @@ export interface Store {
 export interface OpenConnectionOptions {
   /** A path, or the URL of a PostgreSQL database; `storeLocation` has the default. */
   database?: string | undefined;
+  /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
-  /** How long to wait while another process writes, in milliseconds. Default: 8000. */
+  /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
   /** Whether a missing store is an error. Without it, a missing store is created. */
   mustExist?: boolean;
@@ -61,7 +63,7 @@ async function storeExists({ database, env = process.env }: OpenStoreOptions): P
   return PostgresConnection.exists(place, LOCK_WAIT_MS);
 }
 
-/** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
+/** Opens the database of a store. Loads only the driver that it needs. @throws KeysError USAGE, STORE_… */
 export async function openConnection({
   database,
   env = process.env,
@@ -71,9 +73,9 @@ export async function openConnection({
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
-  const place = storeLocation(database, env);
+  const location = storeLocation(database, env);
   const options = { lockWaitMs, mustExist };
-  if (isPostgresUrl(place))
-    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(place, options);
-  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(place, options);
+  if (isPostgresUrl(location))
+    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
+  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
 }

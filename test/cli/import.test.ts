@@ -81,9 +81,9 @@ line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the
     assert.equal(
       stdout,
       `line 1: not imported "CI"
-line 2: INPUT_INVALID The line is no JSON object. Write each key as one object on a line of its own.
+line 2: INPUT_INVALID The line is not a JSON object. Write each key as one object on a line of its own.
 line 3: ROLE_INVALID "VIEWR" is not a role. Did you mean VIEWER?
-line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only one of them. Both are here.
+line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Both are given.
 `,
     );
     assert.deepEqual([stderr, code], ['Error: Nothing was imported: 3 of 4 lines failed.\n', 2]);
@@ -107,7 +107,7 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     const again = await fromStdin(GOOD.slice(0, 1));
     assert.deepEqual(again, {
       stdout:
-        'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" has this secret already.\n',
+        'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" already has this secret.\n',
       stderr: 'Error: Nothing was imported: 1 of 1 line failed.\n',
       code: 1,
     });

@@ -143,7 +143,7 @@ describe('serve', () => {
         ['--port', '0', '--host', '192.0.2.1'],
         {},
         1,
-        /^Error: The server cannot start: "192\.0\.2\.1" is no address of this machine\./,
+        /^Error: The server cannot start: "192\.0\.2\.1" is not an address of this machine\./,
       ],
       [['--port', '0', '--host', 'no.such.invalid'], {}, 1, /^Error: The server cannot start: .*"no\.such\.invalid"/],
       [['--port', '0', '--host', ' '], {}, 2, /^Error: --host is empty\./],
