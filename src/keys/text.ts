@@ -18,7 +18,10 @@ export function hasControlCharacters(text: string): boolean {
   return UNPRINTABLE.test(text);
 }
 
-/** Refuses a text to look for that has a NUL: no stored text has one, and PostgreSQL takes none. @throws KeysError INPUT_INVALID */
+/**
+ * Refuses a text to look for that has a NUL: no stored text has one, and PostgreSQL takes none.
+ * @throws KeysError INPUT_INVALID
+ */
 export function refuseNul(text: string): void {
   if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" may not contain U+0000.`);
 }

@@ -33,7 +33,10 @@ export interface OpenConnectionOptions {
 }
 
 export interface OpenStoreOptions extends Omit<OpenConnectionOptions, 'mustExist'> {
-  /** What to do about a missing store: create it, which is the default, fail, or take it for an empty one that no one may write to. */
+  /**
+   * What to do about a missing store: create it, which is the default, fail, or take it for an empty one that no one
+   * may write to.
+   */
   ifMissing?: 'create' | 'fail' | 'empty';
 }
 
