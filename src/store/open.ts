@@ -21,21 +21,16 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface OpenConnectionOptions {
-  /** A path, or the URL of a PostgreSQL database; `storeLocation` has the default. */
+/** Which store to open, and how. */
+export interface OpenStoreOptions {
+  /** A path, or the URL of a PostgreSQL database. Default: `SVC_API_DATABASE`, or a file in the user's data folder. */
   database?: string | undefined;
   /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
   /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
-  /** Whether a missing store is an error. Without it, a missing store is created. */
-  mustExist?: boolean;
-}
-
-export interface OpenStoreOptions extends Omit<OpenConnectionOptions, 'mustExist'> {
   /**
-   * What to do about a missing store: create it, which is the default, fail, or take it for an empty one that no one
-   * may write to.
+   * What to do about a missing store: create it, which is the default, fail, or use an empty one that takes no changes.
    */
   ifMissing?: 'create' | 'fail' | 'empty';
 }
@@ -72,7 +67,7 @@ export async function openConnection({
   env = process.env,
   lockWaitMs = LOCK_WAIT_MS,
   mustExist = false,
-}: OpenConnectionOptions): Promise<Connection> {
+}: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: boolean }): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
