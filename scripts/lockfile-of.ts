@@ -8,8 +8,8 @@ interface Package {
 }
 
 /**
- * The lockfile, with `"gypfile": false` for each package that says so itself: it brings its binaries along. npm leaves that
- * out of the lockfiles that it writes, and before version 12 `npm ci` then compiles what has a `binding.gyp`.
+ * The lockfile with `"gypfile": false` for each package that declares it, because it ships its binaries. npm drops the
+ * field from the lockfiles it writes. Without it, `npm ci` of npm 10 and 11 compiles any package that has a `binding.gyp`.
  */
 export function lockfileOf(): string {
   const lockfile = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
@@ -21,7 +21,7 @@ export function lockfileOf(): string {
   return `${JSON.stringify(lockfile, null, 2)}\n`;
 }
 
-/** What a package says of itself; nothing where it is not installed, as those for other platforms are not. */
+/** A package's own manifest; empty if it is not installed, like those for other platforms. */
 function packageAt(path: string): Package {
   const file = `${root}${path}/package.json`;
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Package) : {};

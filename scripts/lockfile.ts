@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { lockfileOf } from './lockfile-of.ts';
 
-/** Runs after each `npm install`, which writes the lockfile anew. */
+/** npm runs this after it has changed `node_modules`, and so the lockfile. */
 writeFileSync(new URL('../package-lock.json', import.meta.url), lockfileOf());

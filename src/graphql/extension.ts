@@ -10,11 +10,11 @@ export interface SchemaExtension {
   typeDefs: string | readonly string[];
   /** The resolvers, or a function that loads them: only `serve` calls it. */
   resolvers: Resolvers | (() => Resolvers | Promise<Resolvers>);
-  /** Names of the host's own resources: capital letters, digits and underscores. */
+  /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
   resources?: readonly string[];
 }
 
-/** What the schema tells of the running program. */
+/** What the schema tells about the running program. */
 export interface ServiceInfo {
   name: string;
   version: string;

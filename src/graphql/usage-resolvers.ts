@@ -8,7 +8,7 @@ import { NO_USAGE, previousUseSince, type UsageTotals } from '../keys/key/usage.
 import type { Resolvers } from './extension.ts';
 import { knownTo } from './resolve.ts';
 
-/** The fields of a key that tell how it is used. Those of a whole page are asked for at once. */
+/** The resolvers for how a key is used. Totals are loaded for a whole page at once. */
 export function usageResolversOf(keys: KeysService): Resolvers {
   const { catalog } = keys;
   const load = async (ids: readonly string[]) => {

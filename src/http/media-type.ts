@@ -14,8 +14,8 @@ const RESPONSES = [...CHARSETS].flatMap((charset) =>
 );
 
 /**
- * Picks the media type of a GraphQL reply (GraphQL over HTTP, "Accept"; RFC 9110, section 12.5.1). Without a preference it
- * is `application/json`, which every client can read.
+ * Picks the media type of a GraphQL reply (GraphQL over HTTP, "Accept"; RFC 9110, section 12.5.1). Without a preference
+ * it is `application/json`, which every client can read.
  * @throws RequestRefused 406 when the client accepts neither
  */
 export function negotiate(accept: string | null): ResponseType {

@@ -78,7 +78,8 @@ export class KeysService extends KeyQueries {
 
   /**
    * Creates a key. With a `delivery`, a secret that cannot be delivered leaves everything as it was.
-   * @throws ValidationError with all issues; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error; what `delivery` throws
+   * @throws ValidationError with all issues; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error; what `delivery`
+   * throws
    */
   async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
     const { now, secret, key } = this.#build(input);
@@ -126,7 +127,8 @@ export class KeysService extends KeyQueries {
   /**
    * Gives a key a new secret; the previous one keeps working until the grace ends. With a `delivery`, the grace starts
    * after the new secret was delivered at the earliest, so that a working secret is known to somebody at any moment.
-   * @throws ValidationError; KeysError NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_ error; what `delivery` throws
+   * @throws ValidationError; KeysError NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_ error; what `delivery`
+   * throws
    */
   async rotate(
     id: string,
@@ -174,8 +176,8 @@ export class KeysService extends KeyQueries {
   }
 
   /**
-   * Imports keys from JSON lines, for the operator: all of them, or none if one cannot be imported. With `dryRun` it only
-   * checks whether they can be. The report has the outcome of each line.
+   * Imports keys from JSON lines, for the operator: all of them, or none if one cannot be imported. With `dryRun` it
+   * only checks whether they can be. The report has the outcome of each line.
    * @throws KeysError STORE_…; what reading the input throws
    */
   async importKeys(input: AsyncIterable<Uint8Array>, { dryRun = false } = {}): Promise<ImportReport> {
@@ -211,7 +213,10 @@ export class KeysService extends KeyQueries {
     return this.authenticator.authenticate(secret);
   }
 
-  /** Writes the recorded uses and refusals that are still in memory, at the end of the program. @throws KeysError STORE_… */
+  /**
+   * Writes the recorded uses and refusals that are still in memory, at the end of the program.
+   * @throws KeysError STORE_…
+   */
   finishActivity(): Promise<void> {
     return this.#activity.finish();
   }

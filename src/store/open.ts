@@ -11,6 +11,7 @@ import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
 const LOCK_WAIT_MS = 8000;
 
+/** An open key store. */
 export interface Store {
   repository: KeyRepository;
   /** The absolute path, or the URL without its password. */
@@ -20,18 +21,17 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface OpenConnectionOptions {
-  /** A path, or the URL of a PostgreSQL database; `storeLocation` has the default. */
+/** Which store to open, and how. */
+export interface OpenStoreOptions {
+  /** A path, or the URL of a PostgreSQL database. Default: `SVC_API_DATABASE`, or a file in the user's data folder. */
   database?: string | undefined;
+  /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
-  /** How long to wait while another process writes, in milliseconds. Default: 8000. */
+  /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
-  /** Whether a missing store is an error. Without it, a missing store is created. */
-  mustExist?: boolean;
-}
-
-export interface OpenStoreOptions extends Omit<OpenConnectionOptions, 'mustExist'> {
-  /** What to do about a missing store: create it, which is the default, fail, or take it for an empty one that no one may write to. */
+  /**
+   * What to do about a missing store: create it, which is the default, fail, or use an empty one that takes no changes.
+   */
   ifMissing?: 'create' | 'fail' | 'empty';
 }
 
@@ -61,19 +61,19 @@ async function storeExists({ database, env = process.env }: OpenStoreOptions): P
   return PostgresConnection.exists(place, LOCK_WAIT_MS);
 }
 
-/** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
+/** Opens the database of a store. Loads only the driver that it needs. @throws KeysError USAGE, STORE_… */
 export async function openConnection({
   database,
   env = process.env,
   lockWaitMs = LOCK_WAIT_MS,
   mustExist = false,
-}: OpenConnectionOptions): Promise<Connection> {
+}: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: boolean }): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
-  const place = storeLocation(database, env);
+  const location = storeLocation(database, env);
   const options = { lockWaitMs, mustExist };
-  if (isPostgresUrl(place))
-    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(place, options);
-  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(place, options);
+  if (isPostgresUrl(location))
+    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
+  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
 }

@@ -7,7 +7,10 @@ export interface RetryOptions {
   delayMs?: (attempts: number) => number;
 }
 
-/** Repeats work until it succeeds or fails for good. Between the attempts the event loop is free. @throws what `work` throws */
+/**
+ * Repeats work until it succeeds or fails for good. Between the attempts the event loop is free.
+ * @throws what `work` throws
+ */
 export async function retry<Result>(
   work: () => Promise<Result>,
   { isRetryable, delayMs = () => 5 + Math.random() * 20 }: RetryOptions,

@@ -19,7 +19,7 @@ describe('generated files', () => {
     );
   });
 
-  it('package-lock.json says which packages bring their binaries, so that `npm ci` compiles nothing', () => {
+  it('package-lock.json says which packages ship their binaries, so that `npm ci` compiles nothing', () => {
     assert.match(lockfileOf(), /"gypfile": false/);
     assert.equal(
       readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'),

@@ -109,7 +109,8 @@ function show({ plan, created }: AppliedKeys, files: SecretFiles | undefined, pr
   const secrets = created.map(({ secret, key: { name, id } }) =>
     files ? { name, id, file: files.pathOf(name) } : { key: secret, name, id },
   );
-  const total = `Applied: ${counts.created} created, ${counts.updated} updated, ${counts.deleted} deleted, ${counts.unchanged} unchanged.`;
+  const { created: made, updated, deleted, unchanged } = counts;
+  const total = `Applied: ${made} created, ${updated} updated, ${deleted} deleted, ${unchanged} unchanged.`;
   print({ dryRun: false, changes, ...counts, keys: secrets }, [...diffOf(changes), total].join('\n'));
 }
 

@@ -17,15 +17,15 @@ import type { DeclarationIssue, DeclaredKey } from '../../keys/apply/declaration
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
-/** The longest file name that common file systems take, in bytes. */
+/** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;
 
-/** Names that are too long for a file. */
+/** Finds names that are too long for a file name. */
 export function validateFileNames(keys: readonly DeclaredKey[]): DeclarationIssue[] {
   return keys.flatMap(({ name }, index) => {
     const length = Buffer.byteLength(name);
     if (length <= MAX_NAME_BYTES) return [];
-    const message = `The name takes ${length} bytes; for a file in --secrets-dir at most ${MAX_NAME_BYTES} are allowed.`;
+    const message = `The name is ${length} bytes long; with --secrets-dir, at most ${MAX_NAME_BYTES} are allowed.`;
     return [{ path: ['keys', index, 'name'], message }];
   });
 }
@@ -53,7 +53,7 @@ export class SecretFiles {
     return join(this.#folder, name);
   }
 
-  /** Writes secrets to hidden files, and flushes them to the disk. @throws KeysError OUTPUT_FAILED, with nothing written */
+  /** Writes secrets to hidden files, flushed to the disk. @throws KeysError OUTPUT_FAILED with nothing written */
   write(secrets: readonly NewSecret[]): void {
     this.remove();
     this.#orFail(() => {
@@ -64,7 +64,10 @@ export class SecretFiles {
     });
   }
 
-  /** Gives the files their names, in place of older ones. @throws KeysError OUTPUT_FAILED, with the older files as before */
+  /**
+   * Gives the files their names, in place of older files.
+   * @throws KeysError OUTPUT_FAILED with the older files as before
+   */
   publish(): void {
     this.#orFail(() => {
       for (const file of this.#files) {
@@ -111,7 +114,7 @@ export class SecretFiles {
   }
 }
 
-/** Brings the content of a file, or the names in a folder, to the disk. */
+/** Flushes the content of a file, or the entries of a folder, to disk. */
 function flush(path: string): void {
   const descriptor = openSync(path, 'r');
   try {

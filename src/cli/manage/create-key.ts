@@ -97,6 +97,6 @@ function describe({ key, replaced }: CreatedKey): string {
   ];
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const lost = replaced.length > 1 ? ` ${replaced.length - 1} keys that it had created were deleted.` : '';
-  const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)}) with ${grants.filter(Boolean).join(' and ')}.`;
-  return `${what}${lost} Its secret is not shown again.`;
+  const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
+  return `${what} with ${grants.filter(Boolean).join(' and ')}.${lost} Its secret is not shown again.`;
 }

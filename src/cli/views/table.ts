@@ -3,8 +3,8 @@ import { stripVTControlCharacters } from 'node:util';
 const GAP = '  ';
 
 /**
- * Rows as text, without colours or boxes: aligned columns below a head on a terminal, otherwise one line a row with tabs
- * between the cells, so that `cut` and `awk` can read it.
+ * Rows as text, without colours or boxes: aligned columns below a head on a terminal, otherwise one line a row with
+ * tabs between the cells, so that `cut` and `awk` can read it.
  */
 export async function tableOf(
   head: readonly string[],

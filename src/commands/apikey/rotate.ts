@@ -35,7 +35,8 @@ A key has two secrets at most; --finish and --rollback revoke one of them.`;
   static override flags = {
     name: nameFlag,
     grace: Flags.string({
-      description: `How long the previous secret keeps working: a number with s, m, h, d or w; 0s for none. Default: ${DEFAULT_GRACE}.`,
+      description: `How long the previous secret keeps working: a number with s, m, h, d or w; 0s for none. \
+Default: ${DEFAULT_GRACE}.`,
       helpValue: '90m|12h|7d',
     }),
     activate: Flags.string({
@@ -53,7 +54,7 @@ A key has two secrets at most; --finish and --rollback revoke one of them.`;
     if ((finish || rollback) && given.length > 1)
       throw new CliError(
         'USAGE',
-        `${given.map(([flag]) => `--${flag}`).join(' and ')} exclude each other. Pass one of them.`,
+        `${given.map(([flag]) => `--${flag}`).join(' and ')} cannot be used together. Pass one of them.`,
       );
     await this.withKeys(database, async (keys) => {
       const { id } = await this.findKey(keys, nameOf(input));

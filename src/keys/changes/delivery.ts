@@ -8,8 +8,8 @@ export interface NewSecret {
 }
 
 /**
- * Where the secrets of a change go. A step that throws, which must be a `KeysError`, leaves the keys as they were before
- * the change.
+ * Where the secrets of a change go. A step that throws, which must be a `KeysError`, leaves the keys as they were
+ * before the change.
  */
 export interface SecretDelivery<Change> {
   /**

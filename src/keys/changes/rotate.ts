@@ -43,8 +43,8 @@ export async function rotateKey(
 }
 
 /**
- * Starts the grace of the previous secret, since the new one is known to have arrived. Nothing changes where the grace has
- * started already, or where the key has another secret by now.
+ * Starts the grace of the previous secret, since the new one is known to have arrived. Nothing changes where the grace
+ * has started already, or where the key has another secret by now.
  */
 export async function activateRotation(
   transaction: Transaction,
@@ -63,7 +63,10 @@ export async function finishRotation(transaction: Transaction, id: string): Prom
   return transaction.change(before, { ...before, rotation: null, previousDigest: null }, 'ROTATE_FINISH');
 }
 
-/** Revokes the new secret at once; the previous one stays. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
+/**
+ * Revokes the new secret at once; the previous one stays.
+ * @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError
+ */
 export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);
   const { rotation, previousDigest } = before;

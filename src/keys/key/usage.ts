@@ -3,7 +3,9 @@ import type { Rotation } from './rotation.ts';
 
 /** How much a key was used. Times are milliseconds since 1970. */
 export interface UsageTotals {
+  /** How often it was accepted. */
   uses: number;
+  /** When it was last accepted; null if never. */
   lastUsedAt: number | null;
   /** When the previous secret was last used. */
   previousLastUsedAt: number | null;
@@ -11,9 +13,10 @@ export interface UsageTotals {
 
 /** What to add to the recorded usage of a key. */
 export interface KeyUsage extends UsageTotals {
+  /** The id of the key. */
   id: string;
-  /** The grants that it has used. */
-  grants: ReadonlySet<Permission>;
+  /** The permissions that it used. */
+  permissions: ReadonlySet<Permission>;
 }
 
 /** When the previous secret was last used since a rotation; null if it was not. */

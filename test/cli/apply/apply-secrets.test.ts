@@ -161,7 +161,7 @@ describe('the secrets of applied keys', () => {
     const long = '鍵'.repeat(86);
     test.declare(`keys:\n  - {name: Short, roles: [GUEST]}\n  - roles: [GUEST]\n    name: ${long}\n`);
     const { code, error } = await test.json('--secrets-dir', test.secrets);
-    const message = `${test.file}:4:11: The name takes 258 bytes; for a file in --secrets-dir at most 255 are allowed.`;
+    const message = `${test.file}:4:11: The name is 258 bytes long; with --secrets-dir, at most 255 are allowed.`;
     assert.deepEqual([code, error], ['DECLARATION_INVALID', message]);
     assert.throws(() => statSync(test.secrets), { code: 'ENOENT' });
     assert.equal((await test.json())['created'], 2);

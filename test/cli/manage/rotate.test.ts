@@ -55,7 +55,10 @@ describeOnEach('apikey rotate', () => {
   it('is shown by list and show while it is under way, and ended by --finish and --rollback', async () => {
     const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
     const list = await cli.run(['apikey', 'list']);
-    assert.match(list.stdout, /\tsvc_.{12}_… works until the new secret is used, not used since\n$/);
+    assert.match(
+      list.stdout,
+      /\tsvc_.{12}_… accepted until the new secret is used and the grace period is over, not used since\n$/,
+    );
     const shown = JSON.parse((await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout) as { rotation: object };
     assert.deepEqual(Object.keys(shown.rotation), [
       'startedAt',
@@ -67,7 +70,7 @@ describeOnEach('apikey rotate', () => {
     assert.deepEqual([second.code, second.stdout], [1, '']);
     assert.match(
       second.stderr,
-      /rotated already: it has two secrets that work\. End one of them first, with --finish or --rollback\.\n$/,
+      /rotated already: it has two secrets that work\. End that rotation first, with --finish or --rollback\.\n$/,
     );
     const back = await rotate('CI deploy', '--rollback', '--json');
     assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
@@ -154,7 +157,7 @@ describeOnEach('apikey rotate', () => {
     while ((await rotationOf())!.previousEndsAt === null) await new Promise(setImmediate);
     await server.stop();
     const list = await cli.run(['apikey', 'list']);
-    assert.match(list.stdout, /\t2\tsvc_.{12}_… works until \S+Z, last used \S+Z\n$/);
+    assert.match(list.stdout, /\t2\tsvc_.{12}_… accepted until \S+Z, last used \S+Z\n$/);
     const log = await cli.run(['apikey', 'log', '--action', 'rotate-activate', '--json']);
     const { entries } = JSON.parse(log.stdout) as { entries: { actor: object }[] };
     assert.deepEqual(

@@ -177,7 +177,7 @@ describe('applying declared keys', () => {
       const parent = await test.keys.authenticate(created[0]!.secret);
       assert.ok('principal' in parent);
       await createPrincipal(test.keys, { name: 'Child', roles: ['GUEST'] }, parent.principal);
-      const refused = { code: 'PRUNE_REFUSED', message: /because the pruned keys created them: "Child"\./ };
+      const refused = { code: 'PRUNE_REFUSED', message: /because pruned keys created them: "Child"\./ };
       await assert.rejects(apply([{ ...A, description: 'New' }, B], { prune: true }), refused);
       await assert.rejects(test.keys.plan([], { prune: true }, OPERATOR), refused);
       assert.deepEqual(await names(), ['A', 'Child', 'Parent']);
@@ -210,10 +210,10 @@ describe('applying declared keys', () => {
       const changer = await principal('Changer', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY');
       const refused: [Actor, object[], boolean, RegExp][] = [
         [changer, [B], false, /lacks API_KEY:CREATE_OWN/],
-        [creator, [C, { name: 'D', roles: ['ADMIN'] }], false, /Nobody grants more than they hold/],
+        [creator, [C, { name: 'D', roles: ['ADMIN'] }], false, /A key cannot grant more than it holds/],
         [creator, [{ ...A, description: 'New' }], false, /lacks API_KEY:UPDATE_ANY/],
         [creator, [A], false, /lacks API_KEY:UPDATE_ANY/],
-        [changer, [{ name: 'A', roles: ['VIEWER'] }], false, /Nobody grants more than they hold/],
+        [changer, [{ name: 'A', roles: ['VIEWER'] }], false, /A key cannot grant more than it holds/],
         [changer, [A], true, /lacks API_KEY:DELETE_ANY/],
       ];
       for (const [actor, declared, prune, message] of refused) {
@@ -239,7 +239,7 @@ describe('applying declared keys', () => {
       for (const end of [null, '2030-02-01T00:00:00Z'])
         await assert.rejects(apply([{ ...A, expiresAt: end }], {}, short), {
           code: 'FORBIDDEN',
-          message: /this key ends at/,
+          message: /this key expires at/,
         });
       assert.deepEqual(await counts([{ ...A, expiresAt: '2030-01-01T12:00:00Z' }], {}, short), [1, 0, 0, 0]);
     });
@@ -250,7 +250,7 @@ describe('applying declared keys', () => {
       assert.ok('principal' in deployer);
       await assert.rejects(apply([A], { prune: true }, deployer.principal), {
         code: 'PRUNE_REFUSED',
-        message: /the key that asks/,
+        message: /the key that requests it/,
       });
       assert.deepEqual(await names(), ['Deployer']);
     });

@@ -102,7 +102,7 @@ describeOnEach('what a key may do to keys', () => {
 
   it('never grant what it lacks: not by a permission, a role or an update', async () => {
     const by = await create('By', ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY', 'DOCKER:READ_OWN']);
-    const reason = 'Nobody grants more than they hold: this key lacks';
+    const reason = 'A key cannot grant more than it holds: this key lacks';
     await assert.rejects(
       test.keys.create({ name: 'Child', permissions: ['DOCKER:READ_ANY', 'DOCKER:READ_OWN'] }, by),
       forbidden(`${reason} DOCKER:READ_ANY.`, 'DOCKER:READ_ANY'),

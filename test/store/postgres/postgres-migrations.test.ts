@@ -76,7 +76,7 @@ describeOn('postgres', 'the tables of a store', () => {
     );
     await assert.rejects(openTestKeys({ database }), {
       code: 'STORE_FOREIGN',
-      message: /tables of another program under the names of ours/,
+      message: /tables of another program with the same names/,
     });
     assert.equal((await readDirectly(database, "select to_regclass('svc_api_schema') as found"))[0]!['found'], null);
   });
