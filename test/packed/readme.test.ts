@@ -40,15 +40,19 @@ describe('the README, in a fresh clone', () => {
       cwd: clone,
       env: { ...machine, SVC_API_PORT: String(port) },
       detached: true,
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
+    let warned = '';
+    server.stderr.setEncoding('utf8').on('data', (text: string) => (warned += text));
     try {
       let printed = '';
       for await (const chunk of server.stdout.setEncoding('utf8')) {
         printed += String(chunk);
         if (printed.includes("}'\n")) break;
       }
-      const request = /^ {2}curl .*?\}'$/ms.exec(printed)![0];
+      const request = /^ {2}curl .*?\}'$/ms.exec(printed)?.[0];
+      assert.ok(request, `${printed}\n${warned}`);
+      assert.deepEqual(new Set(warned.match(/^npm warn \S+/gm)), new Set(['npm warn EBADENGINE']));
       const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
       const reply = JSON.parse(await mustRun('sh', ['-c', request], { cwd: clone, env: { PATH: path } })) as {
         data: { me: object };
