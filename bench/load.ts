@@ -1,34 +1,34 @@
 import { connect } from 'node:net';
 
-/** What it is told, as JSON, in its one argument. */
-export interface LoadOrder {
+/** The load to generate, passed as JSON in the only argument. */
+export interface LoadOptions {
   port: number;
   /** One request for each connection, as text. */
   requests: string[];
-  /** How long to send before anything is counted, and then while it is. */
+  /** How long to send before counting, and while counting, in seconds. */
   warmUp: number;
   seconds: number;
 }
 
-/** What it prints, as JSON. */
+/** The result, printed as JSON. */
 export interface LoadReport {
-  /** Answers of status 200: in a second while they were counted, and all of them with those of the warm-up. */
+  /** Responses with status 200: per second while counting, and in total with the warm-up. */
   rate: number;
   answers: number;
-  /** Answers of another status, and connections that broke. */
+  /** Responses with another status, and broken connections. */
   wrong: number;
-  /** The 50th and 99th percentile of the time that an answer took, in milliseconds. */
+  /** The 50th and 99th percentile of the response time, in milliseconds. */
   p50: number;
   p99: number;
-  /** Which part of its core this program was at work, from 0 to 1: near 1 it is what is measured. */
+  /** The fraction of its core that this program used, from 0 to 1: near 1, it is the bottleneck itself. */
   busy: number;
 }
 
 /**
- * A closed loop on raw sockets: on each connection the next request is sent when the answer has come. It costs less than
- * the cheapest server: an answer that is as long as the one before is not parsed again.
+ * A closed loop on raw sockets: each connection sends its next request when the response has arrived. It costs less
+ * than the cheapest server: a response that is as long as the previous one is not parsed again.
  */
-const { port, requests, warmUp, seconds } = JSON.parse(process.argv[2]!) as LoadOrder;
+const { port, requests, warmUp, seconds } = JSON.parse(process.argv[2]!) as LoadOptions;
 const OK = Buffer.from('HTTP/1.1 200');
 let answers = 0;
 let before = 0;
@@ -47,7 +47,7 @@ function open(text: string): void {
   const count = (isOk: boolean) => {
     if (isOk) answers += 1;
     else wrong += 1;
-    // Enough for percentiles, and cheap.
+    // A sample is enough for percentiles, and cheap.
     if (answers % 16 === 0) times.push(performance.now() - sentAt);
     send();
   };
@@ -73,18 +73,18 @@ function open(text: string): void {
   socket.once('close', () => (wrong += 1));
 }
 
-/** How long the answer is, head and body; nothing while that cannot be told. */
-function lengthOf(answer: Buffer): number | undefined {
-  const head = answer.indexOf('\r\n\r\n');
+/** The length of a response, head and body; undefined while it is unknown. */
+function lengthOf(response: Buffer): number | undefined {
+  const head = response.indexOf('\r\n\r\n');
   if (head < 0) return undefined;
-  const length = /content-length: *(\d+)/i.exec(answer.toString('latin1', 0, head))?.[1];
+  const length = /content-length: *(\d+)/i.exec(response.toString('latin1', 0, head))?.[1];
   if (length !== undefined) return head + 4 + Number(length);
-  const end = answer.indexOf('\r\n0\r\n\r\n', head + 2);
+  const end = response.indexOf('\r\n0\r\n\r\n', head + 2);
   return end < 0 ? undefined : end + 7;
 }
 
-function percentile(part: number): number {
-  return times[Math.floor(times.length * part)] ?? Number.NaN;
+function percentile(fraction: number): number {
+  return times[Math.floor(times.length * fraction)] ?? Number.NaN;
 }
 
 for (const request of requests) open(request);

@@ -6,7 +6,7 @@ import { Client } from 'pg';
 const SERVER = fileURLToPath(new URL('../test/support/postgres-child.ts', import.meta.url));
 const CLI = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
-/** Starts a PostgreSQL server with the settings that it comes with, and stops it when `work` has ended. */
+/** Starts a PostgreSQL server with its default settings, for the duration of `work`. */
 export async function withPostgres<Result>(work: (url: string) => Promise<Result>): Promise<Result> {
   const server = spawn(process.execPath, [SERVER, 'durable'], { stdio: ['pipe', 'pipe', 'inherit'] });
   try {
@@ -32,7 +32,7 @@ export async function copyInto(
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const seconds = (performance.now() - start) / 1000;
-  // What PostgreSQL does by itself within minutes.
+  // PostgreSQL does this by itself within minutes.
   const client = new Client({ connectionString: url });
   await client.connect();
   await client.query(`vacuum (analyze) ${schema}.api_keys`);

@@ -3,39 +3,39 @@ import { digestSecret } from '../src/keys/secret/secret.ts';
 import type { BenchKey } from './stores.ts';
 import { OPERATOR, openKeys } from './svc-api.ts';
 
-/** What it is told, as JSON, in the file that its one argument names. */
-export interface ProbeOrder {
+/** What to measure, as JSON in the file that the only argument names. */
+export interface ProbeOptions {
   database: string;
-  /** Keys that are let in. */
+  /** Keys that are accepted. */
   keys: readonly BenchKey[];
-  /** The cursor after which the last page is left. */
+  /** The cursor before the last page. */
   lastPage: string;
 }
 
-/** What it prints, as JSON. Times are in microseconds, each for one call. */
+/** The result, printed as JSON. Times are in microseconds per call. */
 export interface ProbeReport {
-  /** A key that was let in before, where this many are checked in one turn of the event loop. */
+  /** Checking a key that was accepted before, with this many checks in one turn of the event loop. */
   check32: number;
   check1: number;
-  /** A key that was not: SHA-256 and a SELECT. */
+  /** Checking a key for the first time: SHA-256 and a SELECT. */
   firstCheck: number;
   firstPage: number;
   lastPage: number;
-  /** A search that finds nothing, and so reads all keys. */
+  /** A search that finds nothing, and therefore reads all keys. */
   search: number;
   create: number;
   delete: number;
-  /** For each of 1,000 keys that are declared: all new, then as they are; and deleted in one call. */
+  /** For each of 1,000 declared keys: created, then unchanged, then deleted in one call. */
   apply: number;
   applyAgain: number;
   deleteMany: number;
-  /** Resident memory when all these keys have been let in once, in bytes. */
+  /** Resident memory after all these keys have been accepted once, in bytes. */
   memory: number;
 }
 
 const PAGE = 50;
-const { database, keys: known, lastPage } = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ProbeOrder;
-const keys = await openKeys({ database, mustExist: true });
+const { database, keys: known, lastPage } = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as ProbeOptions;
+const keys = await openKeys({ database, ifMissing: 'fail' });
 const secrets = known.map(({ secret }) => secret);
 for (const secret of secrets) if ('refused' in (await keys.authenticate(secret))) throw new Error('A key is refused.');
 
@@ -46,7 +46,7 @@ const report: ProbeReport = {
   memory,
   check32: await timeOfChecks(32, 20_000),
   check1: await timeOfChecks(1, 50_000),
-  firstCheck: await timeOf(10_000, (index) => keys.lookUp(secrets[index % secrets.length]!)),
+  firstCheck: await timeOf(10_000, (index) => keys.identify(secrets[index % secrets.length]!, OPERATOR)),
   firstPage: await timeOf(500, () => keys.list({ first: PAGE }, OPERATOR)),
   lastPage: await timeOf(500, () => keys.list({ first: PAGE, after: lastPage }, OPERATOR)),
   search: await timeOf(1, () => keys.list({ search: 'is nowhere' }, OPERATOR)),
@@ -63,14 +63,14 @@ async function timeOf(times: number, work: (index: number) => Promise<unknown>):
   return ((performance.now() - start) * 1000) / times;
 }
 
-/** What the turns themselves take is taken off. */
+/** The time of one check, without that of the turns themselves. */
 async function timeOfChecks(inTurn: number, turns: number): Promise<number> {
   await timeOfTurns(inTurn, turns / 5);
   const empty = await timeOfTurns(0, turns);
   return ((await timeOfTurns(inTurn, turns)) - empty) / inTurn;
 }
 
-/** The microseconds of a turn of the event loop in which so many keys are checked, as a server does it. */
+/** The microseconds of a turn of the event loop in which that many keys are checked, as a server does it. */
 async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
   const start = performance.now();
   for (let turn = 0; turn < turns; turn += 1) {
@@ -79,14 +79,14 @@ async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
       const secret = secrets[(turn + index) % secrets.length]!;
       const verified = keys.authenticator.findVerified(digestSecret(secret));
       if (verified) keys.authenticator.countUse(verified);
-      // It was written into the store meanwhile: the counts of use, every other second.
+      // The store has been written: the usage counts, every other second.
       else await keys.authenticate(secret);
     }
   }
   return ((performance.now() - start) * 1000) / turns;
 }
 
-/** Leaves the store as large as it was. */
+/** The times of creating and deleting a key. Leaves the store as large as it was. */
 async function timesOfWrites(times: number): Promise<Pick<ProbeReport, 'create' | 'delete'>> {
   const ids: string[] = [];
   const create = await timeOf(times, async (index) => {

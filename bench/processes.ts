@@ -4,23 +4,23 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { LoadOrder, LoadReport } from './load.ts';
+import type { LoadOptions, LoadReport } from './load.ts';
 import type { Row } from './rows.ts';
 
-/** Whether programs can be tied to a core. */
+/** Whether programs can be pinned to a core. */
 export const isPinned = availableParallelism() > 1 && hasTaskset();
 
-/** A server that runs, and its port. */
+/** A running server. */
 export interface StartedServer {
   port: number;
   /** Resident memory, in bytes. */
   memory: () => number;
-  /** The seconds that it has been at work; not a number where the system does not tell. */
+  /** The CPU time that it has used, in seconds; NaN if the system does not tell. */
   cpu: () => number;
   stop: () => Promise<void>;
 }
 
-/** Starts a row's server on the first core, and waits for its line. */
+/** Starts a row's server on the first core, and waits until it listens. */
 export async function startServer({ server, mode }: Row, folder: string): Promise<StartedServer> {
   const child = startNode(0, [
     fileURLToPath(new URL(`servers/${server}.ts`, import.meta.url)),
@@ -43,8 +43,8 @@ export async function startServer({ server, mode }: Row, folder: string): Promis
 }
 
 /** Sends requests from the second core. */
-export async function load(order: LoadOrder): Promise<LoadReport> {
-  const child = startNode(1, [fileURLToPath(new URL('load.ts', import.meta.url)), JSON.stringify(order)]);
+export async function load(options: LoadOptions): Promise<LoadReport> {
+  const child = startNode(1, [fileURLToPath(new URL('load.ts', import.meta.url)), JSON.stringify(options)]);
   let text = '';
   for await (const chunk of child.stdout!) text += chunk;
   return JSON.parse(text) as LoadReport;
@@ -67,7 +67,7 @@ function residentMemory(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
 }
 
-/** From Linux's own file: `ps` rounds it to seconds. Its unit is a hundredth of a second. */
+/** Read from /proc, in hundredths of a second: `ps` rounds to seconds. */
 function cpuTime(pid: number): number {
   try {
     const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -1,13 +1,13 @@
 import type { Workload } from './workloads.ts';
 
-/** One server that is measured. */
+/** One server to measure. */
 export interface Row {
   title: string;
-  /** Its file in `servers/`, and what it is told. */
+  /** Its file in `servers/`, and its argument. */
   server: string;
   mode?: string;
   workloads: readonly Workload[];
-  /** Lets in everybody. */
+  /** Whether it accepts requests without a key. */
   isOpen?: boolean;
 }
 

@@ -12,7 +12,7 @@ import { makeStores, postgresPath, storePath, withFolder } from './stores.ts';
 import { measureThroughput, type Throughput } from './throughput.ts';
 import type { Workload } from './workloads.ts';
 
-/** `npm run bench`: measures everything, or the parts that are named, and prints it in Markdown. */
+/** `npm run bench`: measures everything, or the named parts, and prints the results in Markdown. */
 const PARTS = ['graphql', 'constant', 'start-up', 'scale'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,13 +23,13 @@ const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds),
 const KEYS = 100_000;
 
 const root = new URL('..', import.meta.url);
-// From this very state of the sources.
+// Measure the sources as they are now.
 execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
 
 print(
-  `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, ${figure(totalmem() / 2 ** 30)} GB, ` +
-    `Linux load ${loadavg()[0]!.toFixed(1)} before, Node ${process.versions.node}, ` +
-    (isPinned ? 'server and load on a core each' : 'server and load not tied to cores: there is no taskset'),
+  `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, ` +
+    `${figure(totalmem() / 2 ** 30)} GB, Linux load ${loadavg()[0]!.toFixed(1)} before, Node ${process.versions.node}, ` +
+    (isPinned ? 'server and load pinned to a core each' : 'server and load not pinned: no taskset'),
 );
 if (parts.includes('graphql') || parts.includes('constant')) {
   await withFolder(async (folder) => {

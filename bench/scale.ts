@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { figure, median, table } from './figures.ts';
 import { copyInto, withPostgres } from './postgres.ts';
-import type { ProbeOrder, ProbeReport } from './probe.ts';
+import type { ProbeOptions, ProbeReport } from './probe.ts';
 import { cursorBeforeLast, makeStore, withFolder } from './stores.ts';
 
 const SIZES = [1000, 100_000, 1_000_000];
@@ -22,26 +22,29 @@ const ROWS: readonly [title: string, field: keyof ProbeReport][] = [
   ['delete 1,000 keys at once, µs for each', 'deleteMany'],
 ];
 
-/** A store that is measured. */
+/** A store to measure. */
 interface Probed {
   title: string;
   size: number;
-  /** The file with what the probe is told. */
-  order: string;
+  /** The file with the probe's options. */
+  options: string;
   file?: string;
   reports: ProbeReport[];
 }
 
-/** Measures the same calls on stores of three sizes, and on PostgreSQL beside the largest, in turn: a table of the medians. */
+/**
+ * Measures the same calls on stores of three sizes, and on a copy of the largest in PostgreSQL, in turn.
+ * @returns a table of the medians
+ */
 export function measureScale(rounds: number): Promise<string> {
   return withFolder((folder) =>
     withPostgres(async (url) => {
       const files = await Promise.all(SIZES.map((size) => makeFile(folder, size)));
       const largest = files.at(-1)!;
       const { copy, seconds } = await copyLargest(folder, url, largest);
-      process.stderr.write('the stores are made\n');
+      process.stderr.write('the stores are ready\n');
       for (let round = 0; round < rounds; round += 1) {
-        for (const probed of [...files, copy]) probed.reports.push(probe(probed.order));
+        for (const probed of [...files, copy]) probed.reports.push(probe(probed.options));
         process.stderr.write(`round ${round + 1} of ${rounds} is done\n`);
       }
       const copied = `\`apikey copy\` of the ${largest.title} into PostgreSQL took ${figure(seconds)} seconds.`;
@@ -50,23 +53,23 @@ export function measureScale(rounds: number): Promise<string> {
   );
 }
 
-async function makeFile(folder: string, size: number): Promise<Probed & { file: string; keys: ProbeOrder['keys'] }> {
+async function makeFile(folder: string, size: number): Promise<Probed & { file: string; keys: ProbeOptions['keys'] }> {
   const file = join(folder, `${size}.sqlite`);
   const keys = await makeStore(file, size, 500);
-  const order = writeOrder(folder, String(size), { database: file, keys, lastPage: cursorBeforeLast(file, 50) });
-  return { title: `${figure(size)} keys`, size, order, file, keys, reports: [] };
+  const options = writeOptions(folder, String(size), { database: file, keys, lastPage: cursorBeforeLast(file, 50) });
+  return { title: `${figure(size)} keys`, size, options, file, keys, reports: [] };
 }
 
 async function copyLargest(folder: string, server: string, { file, keys, size }: Awaited<ReturnType<typeof makeFile>>) {
   const { url, seconds } = await copyInto(server, 'scale', file);
-  const order = writeOrder(folder, 'postgres', { database: url, keys, lastPage: cursorBeforeLast(file, 50) });
-  const copy: Probed = { title: `${figure(size)} keys on PostgreSQL`, size, order, reports: [] };
+  const options = writeOptions(folder, 'postgres', { database: url, keys, lastPage: cursorBeforeLast(file, 50) });
+  const copy: Probed = { title: `${figure(size)} keys on PostgreSQL`, size, options, reports: [] };
   return { copy, seconds };
 }
 
-function writeOrder(folder: string, name: string, order: ProbeOrder): string {
+function writeOptions(folder: string, name: string, options: ProbeOptions): string {
   const path = join(folder, `${name}.json`);
-  writeFileSync(path, JSON.stringify(order));
+  writeFileSync(path, JSON.stringify(options));
   return path;
 }
 
@@ -93,7 +96,8 @@ function tableOf(files: readonly Probed[], copy: Probed): string {
   );
 }
 
-function probe(order: string): ProbeReport {
+function probe(options: string): ProbeReport {
   const file = fileURLToPath(new URL('probe.ts', import.meta.url));
-  return JSON.parse(execFileSync(process.execPath, ['--expose-gc', file, order], { encoding: 'utf8' })) as ProbeReport;
+  const report = execFileSync(process.execPath, ['--expose-gc', file, options], { encoding: 'utf8' });
+  return JSON.parse(report) as ProbeReport;
 }

@@ -4,11 +4,11 @@ import { measureStartUp, OWN } from './start-up.ts';
 import { makeStores, withFolder } from './stores.ts';
 import { measureThroughput } from './throughput.ts';
 
-/** `npm run bench:short`: the two ratios that a change must not spoil, in one run on one machine. */
-const LEAST_THROUGHPUT = 3;
-const MOST_START_UP = 7;
+/** `npm run bench:short`: the two ratios that must not regress, measured in one run on one machine. */
+const MIN_THROUGHPUT_RATIO = 3;
+const MAX_START_UP_RATIO = 7;
 
-function tell(what: string, ratio: number, isFine: boolean): void {
+function report(what: string, ratio: number, isFine: boolean): void {
   process.stdout.write(`${isFine ? 'ok' : 'TOO SLOW'}: ${what}: ${figure(ratio, 2)}\n`);
   if (!isFine) process.exitCode = 1;
 }
@@ -21,19 +21,19 @@ await withFolder(async (folder) => {
     warmUp: 1,
   });
   const [own, naive] = results.map(({ medians }) => medians.get('me')!);
-  // Of the CPU time where that is known: what else runs on the machine would fall on one of the two.
+  // The ratio of CPU times if they are known: other load on the machine would distort that of the rates.
   const ratio = Number.isNaN(own!.cpu) ? own!.rate / naive!.rate : naive!.cpu / own!.cpu;
   const rates = `${figure(own!.rate)} to ${figure(naive!.rate)} requests/s`;
-  tell(
-    `throughput of svc-api to the naive row (${rates}), at least ${LEAST_THROUGHPUT}`,
+  report(
+    `throughput of svc-api to the naive row (${rates}), at least ${MIN_THROUGHPUT_RATIO}`,
     ratio,
-    ratio >= LEAST_THROUGHPUT,
+    ratio >= MIN_THROUGHPUT_RATIO,
   );
 });
 for (const { title, least, leastRatio } of (await measureStartUp(OWN, 11)).slice(1)) {
-  tell(
-    `start of ${title} to \`node -e 0\` (${figure(least)} ms), at most ${MOST_START_UP}`,
+  report(
+    `start of ${title} to \`node -e 0\` (${figure(least)} ms), at most ${MAX_START_UP_RATIO}`,
     leastRatio,
-    leastRatio <= MOST_START_UP,
+    leastRatio <= MAX_START_UP_RATIO,
   );
 }

@@ -5,16 +5,16 @@ import { fileURLToPath } from 'node:url';
 import { figure, median, table } from './figures.ts';
 import { withFolder } from './stores.ts';
 
-/** A program that is started over and over. */
+/** A program that is started repeatedly. */
 interface Program {
   title: string;
-  /** What Node gets; the number is another one each time. */
+  /** The arguments for Node; `run` is different each time. */
   args: (run: number) => string[];
   /** What it must print. */
   prints: RegExp;
 }
 
-/** The time from start to end in milliseconds, the median and the least, and how many times those of `node -e 0` they are. */
+/** The run time in milliseconds, median and minimum, each with its ratio to that of `node -e 0`. */
 export interface StartUp {
   title: string;
   time: number;
@@ -47,7 +47,7 @@ export const OTHERS: readonly Program[] = [
   },
 ];
 
-/** Starts each program in turn, so many times. Each has run before, so that its files and its compile cache are warm. */
+/** Starts each program in turn, `runs` times, after two runs that warm up the file and compile caches. */
 export function measureStartUp(programs: readonly Program[], runs: number): Promise<StartUp[]> {
   return withFolder(async (folder) => {
     const all = [NODE, ...programs].map((program) => ({ ...program, times: [] as number[] }));

@@ -8,7 +8,7 @@ import { cursorOf } from '../src/keys/list.ts';
 import { createSecret } from '../src/keys/secret/secret.ts';
 import { openKeys } from './svc-api.ts';
 
-/** A key that is asked with. */
+/** A key that requests are sent with. */
 export interface BenchKey {
   id: string;
   name: string;
@@ -16,13 +16,13 @@ export interface BenchKey {
   secret: string;
 }
 
-/** Each of the connections asks with a key of its own. */
+/** Each connection uses a key of its own. */
 const CONNECTIONS = 32;
 
 /** The host resource of the list. */
 export const RESOURCES = ['ITEM'];
 
-/** Makes a folder, and removes it with all that is in it when `work` has ended. */
+/** Creates a temporary folder for the duration of `work`. */
 export async function withFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-api-bench-'));
   try {
@@ -32,7 +32,7 @@ export async function withFolder<Result>(work: (folder: string) => Promise<Resul
   }
 }
 
-/** Makes the stores of all rows in a folder, each with `size` keys. */
+/** Creates the stores of all rows in a folder, each with `size` keys. */
 export async function makeStores(folder: string, size: number): Promise<BenchKey[]> {
   const keys = await makeStore(storePath(folder), size, CONNECTIONS);
   makeNaiveStore(naivePath(folder), keys, size);
@@ -41,8 +41,8 @@ export async function makeStores(folder: string, size: number): Promise<BenchKey
 }
 
 /**
- * Makes a key store of svc-api. All keys are put right into its table, because creating a million would take an hour.
- * @returns so many of them, evenly spread; nobody knows a secret of the others
+ * Creates a key store of svc-api. The keys are inserted straight into its table: creating a million would take an hour.
+ * @returns `known` of them, evenly spread; the others have no known secret
  */
 export async function makeStore(database: string, size: number, known: number): Promise<BenchKey[]> {
   await (await openKeys({ database })).close();
@@ -74,7 +74,7 @@ export async function makeStore(database: string, size: number, known: number): 
   return keys;
 }
 
-/** The cursor after which the last `count` keys of a store are left. */
+/** The cursor before the last `count` keys of a store. */
 export function cursorBeforeLast(database: string, count: number): string {
   const db = new Database(database, { readonly: true });
   const select = db.prepare<[number], ApiKey>(
@@ -110,7 +110,7 @@ export function readKeys(folder: string): BenchKey[] {
 }
 
 export const storePath = (folder: string): string => join(folder, 'keys.sqlite');
-/** Where the URL of the copy of the store is written. */
+/** The file with the URL of the store's copy in PostgreSQL. */
 export const postgresPath = (folder: string): string => join(folder, 'postgres-url');
 export const naivePath = (folder: string): string => join(folder, 'naive.sqlite');
 const keysPath = (folder: string): string => join(folder, 'keys.json');

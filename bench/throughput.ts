@@ -8,14 +8,14 @@ import { bodyOf, expectedOf, pathOf, type Workload } from './workloads.ts';
 
 export interface Rounds {
   rounds: number;
-  /** How long each measurement takes, and what goes before it. */
+  /** How long each measurement and its warm-up take, in seconds. */
   seconds: number;
   warmUp: number;
 }
 
-/** What one measurement gave. */
+/** The result of one measurement. */
 export interface Measurement extends LoadReport {
-  /** The microseconds of CPU time that the server took for a request: the same whatever else the machine does. */
+  /** The server's CPU time per request, in microseconds; hardly affected by other load on the machine. */
   cpu: number;
 }
 
@@ -28,8 +28,8 @@ export interface Throughput {
 }
 
 /**
- * Starts all servers, checks what they answer, and measures them in turn, so that what else the machine does falls on all.
- * @throws when a server answers something else than it should
+ * Starts all servers, checks their responses, and measures them in turn, so that other load on the machine affects all.
+ * @throws AssertionError when a response is wrong
  */
 export async function measureThroughput(
   rows: readonly Row[],
@@ -77,7 +77,7 @@ async function measure(
   return { ...report, cpu: ((cpu() - before) * 1e6) / report.answers };
 }
 
-/** The answers are the right ones, the second time as well as the first, and a wrong key is refused. */
+/** Checks that the responses are right, also the second time, and that a wrong key is refused. */
 async function checkAnswers(
   { title, isOpen }: Row,
   { port }: StartedServer,
@@ -107,7 +107,7 @@ function ask(workload: Workload, port: number, secret: string): Promise<Response
   });
 }
 
-/** What a usual client sends. */
+/** The request of a typical client. */
 function requestOf(workload: Workload, port: number, secret: string): string {
   const body = bodyOf(workload);
   const head = [

@@ -9,12 +9,12 @@ export const ITEMS = Array.from({ length: 20 }, (_, index) => ({
   ok: index % 3 !== 0,
 }));
 
-/** What a server without GraphQL answers. */
+/** The response of a server without GraphQL. */
 export const CONSTANT = { ok: true };
 
 const QUERIES = { me: '{ me { id name roles } }', items: '{ items { id name size ok } }' };
 
-/** The body of the request, as text; none for a GET. */
+/** The body of the request, as text; undefined for a GET. */
 export function bodyOf(workload: Workload): string | undefined {
   return workload === 'constant' ? undefined : JSON.stringify({ query: QUERIES[workload] });
 }
@@ -23,7 +23,7 @@ export function pathOf(workload: Workload): string {
   return workload === 'constant' ? '/' : '/graphql';
 }
 
-/** What the answer must be. */
+/** The expected response. */
 export function expectedOf(workload: Workload, { id, name, roles }: BenchKey): unknown {
   return { me: { data: { me: { id, name, roles } } }, items: { data: { items: ITEMS } }, constant: CONSTANT }[workload];
 }

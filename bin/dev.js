@@ -8,5 +8,5 @@ refuseUnsupportedNode();
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pjson = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 pjson.oclif.commands = './src/commands';
-// The sources, by Node's own type stripping, whatever was built before.
+// The sources run by Node's own type stripping, whatever was built before.
 void execute({ loadOptions: { root, pjson, ignoreManifest: true, pluginAdditions: { core: ['@oclif/plugin-help'] } } });

@@ -1,13 +1,17 @@
 import { readFileSync } from 'node:fs';
 
-/** What to tell who runs this on a version of Node on which a dependency would crash; nothing on a good one. Plain JavaScript that any Node can read. */
+/**
+ * What to tell the user of a Node version on which a dependency would crash; undefined on a supported one. This file is
+ * plain JavaScript, which any Node can run.
+ */
 export function unsupportedNode() {
   if (isSupported(process.versions.node)) return undefined;
   const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  return `svc-api needs Node ${engines.node}; this is ${process.versions.node}. Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.`;
+  const reason = `svc-api needs Node ${engines.node}; this is ${process.versions.node}.`;
+  return `${reason} Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.`;
 }
 
-/** Ends the process on such a version. */
+/** Exits on an unsupported version. */
 export function refuseUnsupportedNode() {
   const reason = unsupportedNode();
   if (reason === undefined) return;

@@ -7,12 +7,12 @@ refuseUnsupportedNode();
 module.enableCompileCache?.();
 const { execute } = await import('@oclif/core/execute');
 const [command] = process.argv.slice(2);
-// The commands `help` and `autocomplete` are added here and not by package.json, where a host would get them from us as well.
+// `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
 const core = ['@oclif/plugin-help'];
-// What scripts call starts without what they have no use for.
+// Scripts run `apikey` and `serve`, which start faster without completion.
 if (command !== 'apikey' && command !== 'serve') core.push('@oclif/plugin-autocomplete');
 const loadOptions = { root: fileURLToPath(import.meta.url), pluginAdditions: { core } };
-// Not awaited: with a pipe that its reader closes early, a top-level await would end in exit code 13.
+// Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
 void (command?.startsWith('autocomplete') ? complete() : execute({ loadOptions }));
 
 async function complete() {

@@ -4,16 +4,17 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 /**
- * Puts what the commands and the library load into few files, with kysely, which alone has hundreds: a start is made of
- * files. All other packages stay outside: a host shares them, or they are native. The declarations stay as tsc made them.
+ * Bundles what the commands and the library load, and kysely, into a few files: loading many small files dominates
+ * start-up time. All other packages stay external: a host shares them, or they are native. The declarations stay as tsc
+ * emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], {
   cwd: root,
 });
 
-/** Files that are loaded later, by `import()`: each begins a file of its own, as the entries do. */
-const later = new Set(
+/** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
+const lazy = new Set(
   globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
     Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) =>
       join(dirname(from), to!),
@@ -22,11 +23,11 @@ const later = new Set(
 );
 
 /**
- * What a file is made to load beside what it asks for. The bundler makes a file for each set of entries that share
- * something: as all of them share the rules, and all commands what they have in common, these are one file each.
+ * What a file imports in addition to its own imports. The bundler makes a chunk for each set of entry points that share
+ * code: if all of them import the rules, and all commands their base class, each of these two becomes one chunk.
  */
 function sharedBy(path: string): string[] {
-  const rules = entryPoints.includes(path) || later.has(path) ? ['src/open-keys.ts'] : [];
+  const rules = entryPoints.includes(path) || lazy.has(path) ? ['src/open-keys.ts'] : [];
   const command = path.startsWith('src/commands/')
     ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts']
     : [];
@@ -48,7 +49,7 @@ await build({
   sourcemap: 'linked',
   plugins: [
     {
-      name: 'what is shared is one file',
+      name: 'one chunk of shared code',
       setup(bundle) {
         bundle.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
           const own = path.slice(root.length);
@@ -59,7 +60,7 @@ await build({
       },
     },
     {
-      name: 'packages stay outside, but for kysely',
+      name: 'packages are external, except kysely',
       setup(bundle) {
         bundle.onResolve({ filter: /^[^./]/ }, ({ path }) =>
           /^kysely(\/|$)/.test(path) ? undefined : { path, external: true },

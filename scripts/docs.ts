@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { references } from './references.ts';
 
-/** Writes the files that repeat the code. */
+/** Writes the generated references. */
 for (const [path, text] of Object.entries(references())) writeFileSync(new URL(`../${path}`, import.meta.url), text);

@@ -5,8 +5,8 @@ import { DATE } from '../src/keys/time.ts';
 import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
 
 /**
- * The JSON Schema of the file that `apply` takes, by draft 2020-12. It is a little wider than the rules: it knows nothing
- * of a host's resources, of the store, and of names that stand twice.
+ * The JSON Schema (draft 2020-12) of the file that `apply` reads. It accepts a little more than the rules do: it knows
+ * nothing of a host's resources, of the store, and of duplicate names.
  */
 export function keysSchema(): string {
   const schema = {
@@ -16,8 +16,8 @@ export function keysSchema(): string {
     required: ['keys'],
     additionalProperties: false,
     properties: inOrder(TOP_FIELDS, {
-      $schema: { type: 'string', description: 'Where this schema is, for editors.' },
-      keys: { type: 'array', description: 'The keys that there are to be.', items: { $ref: '#/$defs/key' } },
+      $schema: { type: 'string', description: 'The location of this schema, for editors.' },
+      keys: { type: 'array', description: 'The declared keys.', items: { $ref: '#/$defs/key' } },
     }),
     $defs: {
       key: {
@@ -28,7 +28,7 @@ export function keysSchema(): string {
         properties: inOrder(KEY_FIELDS, {
           name: {
             type: 'string',
-            description: `Letters, digits and spaces, at most ${MAX_NAME_LENGTH} characters. No two keys have the same name.`,
+            description: `Letters, digits and spaces, at most ${MAX_NAME_LENGTH} characters. Each name is unique.`,
             pattern: '^ *(?:\\p{L}\\p{M}*|\\p{Nd})(?:\\p{L}\\p{M}*|\\p{Nd}| )*$',
             maxLength: MAX_NAME_LENGTH,
           },
@@ -40,12 +40,12 @@ export function keysSchema(): string {
           },
           roles: {
             type: 'array',
-            description: 'Roles to grant, whatever their case.',
+            description: 'Roles to grant, case-insensitive.',
             items: { anyOf: [{ enum: ROLES }, { type: 'string', pattern: anyOf(ROLES) }] },
           },
           permissions: {
             type: 'array',
-            description: 'Permissions to grant, each as RESOURCE:ACTION, whatever their case.',
+            description: 'Permissions to grant, each as RESOURCE:ACTION, case-insensitive.',
             items: {
               type: 'string',
               pattern: `^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*:${anyOf(ACTIONS).slice(1)}`,
@@ -55,12 +55,12 @@ export function keysSchema(): string {
           expiresAt: {
             type: ['string', 'null'],
             description:
-              'When the key ends: a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, at most ten years away.',
+              'When the key expires: an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, within ten years.',
             pattern: DATE.source.replace(/^\^/, '^\\s*').replace(/\$$/, '\\s*$'),
           },
           enabled: {
             type: 'boolean',
-            description: 'Whether the key is on. Left out, it stays as it is; a new key is on.',
+            description: 'Whether the key is enabled. If left out, it stays as it is; a new key is enabled.',
           },
         }),
       },
@@ -69,7 +69,7 @@ export function keysSchema(): string {
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
 
-/** Fields in the order of the rules, so that none is forgotten: the rules and this list must have the same ones. */
+/** Properties in the order of the rules' fields. The types make sure that none is forgotten. */
 function inOrder<Field extends string>(
   fields: readonly Field[],
   properties: Record<Field, object>,
@@ -77,7 +77,7 @@ function inOrder<Field extends string>(
   return Object.fromEntries(fields.map((field) => [field, properties[field]]));
 }
 
-/** A pattern for one of some words, whatever its case: JSON Schema has no flag for that. */
+/** A case-insensitive pattern for any of some words: JSON Schema has no flag for that. */
 function anyOf(words: readonly string[]): string {
   const letters = (word: string) => word.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
   return `^\\s*(?:${words.map(letters).join('|')})\\s*$`;

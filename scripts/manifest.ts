@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { manifestOf } from './manifest-of.ts';
 
-/** Writes `oclif.manifest.json`, which saves a start from loading every command. */
+/** Writes `oclif.manifest.json`, so that starting one command does not load all of them. */
 writeFileSync(new URL('../oclif.manifest.json', import.meta.url), await manifestOf());

@@ -1,7 +1,7 @@
 import { createApp, listen, OPERATOR, openKeys, openLog } from '../src/index.ts';
 import { stopSignal } from '../src/cli/serve/signals.ts';
 
-/** `npm start`: serves the default store, with a key made on the spot and a request to paste. */
+/** `npm start`: serves the default store, and prints a new key and a request to paste. */
 const keys = await openKeys();
 const app = await createApp({ keys, log: await openLog('warn') });
 const server = await listen({

@@ -5,16 +5,19 @@ import type { KeysService } from './keys/service.ts';
 import type { Log } from './log.ts';
 import { packageVersion } from './version.ts';
 
+/** What the service is made of. */
 export interface CreateAppOptions {
+  /** The service of an open key store, see `openKeys`. */
   keys: KeysService;
-  /** The host's own parts of the schema. Their resources must be in the catalog of `keys`. */
+  /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
+  /** Default: nothing is logged. */
   log?: Log;
 }
 
 /**
- * Makes the whole service as a Hono app: `/graphql`, `/healthz` and `/readyz`.
- * @throws KeysError SCHEMA_INVALID when the host's part of the schema is not right
+ * Creates the whole service as a Hono app: `/graphql`, `/healthz` and `/readyz`.
+ * @throws KeysError SCHEMA_INVALID if an extension of the schema is invalid
  * @example
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });

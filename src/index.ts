@@ -1,16 +1,50 @@
 export { createApp, type CreateAppOptions } from './create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
 export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
+export type { ServiceApp } from './http/app.ts';
 export { type BearerAuthOptions, type BearerEnv, bearerAuth } from './http/bearer-auth.ts';
+export type { FastPath } from './http/fast-path.ts';
 export { listen, type ListenOptions, type RunningServer } from './http/server.ts';
+export type { AppliedKeys } from './keys/apply/apply.ts';
+export type { DeclarationError, DeclarationIssue, DeclarationPath, DeclaredKey } from './keys/apply/declaration.ts';
+export type { Plan } from './keys/apply/plan.ts';
+export type { AuditAction, AuditActor, AuditDraft, AuditEntry, AuditValues } from './keys/audit/audit-entry.ts';
+export type { AuditRequest, AuditVerification } from './keys/audit/audit-log.ts';
+export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';
+export type { Authenticator } from './keys/authentication/authenticator.ts';
+export type { Identification, SecretStatus } from './keys/authentication/identify.ts';
+export type { VerifiedKey } from './keys/authentication/verified-keys.ts';
+export {
+  type AccessObserver,
+  type Actor,
+  type ForbiddenError,
+  OPERATOR,
+  type Principal,
+} from './keys/authorization/principal.ts';
+export type { KeyPreview } from './keys/changes/create.ts';
+export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
+export type { ChangedKey } from './keys/changes/transaction.ts';
+export {
+  type ErrorCode,
+  type Issue,
+  isKeysError,
+  KeysError,
+  type NameTakenError,
+  type ValidationError,
+} from './keys/errors.ts';
 export type { ApiKey, KeyChange, NewKey } from './keys/key/api-key.ts';
-export type { Action, Catalog, Permission, Role } from './keys/permissions/catalog.ts';
-export { type ErrorCode, type Issue, isKeysError, KeysError } from './keys/errors.ts';
-export type { ExportedKey, ExportedPage } from './keys/transfer/export.ts';
-export type { ImportReport, LineReport } from './keys/transfer/import.ts';
+export type { ExpiryRequest } from './keys/key/expiry.ts';
+export type { Rotation, RotationRequest } from './keys/key/rotation.ts';
+export type { Status } from './keys/key/status.ts';
+export type { UsageTotals } from './keys/key/usage.ts';
 export type { Page, PageQuery } from './keys/list.ts';
+export type { Action, Catalog, Permission, Role } from './keys/permissions/catalog.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
-export { type Actor, OPERATOR, type Principal } from './keys/authorization/principal.ts';
-export type { CreatedKey, KeysService } from './keys/service.ts';
-export { type Log, openLog } from './log.ts';
+export type { KeyQueries } from './keys/queries.ts';
+export type { ApplyOptions, CreatedKey, KeysService, RotatedKey } from './keys/service.ts';
+export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/export.ts';
+export type { ImportReport, LineReport } from './keys/transfer/import.ts';
+export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';
+export { type Log, type LogLevel, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
+export type { OpenStoreOptions } from './store/open.ts';

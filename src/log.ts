@@ -1,25 +1,26 @@
 import { KeysError } from './keys/errors.ts';
 import { redactSecrets } from './keys/secret/secret.ts';
 
+/** The levels of the log, most verbose first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+/** The least severe messages that are logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-type Write = (fields: object, message: string) => void;
-/** What the program logs to: JSON lines, with every secret cut to its prefix. */
-export type Log = Record<Exclude<LogLevel, 'silent'>, Write>;
+/** A log: one function per level, which takes fields and a message, as in pino. */
+export type Log = Record<Exclude<LogLevel, 'silent'>, (fields: object, message: string) => void>;
 
-const nothing: Write = () => {};
+const ignore: Log['info'] = () => {};
 /** Logs nothing. */
 export const NO_LOG: Log = {
-  trace: nothing,
-  debug: nothing,
-  info: nothing,
-  warn: nothing,
-  error: nothing,
-  fatal: nothing,
+  trace: ignore,
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
+  fatal: ignore,
 };
 
-/** The level that `LOG_LEVEL` asks for, if it does. @throws KeysError USAGE when it is no level */
+/** The level in `LOG_LEVEL`, if it is set. @throws KeysError USAGE if it is not a level */
 export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
   const wanted = env['LOG_LEVEL']?.trim().toLowerCase();
   if (!wanted) return undefined;
@@ -29,12 +30,15 @@ export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
   return level;
 }
 
-/** Opens a log on stderr. Secrets are cut in the finished line, so that no field or stack can hold one. */
+/**
+ * Opens a log on stderr, in JSON lines. Secrets are redacted in the finished line, so that no field or stack trace can
+ * leak one.
+ */
 export async function openLog(level: LogLevel): Promise<Log> {
   if (level === 'silent') return NO_LOG;
   const { pino } = await import('pino');
   const stderr = pino.destination({ dest: 2, sync: true });
-  stderr.on('error', () => {}); // A log that nobody reads any more must not end the program.
+  stderr.on('error', () => {}); // A closed stderr must not end the program.
   const log: Log = pino(
     { level, base: { name: 'svc-api', pid: process.pid } },
     { write: (line) => void stderr.write(redactSecrets(line)) },

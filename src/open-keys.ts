@@ -4,33 +4,29 @@ import { createCatalog } from './keys/permissions/catalog.ts';
 import { KeysService } from './keys/service.ts';
 import type { OpenStoreOptions } from './store/open.ts';
 
+/** Which key store to open, and how. */
 export interface OpenKeysOptions extends OpenStoreOptions {
-  /** The host's own resource names. */
+  /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
   resources?: readonly string[];
 }
 
-/** The rules over an open store. */
+/** The service of an open key store. */
 export interface OpenKeys extends KeysService {
   /** The absolute path of the store, or its URL without the password. */
   readonly location: string;
-  /** Whether there was no store before. */
+  /** Whether opening it has created the store. */
   readonly created: boolean;
-  /** Writes what is not written yet of the use of keys, and closes the store. */
+  /** Writes pending activity and closes the store. */
   close(): Promise<void>;
 }
 
-/** Whether there is a store where `openKeys` would look for it; none is made. @throws KeysError USAGE, STORE_… */
-export async function storeExists(options: Pick<OpenKeysOptions, 'database' | 'env'> = {}): Promise<boolean> {
-  const store = await import('./store/open.ts');
-  return store.storeExists(options);
-}
-
 /**
- * Opens the key store, and makes it where there is none yet.
+ * Opens the key store, and creates it if it is missing.
  * @throws KeysError STORE_…
  * @example
  * const keys = await openKeys({ database: '/var/lib/my-service/keys.sqlite' });
- * const { secret } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, 'operator');
+ * const { secret } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+ * await keys.close();
  */
 export async function openKeys({ resources, ...options }: OpenKeysOptions = {}): Promise<OpenKeys> {
   const catalog = createCatalog(resources);
@@ -42,13 +38,13 @@ export async function openKeys({ resources, ...options }: OpenKeysOptions = {}):
     clock: Date.now,
     randomBytes,
     randomId: randomUUID,
-    // What is not written yet must not keep the program from ending.
+    // Pending activity must not keep the process alive.
     schedule: (work, delay) => void setTimeout(work, delay).unref(),
     operator: userName(),
   });
   const close = async () => {
     try {
-      // A store that can't take the last counts must not keep the program from ending either.
+      // A store that cannot be written must not prevent closing.
       await service.finishActivity().catch(() => {});
     } finally {
       await store.close();
@@ -57,7 +53,7 @@ export async function openKeys({ resources, ...options }: OpenKeysOptions = {}):
   return Object.assign(service, { location: store.location, created: store.created, close });
 }
 
-/** The user whose process this is; a container's user may have no name. */
+/** The user who runs the process; in a container it may have no name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -2,10 +2,10 @@ import { createServer } from 'node:http';
 import { storePath } from '../stores.ts';
 import { openKeys } from '../svc-api.ts';
 import { CONSTANT } from '../workloads.ts';
-import { folder, listenAndTell } from './common.ts';
+import { folder, listenAndReport } from './common.ts';
 
 /** The check alone, as the library has it, in a server that has nothing else. */
-const keys = await openKeys({ database: storePath(folder), mustExist: true });
+const keys = await openKeys({ database: storePath(folder), ifMissing: 'fail' });
 const answer = JSON.stringify(CONSTANT);
 
 const server = createServer(async (incoming, outgoing) => {
@@ -19,4 +19,4 @@ const server = createServer(async (incoming, outgoing) => {
   }
   outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length }).end(answer);
 });
-listenAndTell(server);
+listenAndReport(server);

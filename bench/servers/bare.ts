@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { ITEMS } from '../workloads.ts';
 import { readKeys } from '../stores.ts';
-import { folder, listenAndTell, naiveCheck } from './common.ts';
+import { folder, listenAndReport, naiveCheck } from './common.ts';
 
-/** The floor: no GraphQL at all. It parses the body and answers with the data that is asked for. */
-const [stranger] = readKeys(folder);
-const check = process.argv[3] === 'open' ? () => stranger : naiveCheck();
+/** The lower bound: no GraphQL at all. It parses the body and responds with the requested data. */
+const [anyone] = readKeys(folder);
+const check = process.argv[3] === 'open' ? () => anyone : naiveCheck();
 
 function readBody(incoming: IncomingMessage, done: (text: string) => void): void {
   let text = '';
@@ -29,4 +29,4 @@ const server = createServer((incoming, outgoing) => {
       .end(answer);
   });
 });
-listenAndTell(server);
+listenAndReport(server);

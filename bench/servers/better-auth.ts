@@ -17,7 +17,7 @@ const memory = new Map<string, string>();
 const db = new Database(join(folder, `better-auth-${mode}.sqlite`));
 if (mode !== 'default') db.pragma('journal_mode = wal');
 
-// By default it lets in 10 requests a day, so that one figure must be changed. The other modes take whatever makes it fast.
+// The default limit of 10 requests a day must be raised. The other modes have all the settings that make it fast.
 const plugin =
   mode === 'default'
     ? apiKey({ rateLimit: { maxRequests: 1_000_000_000 } })
@@ -61,7 +61,7 @@ function memoryStorage() {
   };
 }
 
-/** Puts the keys where it looks for them, as its own code would write them. */
+/** Inserts the keys as its own code would. */
 function fill(): void {
   const at = new Date().toISOString();
   const isLimited = mode === 'default' ? 1 : 0;

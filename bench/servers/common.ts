@@ -4,10 +4,10 @@ import Database from 'better-sqlite3';
 import { digestOf, naivePath } from '../stores.ts';
 import { ITEMS } from '../workloads.ts';
 
-/** Where the stores are. */
+/** The folder with the stores. */
 export const folder = process.argv[2]!;
 
-/** What the naive check finds. */
+/** The caller that the naive check finds. */
 export interface Caller {
   id: string;
   name: string;
@@ -32,7 +32,7 @@ export const resolvers = {
   },
 };
 
-/** The check that most would write: the SHA-256 of the token, and a SELECT by it, on each request. */
+/** The check that most people would write: the SHA-256 of the token, and a SELECT by it, on each request. */
 export function naiveCheck(): (authorization: string | null | undefined) => Caller | undefined {
   const db = new Database(naivePath(folder), { readonly: true });
   const select = db.prepare<[string], { id: string; name: string; roles: string }>(
@@ -45,11 +45,11 @@ export function naiveCheck(): (authorization: string | null | undefined) => Call
   };
 }
 
-/** Tells the port to who started this. */
+/** Reports the port to the parent process. */
 export function ready(port: number): void {
   process.stdout.write(`listening on ${port}\n`);
 }
 
-export function listenAndTell(server: Server): void {
+export function listenAndReport(server: Server): void {
   server.listen(0, '127.0.0.1', () => ready((server.address() as AddressInfo).port));
 }

@@ -18,7 +18,7 @@ app.addHook('onRequest', async (request, reply) => {
   request.caller = caller;
   return undefined;
 });
-// With `jit`, a query is compiled when it comes the first time.
+// With `jit`, a query is compiled the first time that it is seen.
 const jit = process.argv[3] === 'jit' ? { jit: 1 } : {};
 await app.register(mercurius, {
   schema: typeDefs,

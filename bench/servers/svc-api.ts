@@ -16,6 +16,6 @@ const extension = {
 };
 
 const database = process.argv[3] === 'postgres' ? readFileSync(postgresPath(folder), 'utf8') : storePath(folder);
-const keys = await openKeys({ database, resources: RESOURCES, mustExist: true });
+const keys = await openKeys({ database, resources: RESOURCES, ifMissing: 'fail' });
 const server = await listen({ app: await createApp({ keys, extensions: [extension] }), host: '127.0.0.1', port: 0 });
 ready(Number(new URL(server.url).port));

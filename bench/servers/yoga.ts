@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { createSchema, createYoga } from 'graphql-yoga';
-import { type CallerContext, listenAndTell, naiveCheck, resolvers, typeDefs } from './common.ts';
+import { type CallerContext, listenAndReport, naiveCheck, resolvers, typeDefs } from './common.ts';
 
 const check = naiveCheck();
 const yoga = createYoga<object, CallerContext>({
@@ -18,4 +18,4 @@ const yoga = createYoga<object, CallerContext>({
     },
   ],
 });
-listenAndTell(createServer(yoga));
+listenAndReport(createServer(yoga));

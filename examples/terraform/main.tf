@@ -1,4 +1,4 @@
-# Facts about a key for other resources. Its secret stays out of the state, which anybody who may plan can read.
+# Facts about a key, for other resources. The secret stays out of the state, which anyone who can run a plan can read.
 terraform {
   required_providers {
     external = {

@@ -5,21 +5,22 @@ import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
 import { CliError, presentError } from './errors.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
-/** The flags that a command's `run` gets. */
+/** The parsed flags of a command. */
 export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
   (typeof BaseCommand)['baseFlags'] & Of['flags']
 >;
 
 /**
- * What every command shares: the store's flag, `--json`, and one way for errors. An error becomes a line on stderr, or one
- * JSON object on stdout, and the exit code; nothing is thrown on to the host, whose handling may differ.
+ * What every command shares: `--database`, `--json` and error handling. An error becomes a line on stderr, or one JSON
+ * object on stdout, and an exit code. It is never rethrown to the host, which may handle it differently.
  */
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true;
   static override baseFlags = {
     database: Flags.string({
       description:
-        "Path of the key store, or its postgres:// URL. Default: SVC_API_DATABASE, or svc-api/keys.sqlite in the user's data folder.",
+        'Path or postgres:// URL of the key store. ' +
+        "Default: SVC_API_DATABASE, or svc-api/keys.sqlite in the user's data folder.",
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),
@@ -28,25 +29,25 @@ export abstract class BaseCommand extends Command {
   protected terminal: Terminal = processTerminal;
   protected logger: Log = NO_LOG;
 
-  /** Fields that every error object of this command carries. */
+  /** Fields that this command adds to every error object. */
   protected get errorFields(): object {
     return {};
   }
 
   override async init(): Promise<void> {
     await super.init();
-    // Commands log nothing at their default level, warn, so the logger is loaded only when it is asked for.
+    // At the default level, warn, commands log nothing: the logger is loaded only when a level is set.
     const level = logLevelOf(process.env);
     if (level) this.logger = await openLog(level);
   }
 
-  /** Writes a command's result: the object with `--json`, otherwise the text, if there is any. */
+  /** Writes a command's result: the object with `--json`, otherwise the text, if any. */
   protected print(json: object, text: string | undefined): void {
     const output = this.output(json, text);
     if (output !== undefined) this.terminal.out(output);
   }
 
-  /** The same for what somebody must get, such as a secret. @throws CliError OUTPUT_FAILED when nobody can */
+  /** Like `print`, for output that must not get lost, such as a secret. @throws CliError OUTPUT_FAILED */
   protected deliver(json: object, text: string): void {
     this.terminal.deliver(this.output(json, text)!);
   }
@@ -65,11 +66,11 @@ export abstract class BaseCommand extends Command {
       { ...this.errorFields, error: message.replaceAll('\n', ' '), code },
       code === 'CANCELLED' ? message : `Error: ${message.replaceAll('\n', '\n       ')}`,
     );
-    // A host would flush stdout next, and end in a stack trace because stdout is broken.
+    // Otherwise the host would flush the broken stdout next, and crash with a stack trace.
     if (code === 'OUTPUT_FAILED') process.exit(exit);
   }
 
-  /** Writes a failure where it is looked for: the object to stdout with `--json`, otherwise the text to stderr. */
+  /** Reports a failure: the object on stdout with `--json`, otherwise the text on stderr. */
   protected fail(json: object, text: string): void {
     if (!this.jsonEnabled()) return this.terminal.note(text);
     try {

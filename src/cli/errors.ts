@@ -40,17 +40,17 @@ const EXITS: Readonly<Record<string, number>> = {
 /** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
   NO_GRANTS: 'Pass --roles, --permissions or both.',
-  ROTATION_IN_PROGRESS: 'End one of them first, with --finish or --rollback.',
+  ROTATION_IN_PROGRESS: 'End that rotation first, with --finish or --rollback.',
 };
 
-/** Mutex whatever was thrown into what the user sees: a text, a stable code and an exit code. */
+/** Turns whatever was thrown into what the user sees: a message, a stable code and an exit code. */
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
   return { code, message: redactSecrets(remedy ? `${message} ${remedy}` : message), exit: exitOf(code) };
 }
 
-/** The exit code that an error's code leads to. */
+/** The exit code for an error code. */
 export function exitOf(code: string): number {
   return EXITS[code] ?? 1;
 }
@@ -67,16 +67,16 @@ function explain(error: unknown): { code: string; message: string } {
   if (error instanceof Error && 'oclif' in error) return { code: 'USAGE', message: parserMessage(error) };
   return {
     code: 'UNEXPECTED',
-    message: 'Something failed inside svc-api. Run it again with LOG_LEVEL=debug to see what.',
+    message: 'svc-api failed unexpectedly. Run it again with LOG_LEVEL=debug to see why.',
   };
 }
 
 /**
- * What oclif's parser says, without its hint at --help. It repeats what was typed: an unknown flag loses its value, which
- * may be secret, and what could steer a terminal is spelled out.
+ * The message of oclif's parser, without its hint at --help. It repeats what was typed: the value of an unknown flag is
+ * removed, since it may be secret, and control characters are made visible.
  */
 function parserMessage({ message, flags = [] }: Error & { flags?: string[] }): string {
-  const said = message.replace(/\nSee more help with.*$/s, '').trim();
-  const withoutValues = flags.reduce((text, flag) => text.replace(flag, () => flag.replace(/=.*/s, '')), said);
+  const sentence = message.replace(/\nSee more help with.*$/s, '').trim();
+  const withoutValues = flags.reduce((text, flag) => text.replace(flag, () => flag.replace(/=.*/s, '')), sentence);
   return withoutValues.replace(/[^\n]/gu, (character) => printable(character));
 }

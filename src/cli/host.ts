@@ -5,11 +5,11 @@ import { KeysError } from '../keys/errors.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
 
 /**
- * Asks the host CLI and its plugins for their parts of the schema, by the oclif hook `svc-api:schema`.
- * @throws KeysError SCHEMA_INVALID with the plugin's name when its hook fails or returns something else
+ * Collects the schema extensions of the host CLI and its plugins, by the oclif hook `svc-api:schema`.
+ * @throws KeysError SCHEMA_INVALID, naming the plugin whose hook fails or returns something else
  */
 export async function hostExtensions(config: Config): Promise<SchemaExtension[]> {
-  // All failures are captured: oclif would rethrow those that carry an exit code, without saying whose they are.
+  // All failures are captured: oclif would rethrow those with an exit code, without naming the plugin.
   const { successes, failures } = await config.runHook('svc-api:schema', {}, undefined, true);
   const [failed] = failures;
   if (failed) throw hookFailed(failed.plugin.name, failed.error);
@@ -18,12 +18,12 @@ export async function hostExtensions(config: Config): Promise<SchemaExtension[]>
     .map(({ plugin, result }) => readExtension(plugin.name, result));
 }
 
-/** The names of the hosts' own resources. Resolvers are not loaded for it. */
+/** The names of the host's own resources. Its resolvers are not loaded. */
 export async function hostResources(config: Config): Promise<string[]> {
   return (await hostExtensions(config)).flatMap(({ resources }) => resources ?? []);
 }
 
-/** A catalog that is enough to read these permissions: the host is asked only where a resource is not built in. */
+/** A catalog for reading these permissions. The host is asked only if one of their resources is not built in. */
 export async function catalogFor(permissions: readonly string[], config: Config): Promise<Catalog> {
   const builtIn = createCatalog();
   return parsePermissions(permissions, builtIn).issues.length === 0
@@ -31,13 +31,13 @@ export async function catalogFor(permissions: readonly string[], config: Config)
     : createCatalog(await hostResources(config));
 }
 
-/** A hook is somebody else's JavaScript: what it returns is looked at before it is used. */
+/** Validates what a hook returned: hooks are other people's JavaScript. */
 function readExtension(plugin: string, result: unknown): SchemaExtension {
   const { typeDefs, resolvers, resources = [] } = result as Partial<SchemaExtension>;
   if (typeDefs == null || resolvers == null || !Array.isArray(resources)) {
     throw hookFailed(
       plugin,
-      new Error('It must return { typeDefs, resolvers, resources? }, with a list of resources.'),
+      new Error('It must return { typeDefs, resolvers, resources? }, where resources is a list.'),
     );
   }
   try {

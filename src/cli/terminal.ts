@@ -3,24 +3,24 @@ import { CliError } from './errors.ts';
 
 /** Where a command reads and writes. */
 export interface Terminal {
-  /** Whether somebody can be asked: stdin and stderr are both terminals. */
+  /** Whether the user can be asked: stdin and stderr are both terminals. */
   readonly canPrompt: boolean;
-  /** Whether stdin is a terminal, so that nothing comes from it until somebody types. */
+  /** Whether stdin is a terminal, so that reading it waits for the user. */
   readonly isInputTerminal: boolean;
-  /** Whether stdout is a terminal, on which tables are shown. */
+  /** Whether stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
-  /** Writes to stdout and waits until it is out. @throws CliError OUTPUT_FAILED when that fails */
+  /** Writes to stdout, and returns when all is written. @throws CliError OUTPUT_FAILED */
   out(text: string): void;
-  /** The same for what somebody must get, such as a secret: a stdout that was closed before the start is a failure, too. */
+  /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
   deliver(text: string): void;
-  /** Writes a line to stderr; that nobody reads it is no failure. */
+  /** Writes a line to stderr; a failure is ignored. */
   note(text: string): void;
 }
 
 const STDOUT = 1;
 const STDERR = 2;
 
-/** The process's own streams. They are written to by descriptor: a stream object would report a failure too late. */
+/** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
 export const processTerminal: Terminal = {
   get canPrompt() {
     return process.stdin.isTTY === true && process.stderr.isTTY === true;
@@ -63,19 +63,19 @@ function writeAll(descriptor: number, text: string): void {
       rest = rest.subarray(writeSync(descriptor, rest));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5); // A full pipe: its reader needs a moment.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5); // The pipe is full: its reader needs a moment.
     }
   }
 }
 
-/** Brings a file's new content to its device, where a full one is found out. Pipes and terminals have nothing to flush. */
+/** Flushes a file to its device, which reveals a full one. Pipes and terminals have nothing to flush. */
 function flush(descriptor: number): void {
   if (fstatSync(descriptor).isFile()) fsyncSync(descriptor);
 }
 
 /**
- * Whether a stream was closed before the start: Node opens the null device in its place, for reading and writing, as some
- * programs do for what they start. A `> /dev/null` in a shell is for writing only, and somebody's wish.
+ * Whether a stream was closed when the process started. Node, like some parent processes, opens the null device in its
+ * place, for reading and writing. A shell's `> /dev/null` is opened for writing only, and is intended.
  */
 function isClosed(descriptor: number): boolean {
   try {
@@ -83,6 +83,6 @@ function isClosed(descriptor: number): boolean {
     const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1] ?? '0';
     return (Number.parseInt(flags, 8) & 3) === 2;
   } catch {
-    return false; // No /proc: it cannot be told.
+    return false; // Without /proc, there is no telling.
   }
 }

@@ -1,6 +1,6 @@
 import type { OpenKeys, OpenKeysOptions } from '../open-keys.ts';
 
-/** Opens the store for as long as `work` takes. @throws KeysError STORE_…; what `work` throws */
+/** Opens the store for the duration of `work`. @throws KeysError STORE_…; what `work` throws */
 export async function withKeys<Result>(
   options: OpenKeysOptions,
   work: (keys: OpenKeys) => Promise<Result>,

@@ -6,7 +6,7 @@ import { stopSignal } from '../cli/serve/signals.ts';
 import { printable } from '../keys/text.ts';
 import { logLevelOf, openLog } from '../log.ts';
 
-/** How long a request may wait for the store's lock, in milliseconds. */
+/** How long a request may wait for the store's lock. */
 const LOCK_WAIT_MS = 2000;
 
 interface ServeOptions {
@@ -18,12 +18,16 @@ interface ServeOptions {
 
 export default class Serve extends BaseCommand {
   static override enableJsonFlag = false;
-  static override summary = 'Serve a GraphQL endpoint that only API keys can enter.';
-  static override description = `POST /graphql asks for "Authorization: Bearer <API key>"; GET /healthz and GET /readyz are open. Keys that are created, changed or deleted meanwhile count from the next request on. SIGINT or SIGTERM stops it when the requests in flight have ended, after 10 seconds at most; a second one stops it at once.`;
+  static override summary = 'Serve a GraphQL endpoint that requires an API key.';
+  static override description =
+    'POST /graphql requires "Authorization: Bearer <API key>"; GET /healthz and GET /readyz are open. ' +
+    'Keys that are created, changed or deleted while it runs take effect with the next request. ' +
+    'SIGINT or SIGTERM stops it once the requests in flight have finished, after 10 seconds at most; a second signal ' +
+    'stops it at once.';
   static override examples = [
     { description: 'Serve on http://127.0.0.1:4000', command: '<%= config.bin %> serve' },
     { description: 'Serve on a free port, which is printed', command: '<%= config.bin %> serve --port 0' },
-    { description: 'Use four processors', command: '<%= config.bin %> serve --workers 4' },
+    { description: 'Serve with four processes', command: '<%= config.bin %> serve --workers 4' },
   ];
   static override flags = {
     host: Flags.string({
@@ -35,7 +39,7 @@ export default class Serve extends BaseCommand {
       helpValue: '<port>',
     }),
     workers: Flags.string({
-      description: 'How many processes share the port, up to 256; one that ends is replaced. Default: 1.',
+      description: 'Number of processes that share the port, up to 256; one that exits is replaced. Default: 1.',
       helpValue: '<number>',
     }),
   };
@@ -63,7 +67,7 @@ export default class Serve extends BaseCommand {
     }
   }
 
-  /** Serves from this process until it is told to stop. */
+  /** Serves from this process until told to stop. */
   private async serve({ database, host, port, workers }: ServeOptions): Promise<void> {
     const [{ openKeys }, { createApp }, { listen }] = await Promise.all([
       import('../open-keys.ts'),
@@ -74,7 +78,7 @@ export default class Serve extends BaseCommand {
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
     const keys = await openKeys({ database, resources, lockWaitMs: LOCK_WAIT_MS });
     try {
-      if (keys.created) this.logger.warn({ store: keys.location }, 'a new key store was made: it has no keys yet');
+      if (keys.created) this.logger.warn({ store: keys.location }, 'created a new key store, which has no keys yet');
       const app = await createApp({ keys, extensions, log: this.logger });
       const server = await listen({ app, host, port });
       if (workers.isWorker()) workers.reportListening(server.url);
@@ -88,7 +92,7 @@ export default class Serve extends BaseCommand {
     }
   }
 
-  /** Says where it listens; a server does not end because nobody reads that. */
+  /** Prints where it listens; a closed stdout does not stop the server. */
   private announce(url: string): void {
     try {
       this.terminal.out(`Listening on ${url}\n`);
@@ -102,7 +106,7 @@ function readPort(value: string | undefined, from: string): number | undefined {
   if (value === undefined) return undefined;
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (!(port <= 65_535))
-    throw new CliError('USAGE', `${from} is "${value}", which is no port. Give a number from 0 to 65535.`);
+    throw new CliError('USAGE', `${from} is "${value}", which is not a port. Give a number from 0 to 65535.`);
   return port;
 }
 

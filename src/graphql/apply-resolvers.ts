@@ -18,7 +18,7 @@ interface DeclaredInput {
   enabled?: boolean | null;
 }
 
-/** The resolvers of the part of the schema that is about declared keys. */
+/** The resolvers for declared keys. */
 export function applyResolversOf(keys: KeysService): Resolvers {
   const applyApiKeys: Resolve<{
     input: { keys: DeclaredInput[]; prune?: boolean | null; dryRun?: boolean | null };
@@ -41,7 +41,7 @@ export function applyResolversOf(keys: KeysService): Resolvers {
   return { Mutation: { applyApiKeys } };
 }
 
-/** In the form in which a file declares keys, so that the same rules read it. */
+/** The form in which a file declares a key, so that both are read by the same rules. */
 function declarationOf({ name, description, roles, permissions, expiresAt, enabled }: DeclaredInput): object {
   return {
     name,

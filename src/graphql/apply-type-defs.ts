@@ -1,36 +1,42 @@
-/** How many keys one request may declare. */
+/** The number of keys that one request may declare. */
 export const MAX_DECLARED_KEYS = 1000;
 
-/** The part of the schema that is about declared keys. */
+/** The schema for declared keys. */
 export const APPLY_TYPE_DEFS = `
 extend type Mutation {
-  "Brings keys to what is declared, in one transaction, and writes nothing where they are so already. A key that is not declared stays, unless it was made so and is pruned."
-  applyApiKeys("What is declared." input: ApplyApiKeysInput!): AppliedApiKeys! @requires(resource: API_KEY, action: UPDATE_OWN)
+  """
+  Brings keys to their declared state, in one transaction; writes nothing if they are in it already. Keys that are not
+  declared stay; with 'prune', those that an apply created are deleted.
+  """
+  applyApiKeys(
+    "The declaration."
+    input: ApplyApiKeysInput!
+  ): AppliedApiKeys! @requires(resource: API_KEY, action: UPDATE_OWN)
 }
 
-"""Declared keys."""
+"""A declaration of keys."""
 input ApplyApiKeysInput {
   "The keys, at most ${MAX_DECLARED_KEYS}."
   keys: [DeclaredApiKeyInput!]!
-  "Whether keys that were made so and are declared no longer are deleted. Others never are."
+  "Whether to delete keys that an apply created and that are no longer declared. Others are never deleted."
   prune: Boolean = false
-  "Whether to tell only what would change."
+  "Whether only to report what would change."
   dryRun: Boolean = false
 }
 
-"""A key as it is to be. What is left out is none, but for 'enabled'."""
+"""A key in its declared state. An omitted field means none, except for 'enabled'."""
 input DeclaredApiKeyInput {
   "Letters, digits and spaces, at most 100 characters."
   name: String!
   "What it is for, at most 1,000 characters."
   description: String
-  "All roles that it is to have. At least one role or permission is needed."
+  "All its roles. At least one role or permission is required."
   roles: [Role!]
-  "All permissions that it is to have."
+  "All its permissions besides the roles."
   permissions: [PermissionInput!]
-  "When it is to end by itself."
+  "When it expires."
   expiresAt: DateTime
-  "Whether it is to be let in; left out, it stays as it is."
+  "Whether it is accepted; omitted, it stays as it is."
   enabled: Boolean
 }
 
@@ -38,9 +44,9 @@ input DeclaredApiKeyInput {
 type AppliedApiKeys {
   "The changes."
   changes: [AppliedChange!]!
-  "The new keys with their secrets; none where it was only to be told."
+  "The new keys with their secrets; none on a dry run."
   created: [CreatedApiKey!]!
-  "How many declared keys were so already."
+  "The number of declared keys that need no change."
   unchanged: Int!
 }
 

@@ -5,7 +5,7 @@ import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers } from './extension.ts';
 
-/** The resolvers of the part of the schema that is about the audit log. */
+/** The resolvers for the audit log. */
 export function auditResolversOf(keys: KeysService): Resolvers {
   const auditLog: Resolve<AuditRequest & { after?: string | null }> = async (
     _,

@@ -2,37 +2,37 @@ import { AUDIT_ACTIONS, type AuditAction } from '../keys/audit/audit-entry.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
 
 const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
-  CREATE: 'A key was created, or put back.',
+  CREATE: 'A key was created or restored.',
   UPDATE: 'A key was changed.',
   DELETE: 'A key was deleted.',
-  ENABLE: 'A key was switched on.',
-  DISABLE: 'A key was switched off.',
+  ENABLE: 'A key was enabled.',
+  DISABLE: 'A key was disabled.',
   ROTATE: 'A key got a new secret.',
-  ROTATE_ACTIVATE: 'The grace of the secret before began.',
-  ROTATE_FINISH: 'The secret before was ended.',
-  ROTATE_ROLLBACK: 'The new secret was ended.',
+  ROTATE_ACTIVATE: 'The grace period of the previous secret began.',
+  ROTATE_FINISH: 'The rotation was finished: the previous secret no longer works.',
+  ROTATE_ROLLBACK: 'The rotation was rolled back: the new secret no longer works.',
   IMPORT: 'A key was imported.',
-  REFUSE: 'A request was refused. Each kind is written down once a minute, and its repetitions as one number.',
+  REFUSE: 'A request was refused. Each kind is recorded once a minute, and its repetitions as a count.',
 };
 
-/** The part of the schema that is about the audit log. */
+/** The schema for the audit log. */
 export const AUDIT_TYPE_DEFS = `
 extend type Query {
-  "What was done by whom, the newest first."
+  "Who did what, newest first."
   auditLog(
-    "How many entries at most, up to ${MAX_PAGE_SIZE}."
+    "The maximum number of entries, up to ${MAX_PAGE_SIZE}."
     first: Int = ${DEFAULT_PAGE_SIZE}
-    "The endCursor of the page before."
+    "The endCursor of the previous page."
     after: String
-    "The id or the name of the key that was changed."
+    "The id or name of the key that was changed."
     key: String
-    "The id or the name of the key that did it, or the name of the user."
+    "The id or name of the key, or the name of the user, that did it."
     actor: String
     "What was done."
     action: AuditAction
-    "Only from this time on."
+    "Only entries from this time on."
     since: DateTime
-    "Only before this time."
+    "Only entries before this time."
     until: DateTime
   ): AuditLogConnection! @requires(resource: LOGS, action: READ_ANY)
 }
@@ -42,7 +42,7 @@ enum AuditAction {
 ${AUDIT_ACTIONS.map((action) => `  "${ACTION_MEANINGS[action]}"\n  ${action}`).join('\n')}
 }
 
-"""What kind of actor it was."""
+"""A kind of actor."""
 enum AuditActorKind {
   "A user of the command line."
   CLI
@@ -54,11 +54,11 @@ enum AuditActorKind {
 
 """Who did it."""
 type AuditActor {
-  "Which kind of actor."
+  "The kind of actor."
   kind: AuditActorKind!
   "The id of the key."
   id: ID
-  "The name of the user or of the key, or the prefix of the secret that was refused."
+  "The name of the user or key, or the prefix of the secret that was refused."
   name: String
 }
 
@@ -66,15 +66,15 @@ type AuditActor {
 type AuditChange {
   "The field."
   field: String!
-  "The value before, as JSON; null where there was no key."
+  "The old value as JSON; null if there was no key."
   before: String
-  "The value after, as JSON; null where there is no key any more."
+  "The new value as JSON; null if there is no key any more."
   after: String
 }
 
 """An entry of the audit log. It never holds a secret."""
 type AuditEntry {
-  "Its place in the log, from 1 on and without gaps."
+  "Its number in the log, counted from 1 without gaps."
   number: Int!
   "When it was done."
   at: DateTime!
@@ -88,15 +88,15 @@ type AuditEntry {
   keyName: String
   "What changed."
   changes: [AuditChange!]!
-  "SHA-256 over this entry and the hash of the one before."
+  "SHA-256 of this entry and the hash of the previous one."
   hash: String!
 }
 
-"""A page of the audit log, by the Relay cursor specification."""
+"""A page of the audit log (Relay cursor connections)."""
 type AuditLogConnection {
   "The entries with their cursors."
   edges: [AuditLogEdge!]!
-  "Where the page stands in the log."
+  "The position of the page in the log."
   pageInfo: PageInfo!
 }
 
@@ -104,7 +104,7 @@ type AuditLogConnection {
 type AuditLogEdge {
   "The entry."
   node: AuditEntry!
-  "The place after this entry."
+  "The cursor of this entry."
   cursor: String!
 }
 `;

@@ -16,16 +16,15 @@ export type RunOperation = (
   variables: Record<string, unknown> | null,
 ) => ExecutionResult | Promise<ExecutionResult>;
 
-/** How many documents are kept, and how many characters all of them together may have. */
+/** The number of documents in the cache, and their total length in characters. */
 const MAX_ENTRIES = 1000;
 const MAX_CHARACTERS = 4_000_000;
-/** Documents that are longer are never kept: they take longer to run than to validate. */
+/** Longer documents are not cached: they take longer to run than to validate. */
 const MAX_DOCUMENT_LENGTH = 20_000;
 
 /**
- * Queries that were found valid, compiled when they are seen again. What makes a document large or forbidden is found out
- * before it gets here; literals are part of a document, so that a client that puts values into it fills this in vain, and
- * pushes out what was not used for the longest time.
+ * A cache of valid queries, compiled when they are seen for the second time. Limits and validation come first. Literals
+ * are part of a document, so a client that embeds changing values only evicts the least recently used entries.
  */
 export class CompiledOperations {
   readonly #schema: GraphQLSchema;
@@ -39,13 +38,13 @@ export class CompiledOperations {
     this.#schema = schema;
   }
 
-  /** The operation, if it was seen often enough to be compiled. */
+  /** The compiled operation, if there is one. */
   find(query: string, operationName: string | null): RunOperation | undefined {
     const operation = this.#operations.get(keyOf(query, operationName));
     return typeof operation === 'function' ? operation : undefined;
   }
 
-  /** Takes a document that has just run, and so is valid: notes it the first time, compiles it the second. */
+  /** Records a document that has just run, and so is valid: it is compiled the second time. */
   add(query: string, operationName: string | null, document: DocumentNode): void {
     if (query.length > MAX_DOCUMENT_LENGTH) return;
     const key = keyOf(query, operationName);
@@ -66,19 +65,19 @@ export class CompiledOperations {
       );
       return isCompiledQuery(compiled) ? (context, variables) => compiled.query(null, context, variables) : undefined;
     } catch {
-      return undefined; // What it does not know is left to the handler.
+      return undefined; // The handler runs what cannot be compiled.
     }
   }
 }
 
-/** A NUL is in no valid document. */
+/** NUL separates: no valid document contains it. */
 function keyOf(query: string, operationName: string | null): string {
   return operationName === null ? query : `${query}\0${operationName}`;
 }
 
 /**
- * Queries only: what fails is run again by the handler. None that asks for the schema, which is published in another form, and
- * none with directives, with which a compiled query puts its fields in another order.
+ * Queries only, because the handler repeats those that fail. No introspection, which answers from the published schema,
+ * and no directives, with which compiled queries order their fields differently.
  */
 function isCompilable(document: DocumentNode, operationName: string | null): boolean {
   if (getOperationAST(document, operationName)?.operation !== OperationTypeNode.QUERY) return false;

@@ -1,11 +1,11 @@
 import type { Principal } from '../keys/authorization/principal.ts';
 
-/** What every resolver gets as its context. */
+/** The context of every resolver. */
 export interface GraphQLContext {
-  /** The key that asks. */
+  /** The key that makes the request. */
   readonly principal: Principal;
   /** The HTTP request, its body already read. */
   readonly request: Request;
-  /** Whether a refusal is only found out here, and the request then run again where it counts. */
+  /** Whether this is a first run whose refusals do not count: if one occurs, the request is run again. */
   readonly isSpeculative?: boolean;
 }

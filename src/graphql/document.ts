@@ -13,37 +13,37 @@ import {
 import { checkFieldLimits } from './field-limits.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 
-/** What a document may have. The introspection query of the usual tools takes a depth of 15 and some 230 fields. */
+/** Limits of a document. The introspection query of common tools has a depth of 15 and some 230 fields. */
 export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
 
 /**
- * Reads a document after it was measured, so that none can exhaust the parser's stack or the validator's time.
- * @throws GraphQLError when it has a syntax error, is larger than the limits, or has no such operation
+ * Parses a document after checking its size, so that it cannot exhaust the parser's stack or the validator's time.
+ * @throws GraphQLError if it has a syntax error, exceeds a limit, or has no such operation
  */
 export function readDocument(text: string, operationName: string | null): DocumentNode {
   const source = new Source(text, 'GraphQL request');
-  measure(source);
+  checkSize(source);
   const document = parse(source);
   checkFieldLimits(document);
   const operation = getOperationAST(document, operationName);
-  if (operation?.operation === OperationTypeNode.SUBSCRIPTION) throw badRequest('Subscriptions are not served.');
+  if (operation?.operation === OperationTypeNode.SUBSCRIPTION) throw badRequest('Subscriptions are not supported.');
   if (!operation && document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION)) {
     throw badRequest(
       operationName === null
-        ? 'The document has several operations: give operationName.'
+        ? 'The document has several operations: pass operationName.'
         : 'The document has no operation of that name.',
     );
   }
   return document;
 }
 
-/** Whether an operation asks for nothing but the schema itself. */
+/** Whether an operation selects nothing but introspection fields. */
 export function isIntrospection(document: DocumentNode, operationName: string | null): boolean {
   const visited = new Set<string>();
-  const asksForSchema = ({ selections }: SelectionSetNode): boolean =>
+  const isSchemaOnly = ({ selections }: SelectionSetNode): boolean =>
     selections.every((selection) => {
       if (selection.kind === Kind.FIELD) return selection.name.value.startsWith('__');
-      if (selection.kind === Kind.INLINE_FRAGMENT) return asksForSchema(selection.selectionSet);
+      if (selection.kind === Kind.INLINE_FRAGMENT) return isSchemaOnly(selection.selectionSet);
       const name = selection.name.value;
       if (visited.has(name)) return true;
       visited.add(name);
@@ -51,14 +51,14 @@ export function isIntrospection(document: DocumentNode, operationName: string | 
         (definition) =>
           definition.kind !== Kind.FRAGMENT_DEFINITION ||
           definition.name.value !== name ||
-          asksForSchema(definition.selectionSet),
+          isSchemaOnly(definition.selectionSet),
       );
     });
   const operation = getOperationAST(document, operationName);
-  return operation != null && asksForSchema(operation.selectionSet);
+  return operation != null && isSchemaOnly(operation.selectionSet);
 }
 
-function measure(source: Source): void {
+function checkSize(source: Source): void {
   const lexer = new Lexer(source);
   let tokens = 0;
   let nesting = 0;

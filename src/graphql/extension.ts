@@ -1,5 +1,3 @@
-import type { Catalog } from '../keys/permissions/catalog.ts';
-
 /** Resolvers by type and field, as graphql-tools takes them. */
 export type Resolvers = Record<string, unknown>;
 
@@ -12,20 +10,14 @@ export interface SchemaExtension {
   typeDefs: string | readonly string[];
   /** The resolvers, or a function that loads them: only `serve` calls it. */
   resolvers: Resolvers | (() => Resolvers | Promise<Resolvers>);
-  /** Names of the host's own resources: capital letters, digits and underscores. */
+  /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
   resources?: readonly string[];
 }
 
-/** What the schema tells of the running program. */
+/** What the schema tells about the running program. */
 export interface ServiceInfo {
   name: string;
   version: string;
   /** Milliseconds since 1970. */
   startedAt: number;
-}
-
-export interface SchemaOptions {
-  catalog: Catalog;
-  info: ServiceInfo;
-  extensions?: readonly SchemaExtension[];
 }

@@ -1,9 +1,10 @@
 import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from 'graphql';
 import { limitExceeded } from './limit-exceeded.ts';
 
+/** Limits of an operation, with fragments expanded. */
 export const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
 
-/** What a selection comes to with its fragments put in place. */
+/** The size of a selection with its fragments expanded. */
 interface Size {
   depth: number;
   fields: number;
@@ -14,9 +15,8 @@ interface Size {
 const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, directives: 0 };
 
 /**
- * Counts what the operations of a document come to with fragments put in place. Each fragment is counted once and its
- * size used again, so fragments that double one another are counted as fast as any. Those that spread themselves count as
- * nothing: validation refuses them.
+ * Measures the operations of a document with fragments expanded. Each fragment is measured once, so that fragments
+ * which double one another take no longer. Circular ones count as empty: validation refuses them.
  * @throws GraphQLError LIMIT_EXCEEDED
  */
 export function checkFieldLimits(document: DocumentNode): void {
@@ -64,8 +64,7 @@ function add(...sizes: Size[]): Size {
 
 function check(size: Size): void {
   if (size.depth > FIELD_LIMITS.depth) throw limitExceeded('levels of fields', FIELD_LIMITS.depth);
-  if (size.fields > FIELD_LIMITS.fields)
-    throw limitExceeded('fields, with fragments put in place', FIELD_LIMITS.fields);
+  if (size.fields > FIELD_LIMITS.fields) throw limitExceeded('fields, with fragments expanded', FIELD_LIMITS.fields);
   if (size.aliases > FIELD_LIMITS.aliases) throw limitExceeded('aliases', FIELD_LIMITS.aliases);
   if (size.directives > FIELD_LIMITS.directives) throw limitExceeded('directives', FIELD_LIMITS.directives);
 }

@@ -11,6 +11,7 @@ import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { requirePermission } from '../keys/authorization/principal.ts';
 import type { GraphQLContext } from './context.ts';
 
+/** A field of the query or mutation type. */
 export interface RootField {
   /** Such as `Query.me`. */
   path: string;
@@ -26,20 +27,21 @@ export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
 }
 
 /**
- * Puts the check that `@requires` asks for in front of the resolver of every root field.
- * @throws Error when a root field carries no `@requires`: it would stand open
+ * Makes every root field check the permission in its `@requires` before it resolves.
+ * @throws Error if a root field has no `@requires`: any key could use it
  */
 export function enforceRequires(schema: GraphQLSchema): void {
-  const bare = rootFieldsOf(schema).filter(({ field }) => !guard(schema, field));
-  if (bare.length === 0) return;
-  const paths = bare.map(({ path }) => path).join(', ');
+  const unguarded = rootFieldsOf(schema).filter(({ field }) => !guard(schema, field));
+  if (unguarded.length === 0) return;
+  const paths = unguarded.map(({ path }) => path).join(', ');
   throw new Error(
-    `The schema is refused: ${paths} must carry @requires(resource:, action:), because every root field asks for a permission.`,
+    `The schema is invalid: ${paths} must carry @requires(resource:, action:), ` +
+      'because every root field requires a permission.',
   );
 }
 
 /**
- * Refuses parts that declare a root field twice, ours or one another's: merging them would silently keep one `@requires`.
+ * Refuses parts that declare a root field twice: merging them would silently keep only one of its `@requires`.
  * @throws Error that names the fields
  */
 export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly (string | DocumentNode)[]): void {
@@ -54,22 +56,22 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly 
     .flatMap(({ name, fields = [] }) => fields.map((field) => `${name.value}.${field.name.value}`));
   const repeated = new Set(declared.filter((path, index) => declared.indexOf(path) !== index));
   if (repeated.size > 0)
-    throw new Error(`The schema is refused: ${[...repeated].join(', ')} must be declared only once.`);
+    throw new Error(`The schema is invalid: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
-/** Never seen by a client. */
-const REFUSED = new Error('refused on trial');
+/** Discards a speculative run; never reaches a client. */
+const SPECULATION_FAILED = new Error('the speculative run was refused');
 
 function guard(schema: GraphQLSchema, field: RootField['field']): boolean {
   const directive = schema.getDirective('requires');
   const required = directive && field.astNode && getDirectiveValues(directive, field.astNode);
   if (!required) return false;
   const { resource, action } = required as { resource: string; action: Action };
-  const grant: Permission = `${resource}:${action}`;
+  const permission: Permission = `${resource}:${action}`;
   const resolve = field.resolve ?? defaultFieldResolver;
   field.resolve = (parent, args, context, info) => {
-    if (context.isSpeculative && !context.principal.access.has(resource, action)) throw REFUSED;
-    requirePermission(context.principal, resource, action, grant);
+    if (context.isSpeculative && !context.principal.access.has(resource, action)) throw SPECULATION_FAILED;
+    requirePermission(context.principal, resource, action, permission);
     return resolve(parent, args, context, info);
   };
   return true;

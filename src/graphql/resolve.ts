@@ -7,7 +7,7 @@ import type { GraphQLContext } from './context.ts';
 /** A resolver of a root field. */
 export type Resolve<Args = object> = (parent: unknown, args: Args, context: GraphQLContext) => unknown;
 
-/** A page of a list by the Relay cursor specification. */
+/** A page of a list as a Relay cursor connection. */
 export function connectionOf<Node>(
   nodes: readonly Node[],
   cursorOf: (node: Node) => string,
@@ -23,16 +23,17 @@ export function connectionOf<Node>(
   return { edges, pageInfo };
 }
 
-/** Leaves out the resources of another host, whose names this schema does not have. */
+/** Leaves out resources that are not in this schema: a store may be shared by several hosts. */
 export function knownTo(catalog: Catalog, permissions: ResourceActions[]): ResourceActions[] {
   return permissions.filter(({ resource }) => catalog.resources.includes(resource));
 }
 
+/** The error for an invalid argument. */
 export function badInput(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'INPUT_INVALID' } });
 }
 
-/** What changed in a key, field by field, each value as JSON. */
+/** The changes of a key, field by field, with values as JSON. */
 export function auditChanges(before: AuditValues | null, after: AuditValues | null): object[] {
   return Object.keys(after ?? before ?? {}).map((field) => ({
     field,

@@ -19,16 +19,16 @@ interface GrantsInput {
 
 const DateTime = new GraphQLScalarType({
   name: 'DateTime',
-  description: 'A date and time by RFC 3339, in UTC.',
+  description: 'An RFC 3339 date and time, in UTC.',
   parseValue: (text) => {
     if (typeof text !== 'string')
-      throw badInput('A date and time is a text by RFC 3339, such as "2030-12-31T23:59:59Z".');
+      throw badInput('A DateTime must be an RFC 3339 string, such as "2030-12-31T23:59:59Z".');
     return text;
   },
   serialize: (time) => new Date(time as number).toISOString(),
 });
 
-/** The resolvers of the schema's own fields. They ask the service and shape its answers; what is allowed is decided there. */
+/** The resolvers of the built-in fields. They shape the answers of the service, which decides what is allowed. */
 export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const { catalog } = keys;
 
@@ -38,7 +38,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     return connectionOf(page.keys, cursorOf, page.hasNextPage);
   };
   const apiKey: Resolve<{ id?: string | null; name?: string | null }> = async (_, { id, name }, { principal }) => {
-    if ((id == null) === (name == null)) throw badInput('Give either the id or the name of the key.');
+    if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
     return id == null ? keys.findByName(name!, principal) : keys.findById(id, principal);
   };
   const permissions: Resolve = () => ({

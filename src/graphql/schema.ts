@@ -11,20 +11,20 @@ import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf
 import { resolversOf } from './resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
 
-/** One schema in two forms. */
+/** The schema in two forms. */
 export interface ServedSchema {
-  /** As it is published: what introspection shows. */
+  /** As published: for introspection. */
   published: GraphQLSchema;
   /**
-   * As it is run: its root fields may be null. A published root field is never null unless the reply has an error at its
-   * path; were it non-null here too, one field that is refused would take the answers of all others with it.
+   * As executed: with nullable root fields. A published non-null root field is null only beside an error at its path;
+   * were it non-null here, one refused field would discard the data of all others.
    */
   executed: GraphQLSchema;
 }
 
 /**
- * Makes the schema: the own part and those of the host, merged.
- * @throws KeysError SCHEMA_INVALID when the parts do not fit, or a root field carries no `@requires` or is declared twice
+ * Creates the schema from the built-in part and those of the host.
+ * @throws KeysError SCHEMA_INVALID if the parts do not fit, or a root field has no `@requires` or is declared twice
  */
 export async function createSchema(
   keys: KeysService,
@@ -46,7 +46,7 @@ export async function createSchema(
         typeDefs,
         resolvers: [resolversOf(keys, info), auditResolversOf(keys), applyResolversOf(keys), ...hostResolvers] as never,
       });
-      if (schema.getSubscriptionType()) throw new Error('The schema is refused: subscriptions are not served.');
+      if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
       refuseRepeatedRootFields(schema, typeDefs);
       enforceRequires(schema);
       return schema;
@@ -59,7 +59,7 @@ export async function createSchema(
   }
 }
 
-/** Lets a non-null root field be null where it fails, and only there. */
+/** Lets a non-null root field be null only if it fails. */
 function allowNull({ path, field }: RootField): void {
   if (!isNonNullType(field.type)) return;
   field.type = field.type.ofType;

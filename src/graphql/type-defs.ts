@@ -2,26 +2,26 @@ import { ACTIONS, type Catalog, ROLE_MEANINGS, ROLES } from '../keys/permissions
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
 import { DEFAULT_GRACE } from '../keys/key/rotation.ts';
 
-/** The schema in SDL. `Resource` is made from the catalog, so that it holds the host's resources as well. */
+/** The schema in SDL. `Resource` comes from the catalog, so that it includes the host's resources. */
 export function typeDefsOf(catalog: Catalog): string {
   return `
-"""The permission that a field asks for. Without it the field answers with the error FORBIDDEN."""
+"""The permission that a field requires. Without it, the field fails with the code FORBIDDEN."""
 directive @requires(
-  "What the permission is about."
+  "The resource of the permission."
   resource: Resource!
-  "What may be done with it."
+  "The action of the permission."
   action: AuthAction!
 ) on FIELD_DEFINITION
 
-"""A date and time by RFC 3339, in UTC."""
+"""An RFC 3339 date and time, in UTC."""
 scalar DateTime
 
-"""What a permission is about."""
+"""What a permission applies to."""
 enum Resource {
 ${catalog.resources.map((name) => `  "${describeResource(name)}"\n  ${name}`).join('\n')}
 }
 
-"""What may be done with a resource: ANY is all of it and includes OWN, which is what belongs to the key."""
+"""What a permission allows: ANY covers every object of the resource, OWN only those of the key."""
 enum AuthAction {
 ${ACTIONS.map((name) => `  "${describeAction(name)}"\n  ${name}`).join('\n')}
 }
@@ -31,48 +31,53 @@ enum Role {
 ${ROLES.map((name) => `  "${ROLE_MEANINGS[name]}"\n  ${name}`).join('\n')}
 }
 
-"""Whether a key is let in."""
+"""Whether a key is accepted."""
 enum ApiKeyStatus {
-  "It is let in."
+  "It is accepted."
   ACTIVE
-  "It was switched off, and can be switched on again."
+  "It was disabled, and can be enabled again."
   DISABLED
-  "Its end has come."
+  "It has expired."
   EXPIRED
 }
 
-"""An object that has an id of its own."""
+"""An object with a global id."""
 interface Node {
   "A UUID."
   id: ID!
 }
 
-"""The questions that a key may ask."""
+"""What a key may read."""
 type Query {
-  "The key that asks."
+  "The key that makes the request."
   me: ApiKey! @requires(resource: ME, action: READ_OWN)
-  "True whenever it answers."
+  "Always true."
   online: Boolean! @requires(resource: ONLINE, action: READ_ANY)
-  "The program that answers."
+  "The running program."
   info: Info! @requires(resource: INFO, action: READ_ANY)
-  "Keys, oldest first. With READ_OWN alone: the key that asks and those that it created."
+  "Keys, oldest first. With only READ_OWN: the key itself and those that it created."
   apiKeys(
-    "How many keys at most, up to ${MAX_PAGE_SIZE}."
+    "The maximum number of keys, up to ${MAX_PAGE_SIZE}."
     first: Int = ${DEFAULT_PAGE_SIZE}
-    "The endCursor of the page before."
+    "The endCursor of the previous page."
     after: String
-    "A part of the name or the description."
+    "A part of the name or description, case-insensitive."
     search: String
     "Only keys with one of these roles."
     roles: [Role!]
     "Only keys of this status."
     status: ApiKeyStatus
   ): ApiKeyConnection! @requires(resource: API_KEY, action: READ_OWN)
-  "A key by its id or by its name; null where there is none that this key may read."
-  apiKey("The id of the key." id: ID, "The name of the key." name: String): ApiKey @requires(resource: API_KEY, action: READ_OWN)
-  "All that can be granted."
+  "A key by its id or name; null if there is none that the caller may read."
+  apiKey(
+    "The id of the key."
+    id: ID
+    "The name of the key."
+    name: String
+  ): ApiKey @requires(resource: API_KEY, action: READ_OWN)
+  "Everything that can be granted."
   permissions: PermissionCatalog! @requires(resource: PERMISSION, action: READ_ANY)
-  "What roles and permissions would allow together."
+  "What roles and permissions allow together."
   previewPermissions(
     "Roles to combine."
     roles: [Role!]
@@ -83,75 +88,101 @@ type Query {
 
 """What a key may change."""
 type Mutation {
-  "Makes a key. Nobody grants more than they hold."
-  createApiKey("The new key." input: CreateApiKeyInput!): CreatedApiKey! @requires(resource: API_KEY, action: CREATE_OWN)
-  "Changes a key; what is left out stays. With UPDATE_OWN alone: the key that asks and those that it created."
-  updateApiKey("The changes." input: UpdateApiKeyInput!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
-  "Switches a key off, so that it is refused, or on again. With UPDATE_OWN alone: as for updateApiKey."
-  setApiKeyEnabled("The id of the key." id: ID!, "Whether it is to be let in." enabled: Boolean!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
-  "Gives a key a new secret, while the one before works until the grace ends. Nobody gets a secret that can do more than they. With UPDATE_OWN alone: as for updateApiKey."
-  rotateApiKey("The rotation." input: RotateApiKeyInput!): RotatedApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
-  "Ends the secret before at once. With UPDATE_OWN alone: as for updateApiKey."
-  finishApiKeyRotation("The id of the key." id: ID!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
-  "Ends the new secret at once; the one before stays. With UPDATE_OWN alone: as for updateApiKey."
-  rollBackApiKeyRotation("The id of the key." id: ID!): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
-  "Deletes keys and all that they created. Ids that no key has are passed over. With DELETE_OWN alone: as for updateApiKey."
-  deleteApiKeys("The ids of the keys, at most ${MAX_PAGE_SIZE}." ids: [ID!]!): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN)
+  "Creates a key. The caller must hold every permission that it grants."
+  createApiKey(
+    "The new key."
+    input: CreateApiKeyInput!
+  ): CreatedApiKey! @requires(resource: API_KEY, action: CREATE_OWN)
+  "Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and those that it created."
+  updateApiKey(
+    "The changes."
+    input: UpdateApiKeyInput!
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Disables a key, so that it is refused, or enables it again. With only UPDATE_OWN: as for updateApiKey."
+  setApiKeyEnabled(
+    "The id of the key."
+    id: ID!
+    "Whether the key is accepted."
+    enabled: Boolean!
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  """
+  Gives a key a new secret; the previous one works until the grace period ends. The caller must hold every permission of
+  the key. With only UPDATE_OWN: as for updateApiKey.
+  """
+  rotateApiKey(
+    "The rotation."
+    input: RotateApiKeyInput!
+  ): RotatedApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Invalidates the previous secret at once. With only UPDATE_OWN: as for updateApiKey."
+  finishApiKeyRotation(
+    "The id of the key."
+    id: ID!
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Invalidates the new secret at once; the previous one stays valid. With only UPDATE_OWN: as for updateApiKey."
+  rollBackApiKeyRotation(
+    "The id of the key."
+    id: ID!
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  "Deletes keys and all keys that they created. Unknown ids are ignored. With only DELETE_OWN: as for updateApiKey."
+  deleteApiKeys(
+    "The ids of the keys, at most ${MAX_PAGE_SIZE}."
+    ids: [ID!]!
+  ): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN)
 }
 
-"""An API key. Its secret is no part of it."""
+"""An API key, without its secret."""
 type ApiKey implements Node {
   "A UUID."
   id: ID!
-  "The name, which only this key has."
+  "The name, unique among all keys."
   name: String!
   "What it is for."
   description: String
   "The roles that were granted."
   roles: [Role!]!
-  "The permissions that were granted beside the roles."
+  "The permissions that were granted besides the roles."
   permissions: [Permission!]!
-  "All that the roles and permissions allow together."
+  "Everything that the roles and permissions allow together."
   effectivePermissions: [Permission!]!
-  "The part of the secret that may be shown, as svc_<id>_…"
+  "The public part of the secret, as svc_<id>_…"
   prefix: String!
   "When it was created."
   createdAt: DateTime!
-  "The id of the key that created it; null where the command line did."
+  "The id of the key that created it; null if the command line did."
   createdBy: ID
-  "Whether it is let in."
+  "Whether it is accepted."
   status: ApiKeyStatus!
-  "When it ends by itself; null where it does not."
+  "When it expires; null if it never does."
   expiresAt: DateTime
-  "Whether it was made from a declaration."
+  "Whether an apply created it."
   managed: Boolean!
-  "How often it was let in: a whole number. Like the other fields about its use it is some seconds old."
+  "How often it was accepted, an integer. Like the other fields about its use, it lags by a few seconds."
   uses: Float!
-  "When it was let in last; null where it never was."
+  "When it was last accepted; null if never."
   lastUsedAt: DateTime
   "The permissions that it has used."
   usedPermissions: [Permission!]!
-  "The smallest permissions that allow all that it has used."
+  "The smallest set of permissions that allows everything it has used."
   suggestedPermissions: [Permission!]!
-  "All that it may do and has never used."
+  "The permissions that it holds and has never used."
   unusedPermissions: [Permission!]!
-  "The secret that it had before, as long as that one works; null where it has one secret."
+  "The rotation in progress; null if it has only one secret that works."
   rotation: ApiKeyRotation
 }
 
-"""A key that has two secrets for a while."""
+"""A rotation in progress: the key has two secrets that work."""
 type ApiKeyRotation {
-  "When it got its newest secret."
+  "When the key got its new secret."
   startedAt: DateTime!
-  "The part of the secret before that may be shown."
+  "The public part of the previous secret."
   previousPrefix: String!
-  "When the secret before ends; null while the new one has not been used yet."
+  "When the previous secret expires; null until the new one is first used."
   previousEndsAt: DateTime
-  "When the secret before was last used since the rotation."
+  "When the previous secret was last used since the rotation; null if it was not."
   previousLastUsedAt: DateTime
 }
 
-"""When the grace of the secret before begins."""
+"""When the grace period of the previous secret begins."""
 enum RotationActivation {
   "At once."
   NOW
@@ -175,11 +206,11 @@ input PermissionInput {
   actions: [AuthAction!]!
 }
 
-"""A page of keys, by the Relay cursor specification."""
+"""A page of keys (Relay cursor connections)."""
 type ApiKeyConnection {
   "The keys with their cursors."
   edges: [ApiKeyEdge!]!
-  "Where the page stands in the list."
+  "The position of the page in the list."
   pageInfo: PageInfo!
 }
 
@@ -187,19 +218,19 @@ type ApiKeyConnection {
 type ApiKeyEdge {
   "The key."
   node: ApiKey!
-  "The place after this key."
+  "The cursor of this key."
   cursor: String!
 }
 
-"""Where a page stands in its list, by the Relay cursor specification."""
+"""The position of a page in its list (Relay cursor connections)."""
 type PageInfo {
-  "Whether keys follow this page."
+  "Whether more items follow."
   hasNextPage: Boolean!
-  "Always false where the list is read forwards, which is the only way."
+  "Always false: lists are only paged forwards."
   hasPreviousPage: Boolean!
-  "The cursor of the first key."
+  "The cursor of the first item."
   startCursor: String
-  "The cursor of the last key: give it as 'after' for the next page."
+  "The cursor of the last item: pass it as 'after' to get the next page."
   endCursor: String
 }
 
@@ -211,7 +242,7 @@ type Info {
   version: String!
   "When it was started."
   startedAt: DateTime!
-  "For how long it has been running, in seconds."
+  "How long it has been running, in seconds."
   uptime: Float!
   "What it runs on, such as Node.js v24.15.0."
   runtime: String!
@@ -219,9 +250,9 @@ type Info {
   platform: String!
 }
 
-"""All that can be granted."""
+"""Everything that can be granted."""
 type PermissionCatalog {
-  "The roles with what they grant."
+  "All roles, with the permissions that they include."
   roles: [RoleGrants!]!
   "All resources."
   resources: [Resource!]!
@@ -229,33 +260,36 @@ type PermissionCatalog {
   actions: [AuthAction!]!
 }
 
-"""A role with what it grants."""
+"""A role with the permissions that it includes."""
 type RoleGrants {
   "The role."
   role: Role!
   "What the role is for."
   description: String!
-  "What it grants."
+  "The permissions that it includes."
   permissions: [Permission!]!
 }
 
-"""A key to make."""
+"""A key to create."""
 input CreateApiKeyInput {
   "Letters, digits and spaces, at most 100 characters."
   name: String!
   "What it is for, at most 1,000 characters."
   description: String
-  "Roles to grant. At least one role or permission is needed."
+  "Roles to grant. At least one role or permission is required."
   roles: [Role!]
   "Permissions to grant."
   permissions: [PermissionInput!]
-  "When it is to end by itself. A key that ends itself gives no key a later end, and this end where none is asked for."
+  "When it expires. Defaults to, and may not be later than, the expiry of the key that creates it."
   expiresAt: DateTime
-  "Replace the key of that name, if there is one: its secret stops working, and the keys that it created go with it."
+  """
+  Replace the key of that name, if there is one: its secret stops working, and the keys that it created are deleted
+  with it.
+  """
   overwrite: Boolean = false
 }
 
-"""Changes to a key. What is left out stays as it is."""
+"""Changes to a key. Omitted fields stay as they are."""
 input UpdateApiKeyInput {
   "The id of the key."
   id: ID!
@@ -267,17 +301,17 @@ input UpdateApiKeyInput {
   roles: [Role!]
   "All permissions that the key is to have."
   permissions: [PermissionInput!]
-  "The new end; null takes it away."
+  "When it expires; null removes the expiry."
   expiresAt: DateTime
 }
 
-"""A new secret for a key."""
+"""How to rotate the secret of a key."""
 input RotateApiKeyInput {
   "The id of the key."
   id: ID!
-  "How long the secret before works on: a number with s, m, h, d or w; 0s for not at all."
+  "How long the previous secret still works: a number with s, m, h, d or w; 0s for not at all."
   grace: String = "${DEFAULT_GRACE}"
-  "When the grace begins."
+  "When the grace period begins."
   activate: RotationActivation = NOW
 }
 
@@ -289,7 +323,7 @@ type RotatedApiKey {
   apiKey: ApiKey!
 }
 
-"""A key that was just made."""
+"""A key that was just created."""
 type CreatedApiKey {
   "The secret. It is shown here and never again."
   key: String!
@@ -299,9 +333,9 @@ type CreatedApiKey {
 
 """The keys that were deleted."""
 type DeletedApiKeys {
-  "How many: the named ones and those that they created."
+  "How many, including those that the given keys created."
   deleted: Int!
-  "Which."
+  "The keys."
   keys: [DeletedApiKey!]!
 }
 
@@ -321,5 +355,5 @@ function describeResource(name: string): string {
 
 function describeAction(name: string): string {
   const [verb = '', scope] = name.toLowerCase().split('_');
-  return `To ${verb} ${scope === 'any' ? 'any object' : "the key's own objects"}.`;
+  return `May ${verb} ${scope === 'any' ? 'any object' : "the key's own objects"}.`;
 }

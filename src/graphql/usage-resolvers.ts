@@ -4,11 +4,11 @@ import { groupPermissions } from '../keys/permissions/permission-set.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import { suggestGrants } from '../keys/authorization/suggest.ts';
-import { NO_USAGE, type UsageTotals } from '../keys/key/usage.ts';
+import { NO_USAGE, previousUseSince, type UsageTotals } from '../keys/key/usage.ts';
 import type { Resolvers } from './extension.ts';
 import { knownTo } from './resolve.ts';
 
-/** The fields of a key that tell how it is used. Those of a whole page are asked for at once. */
+/** The resolvers for how a key is used. Totals are loaded for a whole page at once. */
 export function usageResolversOf(keys: KeysService): Resolvers {
   const { catalog } = keys;
   const load = async (ids: readonly string[]) => {
@@ -32,10 +32,7 @@ export function usageResolversOf(keys: KeysService): Resolvers {
         rotation && {
           ...rotation,
           previousPrefix: prefixOf(rotation.previousPublicId),
-          previousLastUsedAt: async () => {
-            const { previousLastUsedAt } = await usage.load(key.id);
-            return previousLastUsedAt !== null && previousLastUsedAt >= rotation.startedAt ? previousLastUsedAt : null;
-          },
+          previousLastUsedAt: async () => previousUseSince(rotation, await usage.load(key.id)),
         }
       );
     },

@@ -8,16 +8,17 @@ import { graphqlEndpoint } from './graphql-endpoint.ts';
 import { graphqlFastPath, type FastPath } from './fast-path.ts';
 import { errorBody, NO_STORE, refuse, unavailable } from './replies.ts';
 
+/** What the service is made of. */
 export interface AppOptions {
   keys: KeysService;
   schema: ServedSchema;
   log?: Log;
 }
 
-/** The service as a Hono app, with a short way that `listen` takes for what is asked over and over. */
+/** The service as a Hono app, with the fast path that `listen` uses for repeated requests. */
 export type ServiceApp = Hono<BearerEnv> & { readonly fastPath: FastPath };
 
-/** The whole service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
+/** The service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
 export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): ServiceApp {
   const app = new Hono<BearerEnv>();
   const operations = new CompiledOperations(schema.executed);

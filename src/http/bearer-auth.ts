@@ -7,24 +7,28 @@ import { type Log, NO_LOG } from '../log.ts';
 import { readCredentials } from './credentials.ts';
 import { refuse, unavailable } from './replies.ts';
 
-/** What the middleware leaves in the context: `c.get('principal')`. */
+/** The variables that the middleware sets: `c.get('principal')` is the authenticated key. */
 export interface BearerEnv {
+  /** See Hono's `Env`. */
   Variables: { principal: Principal };
 }
 
+/** Which keys the middleware accepts. */
 export interface BearerAuthOptions {
+  /** The service of an open key store, see `openKeys`. */
   keys: Pick<KeysService, 'authenticate'>;
-  /** A permission that every request needs, such as `DOCKER:READ_ANY`; without it any valid key may pass. */
+  /** The permission that every request requires, such as `DOCKER:READ_ANY`. Default: any valid key is accepted. */
   permission?: Permission;
-  /** The protection space that `WWW-Authenticate` names. */
+  /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
+  /** Logs refused keys and failures of the store. Default: nothing is logged. */
   log?: Log;
 }
 
 /**
- * Lets only requests with a valid API key pass (RFC 6750), before anything of the body is read. No credentials: 401. A
- * malformed header: 400 `invalid_request`. A key that is not valid, for whatever reason: 401 `invalid_token`. A key
- * without the permission: 403 `insufficient_scope`. A store that does not answer: 503.
+ * Hono middleware that accepts only requests with a valid API key (RFC 6750), and checks it before the body is read.
+ * No credentials: 401. A malformed header: 400 `invalid_request`. A key that is not valid, for whatever reason: 401
+ * `invalid_token`. A key without the permission: 403 `insufficient_scope`. A store that does not answer: 503.
  *
  * @example
  * const keys = await openKeys();
@@ -38,7 +42,7 @@ export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<Bearer
   return async (c, next) => {
     const credentials = readCredentials(c.req.header('authorization'));
     if (credentials === 'none') {
-      return refuse(c, 401, 'UNAUTHENTICATED', 'An API key is needed: send it as "Authorization: Bearer <API key>".', {
+      return refuse(c, 401, 'UNAUTHENTICATED', 'Missing API key: send it as "Authorization: Bearer <API key>".', {
         'WWW-Authenticate': challenge,
       });
     }
@@ -47,7 +51,7 @@ export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<Bearer
         c,
         400,
         'INVALID_REQUEST',
-        'The Authorization header is malformed: send one, as "Bearer <API key>".',
+        'The Authorization header is malformed: send exactly one, as "Bearer <API key>".',
         {
           'WWW-Authenticate': `${challenge}, error="invalid_request"`,
         },

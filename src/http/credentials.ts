@@ -1,17 +1,17 @@
-/** What an Authorization header holds. */
+/** The credentials in an Authorization header. */
 export type Credentials = { token: string } | 'none' | 'malformed';
 
-/** A scheme, and behind spaces one run of visible ASCII. Two headers, joined by a comma and a space, do not fit. */
+/** The scheme, spaces, and one run of visible ASCII. Two headers, joined by a comma and a space, do not match. */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
-/** Credentials of any scheme (RFC 9110, section 11.4): its name, and behind spaces something. */
+/** Credentials of another scheme (RFC 9110, section 11.4): its name, spaces, and something. */
 const OTHER_SCHEME = /^(?!bearer(?: |$))[!#$%&'*+.^_`|~0-9a-z-]+ +[\x20-\x7e]+$/i;
 
-/** Where a second header begins: nothing behind the comma, or a scheme with its credentials. A parameter has its "=" there. */
+/** The start of a second header: a comma, then nothing or a scheme with credentials. A parameter would have a "=". */
 const SECOND_HEADER = /, *(?:$|[!#$%&'*+.^_`|~0-9a-z-]+ +[^= ])/i;
 
 /**
- * Reads the bearer token of an Authorization header (RFC 6750, section 2.1). Another scheme counts as no credentials. The
- * value may hold several headers, joined by a comma as `Headers` joins them: that is malformed.
+ * Parses the bearer token in an Authorization header (RFC 6750, section 2.1). Another scheme counts as no credentials.
+ * Several headers, which `Headers` joins with commas, are malformed.
  */
 export function readCredentials(header: string | null | undefined): Credentials {
   if (header == null) return 'none';

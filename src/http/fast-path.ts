@@ -10,7 +10,7 @@ import { ParametersReader } from './parameters-reader.ts';
 import { HeadReader } from './plain-request.ts';
 import { NO_STORE } from './replies.ts';
 
-/** Answers a request, or leaves it to `next`, which finds its body in `rawBody` where that was read. */
+/** Answers a request, or calls `next` to let the app do so; if the body was read, it is then in `rawBody`. */
 export type FastPath = (
   incoming: IncomingMessage & { rawBody?: Buffer },
   outgoing: ServerResponse,
@@ -18,22 +18,22 @@ export type FastPath = (
 ) => void;
 
 /**
- * The short way for what is asked over and over: a key that was verified, a query that was compiled. Whatever is not
- * plainly so goes the whole way, through the app, and so does what fails: every error is made there.
+ * The fast path for repeated requests, with a verified key and a compiled query. All other requests, and all that fail,
+ * take the full path through the app, which alone produces errors.
  */
 export function graphqlFastPath({ authenticator }: KeysService, operations: CompiledOperations): FastPath {
   const [heads, bodies] = [new HeadReader(), new ParametersReader()];
   return (incoming, outgoing, next) => {
     const request = heads.read(incoming);
-    // Before anything of the body is read.
+    // The key is checked before the body is read.
     const verified = request && authenticator.findVerified(request.digest);
     if (!request || !verified) return next();
     readBody(incoming, (body) => {
       incoming.rawBody = body;
       const parameters = bodies.read(body);
       const result = parameters && run(parameters, operations, contextOf(verified.principal, incoming));
-      const answer = (done: ExecutionResult | undefined) => {
-        const text = done && !done.errors && serialize(done);
+      const answer = (executed: ExecutionResult | undefined) => {
+        const text = executed && !executed.errors && serialize(executed);
         if (!text) return next();
         authenticator.countUse(verified);
         send(outgoing, request.type, text);
@@ -56,19 +56,18 @@ function run(
   }
 }
 
-/** The request that a context stands for. */
+/** Where a context keeps its request. */
 const INCOMING = Symbol('incoming');
 
-/** Makes the request where one asks for it. One function for all contexts: a property of each, so that copies have it, too. */
+/** Creates `request` on first use. An own property, so that copies of the context have it, too; one getter for all. */
 const REQUEST: PropertyDescriptor = {
   enumerable: true,
-  get(this: { [INCOMING]: IncomingMessage & { asked?: Request } }): Request {
+  get(this: { [INCOMING]: IncomingMessage & { webRequest?: Request } }): Request {
     const incoming = this[INCOMING];
-    return (incoming.asked ??= requestOf(incoming.url!, incoming.rawHeaders));
+    return (incoming.webRequest ??= requestOf(incoming.url!, incoming.rawHeaders));
   },
 };
 
-/** The context of the resolvers. */
 function contextOf(principal: Principal, incoming: IncomingMessage): GraphQLContext {
   return Object.defineProperty(
     { principal, isSpeculative: true, [INCOMING]: incoming },
@@ -83,7 +82,7 @@ function requestOf(url: string, rawHeaders: readonly string[]): Request {
   return new Request(`http://${headers.get('host')}${url}`, { method: 'POST', headers });
 }
 
-/** Reads the whole body. One that breaks off has nobody to answer to. */
+/** Reads the whole body. If it is cut off, nobody is left to answer. */
 function readBody(incoming: IncomingMessage, done: (body: Buffer) => void): void {
   const chunks: Buffer[] = [];
   incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -91,7 +90,7 @@ function readBody(incoming: IncomingMessage, done: (body: Buffer) => void): void
   incoming.once('error', () => {});
 }
 
-/** The reply as JSON; nothing where a value can't be put so. */
+/** The reply as JSON; undefined if a value cannot be serialized. */
 function serialize({ data }: ExecutionResult): string | undefined {
   try {
     return JSON.stringify({ data });
@@ -100,7 +99,7 @@ function serialize({ data }: ExecutionResult): string | undefined {
   }
 }
 
-/** The same headers, in the same order, as the app's replies have. */
+/** Sends the same headers in the same order as the app. */
 function send(outgoing: ServerResponse, type: ResponseType, text: string): void {
   const length = Buffer.byteLength(text);
   outgoing.writeHead(200, [
@@ -111,6 +110,6 @@ function send(outgoing: ServerResponse, type: ResponseType, text: string): void 
     'content-length',
     String(length),
   ]);
-  // As long as each character is one byte, Latin-1 writes the same, together with the head and without encoding anything.
+  // For ASCII text, Latin-1 gives the same bytes, and Node writes it together with the headers.
   outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
 }

@@ -8,13 +8,14 @@ import type { ServedSchema } from '../graphql/schema.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import { formatGraphQLError } from './graphql-errors.ts';
-import { type GraphQLParameters, readGraphQLRequest, RequestRefused } from './graphql-request.ts';
+import { type GraphQLParameters, readGraphQLRequest } from './graphql-request.ts';
+import { RequestRefused } from './request-refused.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { errorBody, NO_STORE, refuse } from './replies.ts';
 
 /**
- * Serves GraphQL over HTTP by POST, behind `bearerAuth`. The handler of `@hono/graphql-server` validates and runs the
- * document; around it this does what the specification draft and safety ask for beyond: media types, limits, status codes,
+ * Serves GraphQL over HTTP by POST, behind `bearerAuth`. The handler of `@hono/graphql-server` validates and executes
+ * the document; this adds what else the specification draft and safety require: media types, limits, status codes,
  * `data: null`, and errors without internals.
  */
 export function graphqlEndpoint(
@@ -48,8 +49,8 @@ export function graphqlEndpoint(
 type Run = (parameters: GraphQLParameters, context: GraphQLContext) => Promise<ExecutionResult>;
 
 /**
- * Calls the handler with the four members of a request that it reads, and takes what it would have sent: it answers a
- * false status and leaves out `data: null`. This rests on the inside of version 0.7, so that version is pinned.
+ * Calls the handler with the four members of a request that it reads, and captures what it would have sent: its status
+ * is wrong, and it omits `data: null`. This relies on internals of version 0.7, so that version is pinned.
  */
 function runnerOf(schema: GraphQLSchema): Run {
   const handler = graphqlServer({ schema });
@@ -69,8 +70,8 @@ function runnerOf(schema: GraphQLSchema): Run {
       },
     };
     await handler(shim as unknown as Context, async () => {});
-    const failedInside = result.data === undefined && result.errors?.some(({ path }) => path !== undefined);
-    return failedInside ? { data: null, ...result } : result;
+    const failedInField = result.data === undefined && result.errors?.some(({ path }) => path !== undefined);
+    return failedInField ? { data: null, ...result } : result;
   };
 }
 
@@ -80,7 +81,7 @@ function reply(c: Context, type: ResponseType, result: ExecutionResult, log: Log
     ...(errors && { errors }),
     ...('data' in result && { data: result.data }),
   };
-  // A request that was not run is the client's issue, which only the newer media type says in the status.
+  // Only the newer media type has a 4xx status for a request that was not executed.
   const refused = !('data' in result) && type === GRAPHQL_RESPONSE;
   return send(c, type, refused ? 400 : 200, body);
 }

@@ -5,15 +5,20 @@ import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
 
 /**
- * How graphql-js says that a resolver's result does not fit its type: with the value in the text, and by the class of the
- * errors that are meant for the client.
+ * The messages of graphql-js for a resolver's result that does not fit its type. They contain the value, and have the
+ * same class as errors that are meant for the client.
  */
-const RESULT_MISFIT =
-  /^(?:(?:Int|Float|String|Boolean|ID|Enum "\w+") cannot represent |Expected Iterable, |Expected value of type "|Abstract type "|Runtime Object type ")/;
+const RESULT_MISMATCHES: readonly RegExp[] = [
+  /^(?:Int|Float|String|Boolean|ID|Enum "\w+") cannot represent /,
+  /^Expected Iterable, /,
+  /^Expected value of type "/,
+  /^Abstract type "/,
+  /^Runtime Object type "/,
+];
 
 /**
- * The form in which an error reaches the client. Those that were meant for it keep their text; of all others it learns a
- * request id, under which the log has the rest.
+ * Formats an error for the client. Errors that are meant for it keep their message; for all others it gets a request
+ * id, under which the log has the details.
  */
 export function formatGraphQLError(error: GraphQLError, log: Log): GraphQLFormattedError {
   const { locations, path } = error.toJSON();
@@ -25,7 +30,7 @@ function explain(error: GraphQLError, log: Log): { message: string; extensions: 
   const cause = error.originalError;
   if (!cause) return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
   if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
-  if (cause.name === 'GraphQLError' && !isResultMisfit(error))
+  if (cause.name === 'GraphQLError' && !isResultMismatch(error))
     return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
   const requestId = randomUUID();
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
@@ -38,8 +43,9 @@ function explain(error: GraphQLError, log: Log): { message: string; extensions: 
   return { message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } };
 }
 
-function isResultMisfit({ path, message, extensions }: GraphQLError): boolean {
-  return path !== undefined && extensions['code'] === undefined && RESULT_MISFIT.test(message);
+function isResultMismatch({ path, message, extensions }: GraphQLError): boolean {
+  if (path === undefined || extensions['code'] !== undefined) return false;
+  return RESULT_MISMATCHES.some((pattern) => pattern.test(message));
 }
 
 /** What to do about an error, in terms of the schema. */
@@ -58,7 +64,7 @@ function explainKeysError(error: KeysError): { message: string; extensions: Reco
   return { message: error.message + remedy, extensions: { code: error.code, ...missing } };
 }
 
-/** The code of an error that brings none: before execution it is about the document or the variables, later about a field. */
+/** The code of an error that has none: without a path it is about the document, with one about a field. */
 function defaultCodeOf(error: GraphQLError): string {
   if (error.path) return 'BAD_REQUEST';
   return error.message.startsWith('Syntax Error') ? 'GRAPHQL_PARSE_FAILED' : 'GRAPHQL_VALIDATION_FAILED';

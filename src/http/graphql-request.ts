@@ -1,20 +1,11 @@
+import { readMediaType } from './media-type.ts';
+import { RequestRefused } from './request-refused.ts';
+
 /** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
 export interface GraphQLParameters {
   query: string;
   operationName: string | null;
   variables: Record<string, unknown> | null;
-}
-
-/** A request that is refused before GraphQL sees it. */
-export class RequestRefused extends Error {
-  readonly status: 400 | 406 | 413 | 415;
-  readonly code: string;
-
-  constructor(status: RequestRefused['status'], code: string, message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
 }
 
 /** The most that a body may have, in bytes. */
@@ -53,17 +44,10 @@ export function parseGraphQLRequest(text: string): GraphQLParameters {
 }
 
 function checkContentType(headers: Headers): void {
-  const [type = '', ...parameters] = (headers.get('content-type') ?? '')
-    .split(';')
-    .map((part) => part.trim().toLowerCase());
-  const charset = parameters
-    .find((parameter) => parameter.startsWith('charset='))
-    ?.slice('charset='.length)
-    .replaceAll('"', '');
+  const media = readMediaType(headers.get('content-type'));
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
-  if (type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
-  if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')
-    throw unsupported('The charset must be utf-8.');
+  if (media?.type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
+  if (!media.isUtf8) throw unsupported('The charset must be utf-8.');
   if (encoding !== 'identity') throw unsupported('The body must not be compressed.');
 }
 

@@ -2,23 +2,22 @@ import { isUtf8 } from 'node:buffer';
 import { LRUCache } from 'lru-cache';
 import { type GraphQLParameters, parseGraphQLRequest } from './graphql-request.ts';
 
-/** How many bodies are kept, and how long the longest of them may be, in bytes. */
 const MAX_ENTRIES = 1000;
 const MAX_BODY_BYTES = 1024;
 
-/** Reads the bodies of GraphQL requests, and keeps what is in short ones without variables: they come again and again. */
+/** Parses the bodies of GraphQL requests. Caches short ones without variables, which tend to be repeated. */
 export class ParametersReader {
-  readonly #known = new LRUCache<string, GraphQLParameters>({ max: MAX_ENTRIES });
+  readonly #cache = new LRUCache<string, GraphQLParameters>({ max: MAX_ENTRIES });
 
-  /** What a body asks for; nothing where it is not as it should be. */
+  /** The parameters in a body; undefined if it is invalid. */
   read(body: Buffer): GraphQLParameters | undefined {
     if (body.length > MAX_BODY_BYTES) return parse(body);
-    // Latin-1 makes one character of each byte: it tells bodies apart as their bytes do.
+    // Latin-1 maps each byte to one character, so that different bodies have different keys.
     const key = body.toString('latin1');
-    const known = this.#known.get(key);
-    if (known) return known;
+    const cached = this.#cache.get(key);
+    if (cached) return cached;
     const parameters = parse(body);
-    if (parameters?.variables === null) this.#known.set(key, parameters);
+    if (parameters?.variables === null) this.#cache.set(key, parameters);
     return parameters;
   }
 }

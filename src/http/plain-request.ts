@@ -4,14 +4,15 @@ import { digestSecret } from '../keys/secret/secret.ts';
 import { readCredentials } from './credentials.ts';
 import { JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 
-/** What matters of a request that is as clients usually make it. */
+/** What the fast path needs from the headers of a request. */
 export interface PlainRequest {
-  /** Of its bearer token. */
+  /** The digest of its bearer token. */
   digest: string;
+  /** The media type of the reply. */
   type: ResponseType;
 }
 
-/** The longest body that is read here, in bytes. */
+/** Longer bodies take the full path. */
 const MAX_BODY_BYTES = 65_536;
 const HOST = /^[a-z0-9.-]+(?::\d{1,5})?$/i;
 const CONTENT_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i;
@@ -24,18 +25,18 @@ const RELEVANT_HEADERS: ReadonlySet<string> = new Set([
   'accept',
 ]);
 
-/** Reads the heads of requests, and keeps the last one of each connection: most clients send the same one again. */
+/** Parses the headers of requests. Caches the last ones of each connection: most clients repeat them. */
 export class HeadReader {
   readonly #last = new WeakMap<Socket, { rawHeaders: readonly string[]; request: PlainRequest }>();
 
   /**
-   * Reads the head of a POSTed GraphQL request that has nothing unusual: each header that matters once at most, a bearer
-   * token, JSON in UTF-8 of a known, moderate length. Nothing for all others, whatever is wrong with them.
+   * Parses the headers of an ordinary GraphQL request: POST, each relevant header at most once, a bearer token, JSON in
+   * UTF-8 of a known, moderate length. Undefined for all others, valid or not.
    */
   read({ method, url, rawHeaders, socket }: IncomingMessage): PlainRequest | undefined {
     if (method !== 'POST' || url !== '/graphql') return undefined;
-    const known = this.#last.get(socket);
-    if (known && isSame(known.rawHeaders, rawHeaders)) return known.request;
+    const last = this.#last.get(socket);
+    if (last && isSame(last.rawHeaders, rawHeaders)) return last.request;
     const request = readHead(rawHeaders);
     if (request) this.#last.set(socket, { rawHeaders, request });
     return request;

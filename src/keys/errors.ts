@@ -1,5 +1,6 @@
-/** One rule that a given value breaks. `message` is a sentence that names the value; it never holds a secret. */
+/** One validation problem: a rule that a given value breaks. */
 export interface Issue {
+  /** Stable, as `ErrorCode`. */
   code:
     | 'NAME_INVALID'
     | 'DESCRIPTION_INVALID'
@@ -10,6 +11,7 @@ export interface Issue {
     | 'SECRET_INVALID'
     | 'INPUT_INVALID'
     | 'USAGE';
+  /** A sentence that names the value; it never holds a secret. */
   message: string;
 }
 
@@ -42,9 +44,10 @@ export type ErrorCode =
 
 const brand = Symbol.for('svc-api.keys-error');
 
-/** An error that was foreseen: its message is meant for the user, and its code for the user's program. */
+/** An expected error: its message is meant for the user, and its code for the user's program. */
 export class KeysError extends Error {
   override readonly name = 'KeysError';
+  /** Tells what went wrong; stable between versions. */
   readonly code: ErrorCode;
   readonly [brand] = true;
 
@@ -54,9 +57,9 @@ export class KeysError extends Error {
   }
 }
 
-/** Another key has the name. */
+/** Another key has this name. */
 export class NameTakenError extends KeysError {
-  /** Whether it can be replaced by the same request: a new key can take its place, a changed one cannot. */
+  /** Whether `overwrite` would help: a new key can replace the other one, a renamed key cannot. */
   readonly replaceable: boolean;
 
   constructor(name: string, replaceable: boolean) {
@@ -65,8 +68,9 @@ export class NameTakenError extends KeysError {
   }
 }
 
-/** Some values break rules: `issues` has all of them, and `code` is the first one's. */
+/** Invalid values. The code is that of the first issue. */
 export class ValidationError extends KeysError {
+  /** All of them, at least one. */
   readonly issues: readonly Issue[];
 
   constructor(issues: readonly [Issue, ...Issue[]]) {
@@ -82,8 +86,14 @@ export function assertValid(issues: readonly Issue[]): void {
 }
 
 /**
- * Tells whether an error is a `KeysError`, also one of another copy of this package: a host CLI and a plugin of it may
- * each have theirs.
+ * Tells whether an error is a `KeysError`, even of another copy of this package: a host CLI and its plugin may each
+ * load their own.
+ * @example
+ * try {
+ *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+ * } catch (error) {
+ *   if (!isKeysError(error) || error.code !== 'NAME_TAKEN') throw error;
+ * }
  */
 export function isKeysError(error: unknown): error is KeysError {
   return typeof error === 'object' && error !== null && brand in error;

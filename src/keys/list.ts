@@ -6,44 +6,49 @@ import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
-import { listOf, printable } from './text.ts';
+import { listOf, printable, refuseNul } from './text.ts';
 
+/** Which keys to list. */
 export interface PageQuery {
-  /** How many keys at most, up to 500. */
+  /** The maximum number of keys, up to 500. Default: 50. */
   first?: number | null | undefined;
   /** The cursor of the key after which the page starts. */
   after?: string | null | undefined;
+  /** A part of the name or description, case-insensitive. */
   search?: string | null | undefined;
-  /** Only keys with one of these roles, whatever their case. */
+  /** Only keys with one of these roles, case-insensitive. */
   roles?: readonly string[] | null | undefined;
-  /** Only keys of this status, whatever its case. */
+  /** Only keys of this status, case-insensitive. */
   status?: string | null | undefined;
 }
 
 /** A page of keys, oldest first. */
 export interface Page {
+  /** The keys. */
   keys: ApiKey[];
+  /** Whether more keys follow. */
   hasNextPage: boolean;
 }
 
-/** What a list depends on beside the query. */
-export interface ListSurroundings {
+/** What a list depends on besides the query. */
+export interface ListContext {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
 }
 
-/** Lists the keys that the actor may read: all, or its own. @throws ValidationError; KeysError INPUT_INVALID */
+/** Lists the keys that the actor may read: all of them, or its own. @throws ValidationError; KeysError INPUT_INVALID */
 export async function listKeys(
   repository: KeyRepository,
   query: PageQuery,
   actor: Actor,
-  { catalog, now }: ListSurroundings,
+  { catalog, now }: ListContext,
 ): Promise<Page> {
   const first = query.first ?? DEFAULT_PAGE_SIZE;
   if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
   }
+  refuseNul(query.search ?? '');
   const keys = await repository.list({
     limit: first + 1,
     after: query.after ? readCursor(query.after) : undefined,
@@ -53,11 +58,6 @@ export async function listKeys(
     status: query.status ? { is: readStatus(query.status), now } : undefined,
   });
   return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
-}
-
-/** How many keys `listKeys` would list over all pages. */
-export function countKeys(repository: KeyRepository, query: Pick<PageQuery, 'search'>, actor: Actor): Promise<number> {
-  return repository.count({ search: query.search || undefined, ownedBy: ownedBy(actor) });
 }
 
 /** The cursor of a key: opaque to clients, and good also after the key is gone. */

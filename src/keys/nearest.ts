@@ -1,16 +1,16 @@
-/** The candidates closest to a misspelled word by edit distance, best first; none where all are far. */
-export function nearest(word: string, candidates: readonly string[], most = 3): string[] {
+/** The candidates closest to a misspelled word by edit distance, best first; none if all are too far. */
+export function nearest(word: string, candidates: readonly string[], maxCount = 3): string[] {
   const wanted = word.toUpperCase().slice(0, 64);
-  const limit = Math.max(1, Math.ceil(wanted.length / 3));
+  const maxDistance = Math.max(1, Math.ceil(wanted.length / 3));
   return candidates
     .map((candidate) => ({ candidate, distance: distanceOf(wanted, candidate) }))
-    .filter(({ distance }) => distance <= limit)
+    .filter(({ distance }) => distance <= maxDistance)
     .toSorted((a, b) => a.distance - b.distance)
-    .slice(0, most)
+    .slice(0, maxCount)
     .map(({ candidate }) => candidate);
 }
 
-/** Levenshtein distance; a candidate that starts with the word, or the other way round, counts as close. */
+/** Levenshtein distance; 1 if one word is a prefix of the other. */
 function distanceOf(word: string, candidate: string): number {
   if (word.length > 2 && (candidate.startsWith(word) || word.startsWith(candidate))) return 1;
   let previous = Array.from({ length: candidate.length + 1 }, (_, column) => column);

@@ -1,4 +1,4 @@
-/** The most that one page can have, of keys or of entries of the audit log. */
+/** The largest page of keys or audit entries. */
 export const MAX_PAGE_SIZE = 500;
-/** How many a page has where nobody says. */
+/** The page size if none is given. */
 export const DEFAULT_PAGE_SIZE = 50;

@@ -1,8 +1,6 @@
 import type { ApiKey } from './key/api-key.ts';
-import type { ApplyOptions } from './apply/apply.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit/audit-log.ts';
-import { type Lookup, lookUp } from './authentication/authenticate.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
@@ -14,6 +12,7 @@ import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization
 import type { KeyRepository } from './repository.ts';
 import { isInProgress, type Rotation } from './key/rotation.ts';
 import { type Status, statusOf } from './key/status.ts';
+import { refuseNul } from './text.ts';
 import type { UsageTotals } from './key/usage.ts';
 
 /** What the questions about keys need from outside. */
@@ -43,14 +42,9 @@ export class KeyQueries {
    * What `apply` would change now; nothing is written.
    * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error
    */
-  plan(declared: readonly DeclaredKey[], { prune = false }: Pick<ApplyOptions, 'prune'>, actor: Actor): Promise<Plan> {
+  plan(declared: readonly DeclaredKey[], { prune = false }: { prune?: boolean }, actor: Actor): Promise<Plan> {
     const { repository, clock } = this.#options;
     return planChanges(repository, declared, { prune, caller: actor, catalog: this.catalog, now: clock() });
-  }
-
-  /** Finds the key that a secret belongs to, which counts as no use. @throws KeysError STORE_… */
-  lookUp(secret: string): Promise<Lookup> {
-    return lookUp(secret, this.#options.repository, this.#options.clock());
   }
 
   /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
@@ -107,11 +101,13 @@ export class KeyQueries {
 
   /** A key by its id, if there is one that the actor may read. */
   async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
+    refuseNul(id);
     return readable(await this.#options.repository.findById(id), actor);
   }
 
   /** A key by its name, if there is one that the actor may read. */
   async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
+    refuseNul(name);
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
   }
 }

@@ -4,17 +4,19 @@ import type { Permission, Role } from './permissions/catalog.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 
-/** The place in the list after which a page starts: keys are listed by time of creation, then id. */
+/** The position in the list after which a page starts. Keys are listed by time of creation, then id. */
 export interface ListPosition {
+  /** Milliseconds since 1970. */
   createdAt: number;
+  /** The id of the key at this position. */
   id: string;
 }
 
-/** Which keys are meant. */
+/** Selects keys. */
 export interface KeyFilter {
-  /** A part of the name or the description, whatever its case. */
+  /** A part of the name or description, case-insensitive. */
   search?: string | undefined;
-  /** Only this key and those that it created. */
+  /** Only the key with this id, and the keys that it created. */
   ownedBy?: string | undefined;
   /** Only keys with one of these roles. */
   roles?: readonly Role[] | undefined;
@@ -22,71 +24,79 @@ export interface KeyFilter {
   status?: { is: Status; now: number } | undefined;
 }
 
+/** A page of keys that match a filter. */
 export interface ListQuery extends KeyFilter {
-  /** How many keys at most. */
+  /** The maximum number of keys. */
   limit: number;
+  /** Only keys after this position. */
   after?: ListPosition | undefined;
 }
 
-/** How keys are found. */
+/** Finds keys. */
 export interface KeyFinder<Key extends ApiKey = ApiKey> {
+  /** The key with this id. */
   findById(id: string): Promise<Key | undefined>;
-  /** By name in its normal form, compared exactly. */
+  /** The key with this normalized name, compared exactly. */
   findByName(name: string): Promise<Key | undefined>;
-  /** The keys that have one of these values in this field. */
+  /** The keys that have one of these values in a field. */
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
-  /** The keys that were made from a declaration. */
+  /** The keys that an apply created. */
   findManaged(): Promise<Key[]>;
-  /** These keys, all that they created, and so on: each once, and none before the one that created it. */
+  /** These keys, those that they created, and so on: each once, after the key that created it. */
   findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }
 
-/** How keys are found with what their secrets are recognised by, many at once. */
+/** Finds keys with the digests of their secrets. */
 export interface StoredKeyFinder extends KeyFinder<StoredKey> {
-  /** The keys of which one of these is the digest of a secret, whether it still works or not. */
+  /** The keys that have a secret with one of these digests, whether it still works or not. */
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
 }
 
-/** A transaction that writes: what it reads stays as it is until it ends. */
+/** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder {
+  /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
+  /** Replaces all fields of the key with this id. */
   update(key: StoredKey): Promise<void>;
-  /** Deletes keys in this order, in which none may come before those that it created. */
+  /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
-  /** Adds to what is known of the use of keys; those that are gone are passed over. */
+  /** Adds to the totals of keys; keys that no longer exist are ignored. */
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
+  /** Chains entries to the audit log. */
   appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
 }
 
-/** A key that was found by a secret: by its newest one, or by the one before. */
+/** A key that was found by one of its secrets. */
 export interface FoundBySecret {
+  /** The key. */
   key: ApiKey;
+  /** Which of its secrets it was. */
   secret: 'current' | 'previous';
 }
 
 /**
- * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` when the store can't do
- * what is asked of it.
+ * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
-  /** The key one of whose secrets has this digest, whether that one still works or not. */
+  /** The key that has a secret with this digest, whether that secret still works or not. */
   findByDigest(digest: string): Promise<FoundBySecret | undefined>;
+  /** A page of keys, by time of creation, then id. */
   list(query: ListQuery): Promise<ApiKey[]>;
-  /** The keys that one of these keys created, or that none did, with what their secrets are recognised by. */
+  /** A page of the keys that one of these keys created or, given null, that no key created. */
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
-  count(query: KeyFilter): Promise<number>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
-  /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
+  /** The permissions that a key has used, each with the time of its last use in milliseconds since 1970. */
   findUsedPermissions(id: string): Promise<Map<Permission, number>>;
+  /** The audit log. */
   readonly auditLog: AuditReader;
   /**
-   * A number that is another one after any change of a key, by whatever process, and the same where only uses were counted:
-   * in a file from the next turn of the event loop on, in a database server as soon as that has told. Nothing where it
-   * can't be told without waiting.
+   * A number that changes with every change of a key, in whatever process, and not when only activity is recorded. A
+   * file is checked once per turn of the event loop; a database server sends notifications. Undefined while it cannot
+   * be told without waiting.
    */
   revision(): number | undefined;
-  /** Runs `work` in one transaction, which no other writer can come between; undone when it throws. */
+  /** Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. */
   write<Result>(work: (writer: KeyWriter) => Promise<Result>): Promise<Result>;
   /** Resolves when the store answers. */
   check(): Promise<void>;

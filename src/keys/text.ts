@@ -1,20 +1,29 @@
+import { KeysError } from './errors.ts';
 import { redactSecrets } from './secret/secret.ts';
 
-/** Control characters, line and paragraph separators, and halves of surrogate pairs: nothing that a line of text may hold. */
+/** What a line of text may not hold: control characters, line and paragraph separators, and unpaired surrogates. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
-/** The same, with the invisible formatting characters (direction marks among them) that can disguise what is shown. */
+/** The same, and invisible formatting characters, such as direction marks, which can disguise a text. */
 const MISLEADING = /[\p{Cc}\p{Cs}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/** Length in code points, which is what the limits count. */
+/** The length of a text in code points, in which limits are stated. */
 export function codePoints(text: string): number {
   let count = 0;
   for (const _ of text) count += 1;
   return count;
 }
 
-/** Tells whether a text holds control characters or unpaired surrogates. */
+/** Whether a text holds control characters or unpaired surrogates. */
 export function hasControlCharacters(text: string): boolean {
   return UNPRINTABLE.test(text);
+}
+
+/**
+ * Refuses a text to look for that has a NUL: no stored text has one, and PostgreSQL takes none.
+ * @throws KeysError INPUT_INVALID
+ */
+export function refuseNul(text: string): void {
+  if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" may not contain U+0000.`);
 }
 
 /** Names a character without printing it where it would do harm: `"-" (U+002D)`, or `U+000A` alone. */
@@ -23,12 +32,12 @@ export function describeCharacter(character: string): string {
   return MISLEADING.test(character) || /^[\p{Z}\p{M}\p{DI}]$/u.test(character) ? number : `"${character}" (${number})`;
 }
 
-/** A text as it may be shown on a terminal or in an error: without secrets and hidden characters, and cut at 60 characters, or at `most`. */
-export function printable(text: string, most = 60): string {
+/** A text that is safe to show: secrets redacted, hidden characters named, and cut off after `maxLength` characters. */
+export function printable(text: string, maxLength = 60): string {
   const shown = Array.from(redactSecrets(text), (character) =>
     MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character,
   );
-  return shown.length > most ? `${shown.slice(0, most).join('')}…` : shown.join('');
+  return shown.length > maxLength ? `${shown.slice(0, maxLength).join('')}…` : shown.join('');
 }
 
 /** `a`, `a and b`, `a, b and c`. */

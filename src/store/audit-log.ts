@@ -10,7 +10,7 @@ import { chunksOf } from './chunks.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
-/** The entries that a query means, in its order. */
+/** The entries that match a query, in its order. */
 export async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
   const { key, actor, action, since, until, before, after, limit, order } = query;
   const rows = await db
@@ -33,13 +33,13 @@ export async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): P
   return rows.map(auditEntryOf);
 }
 
-/** The number and hash of the newest entry, kept apart from it so that a log cut short is noticed. */
+/** The number and hash of the newest entry, kept separately so that a truncated log is detected. */
 export async function findAuditHead(db: Kysely<Tables>): Promise<{ number: number; hash: string } | undefined> {
   const head = await db.selectFrom('audit_head').select(['number', 'hash']).executeTakeFirst();
   return head && { number: Number(head.number), hash: head.hash };
 }
 
-/** Adds entries to the chain, inside a transaction that writes. */
+/** Appends entries to the chain, inside a write transaction. */
 export async function appendToAuditLog(db: Kysely<Tables>, drafts: readonly AuditDraft[]): Promise<void> {
   if (drafts.length === 0) return;
   const head = await findAuditHead(db);

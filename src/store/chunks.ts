@@ -1,7 +1,7 @@
-/** How many rows one statement names: databases limit their number of parameters. */
+/** Databases limit the number of parameters in a statement. */
 const CHUNK_ROWS = 500;
 
-/** Cuts a list into parts that one statement can name. */
+/** Splits a list into chunks small enough for one statement. */
 export function chunksOf<Item>(items: readonly Item[]): Item[][] {
   return Array.from({ length: Math.ceil(items.length / CHUNK_ROWS) }, (_, index) =>
     items.slice(index * CHUNK_ROWS, (index + 1) * CHUNK_ROWS),

@@ -1,24 +1,24 @@
 import type { Kysely } from 'kysely';
 import type { Tables } from './tables.ts';
 
-/** The kinds of databases, for the few places where their SQL differs. */
+/** The supported databases, for the few places where their SQL differs. */
 export type DialectName = 'sqlite' | 'postgres';
 
-/** What is done in one transaction. It says so where it changes a key: what is only counted leaves the revision as it is. */
-export type WriteWork<Result> = (transaction: Kysely<Tables>, changed: () => void) => Promise<Result>;
+/** Work to do in one transaction. It calls `keysChanged` when it changes a key, which changes the revision. */
+export type WriteWork<Result> = (transaction: Kysely<Tables>, keysChanged: () => void) => Promise<Result>;
 
-/** What the repository needs of an open database, of whatever kind. Errors come as those that users see. */
+/** An open database of any dialect, as the repository uses it. Its errors are meant for users. */
 export interface Connection {
   readonly dialect: DialectName;
   /** The absolute path, or the URL without its password. */
   readonly location: string;
-  /** Whether there was no store before. */
+  /** Whether opening it has created the store. */
   readonly created: boolean;
-  /** Reads. @throws KeysError STORE_… */
+  /** Runs `work` outside a transaction, to read. @throws KeysError STORE_… */
   run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result>;
   /**
-   * Runs `work` in one transaction, which no other writer can come between. It may be run again where nothing of it has
-   * been written. @throws KeysError STORE_…
+   * Runs `work` in one transaction, exclusive of other writers. It may run several times, the earlier ones rolled back.
+   * @throws KeysError STORE_…
    */
   write<Result>(work: WriteWork<Result>): Promise<Result>;
   /** See `KeyRepository.revision`. */

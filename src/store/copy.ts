@@ -4,15 +4,18 @@ import { KeysError } from '../keys/errors.ts';
 import type { Connection, DialectName } from './connection.ts';
 import type { Tables } from './tables.ts';
 
-/** What was copied, and where from and to. */
+/** The result of a copy. */
 export interface StoreCopy {
+  /** The number of keys copied. */
   keys: number;
+  /** The number of audit entries copied. */
   auditEntries: number;
+  /** See `Connection.location`. */
   from: string;
   to: string;
 }
 
-/** The tables, each before those that refer to it, with the columns that tell its rows apart. */
+/** The tables, each before those that refer to it, with their primary keys. */
 const TABLES = [
   ['api_keys', ['id']],
   ['key_usage', ['key_id']],
@@ -21,14 +24,13 @@ const TABLES = [
   ['audit_head', ['one']],
 ] as const satisfies [keyof Tables, string[]][];
 
-/** How many rows are read and written at once. */
 const PAGE_ROWS = 500;
 
 type Row = Record<string, string | number | null>;
 
 /**
- * Copies a whole store into another one that is empty: keys with the digests of their secrets, their use, and the audit log.
- * Nobody can write into either meanwhile. It comes about whole, and only where the copy is the same, or not at all.
+ * Copies a whole store into an empty one: keys with the digests of their secrets, their usage, and the audit log. Both
+ * stores are locked for writing meanwhile. The copy is committed only if it is complete and verified to be identical.
  * @throws KeysError STORE_NOT_EMPTY, STORE_…
  */
 export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> {
@@ -36,16 +38,16 @@ export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> 
     to.write(async (target) => {
       await allowWaiting(target, to.dialect);
       await allowWaiting(source, from.dialect);
-      await refuseKeys(target, to.location);
+      await requireEmpty(target, to.location);
       const counts = new Map<string, number>();
       for (const [table, key] of TABLES) counts.set(table, await copyTable(source, target, table, key));
-      // A key may stand before the one that created it: who created which is filled in when all are there.
+      // A key may come before its creator, so creators are filled in once all keys exist.
       for await (const rows of pagesOf(source, 'api_keys', ['id'])) await setCreators(target, rows);
       for (const [table, key] of TABLES) {
         if ((await checksumOf(source, table, key)) !== (await checksumOf(target, table, key)))
           throw new KeysError(
             'STORE_FAILED',
-            `The copy of ${table} in ${to.location} is not the same. Nothing was copied.`,
+            `The copy of ${table} in ${to.location} differs from the original. Nothing was copied.`,
           );
       }
       return {
@@ -58,12 +60,12 @@ export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> 
   );
 }
 
-/** Each store waits while the other one is asked: a server must not end the transaction for that. */
+/** Each store idles while the other one is queried: a server must not end the transaction for that. */
 async function allowWaiting(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   if (dialect === 'postgres') await sql`set local idle_in_transaction_session_timeout = 0`.execute(db);
 }
 
-async function refuseKeys(target: Kysely<Tables>, location: string): Promise<void> {
+async function requireEmpty(target: Kysely<Tables>, location: string): Promise<void> {
   for (const table of ['api_keys', 'audit_log'] as const) {
     const row = await target
       .selectFrom(table)
@@ -96,7 +98,7 @@ async function setCreators(target: Kysely<Tables>, rows: readonly Row[]): Promis
   }
 }
 
-/** The rows of a table, page by page in the order of their key. */
+/** The rows of a table, page by page in the order of their primary key. */
 async function* pagesOf(db: Kysely<Tables>, table: keyof Tables, key: readonly string[]): AsyncGenerator<Row[]> {
   const columns = key.map((column) => sql.ref(column));
   let last: Row | undefined;
@@ -114,12 +116,12 @@ async function* pagesOf(db: Kysely<Tables>, table: keyof Tables, key: readonly s
   } while (last);
 }
 
-/** One number for all that is in a table, whatever the order: databases sort texts in their own ways. */
+/** A checksum of a table that does not depend on the order of its rows: databases sort text differently. */
 async function checksumOf(db: Kysely<Tables>, table: keyof Tables, key: readonly string[]): Promise<bigint> {
   let sum = 0n;
   for await (const rows of pagesOf(db, table, key)) {
     for (const row of rows) {
-      // Large numbers come as text from one database and as numbers from another.
+      // One database returns large numbers as text, the other as numbers.
       const fields = Object.keys(row)
         .toSorted()
         .map((column) => [column, row[column] === null ? null : String(row[column])]);

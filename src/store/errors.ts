@@ -1,9 +1,9 @@
 import { type ErrorCode, isKeysError, KeysError } from '../keys/errors.ts';
 
-/** A code of a driver or the file system by its first letters, as what the user is told. */
+/** Maps driver and file system codes with a prefix to what the user is told. */
 export type Cause = readonly [prefix: string, code: ErrorCode, text: string];
 
-/** The error that users see for one of the driver or the file system. Errors that were foreseen already stay as they are. */
+/** Turns an error of the driver or file system into one for users. An error that already is one stays as it is. */
 export function storeError(error: unknown, location: string, causes: readonly Cause[]): Error {
   if (isKeysError(error)) return error;
   const reason = driverCodeOf(error);
@@ -20,13 +20,13 @@ const TAKEN: Record<string, readonly [code: ErrorCode, what: string]> = {
   previous_digest: ['SECRET_TAKEN', 'secret'],
 };
 
-/** The error for a value that another key has and that no two may have, by its column. */
+/** The error for a duplicate value in a unique column. */
 export function takenError(column: string | undefined, cause: unknown): KeysError | undefined {
   const [code, what] = TAKEN[column ?? ''] ?? [];
   return code && new KeysError(code, `An API key with this ${what} already exists.`, { cause });
 }
 
-/** The code of a driver's error; empty where it has none. */
+/** The code of a driver's error; empty if it has none. */
 export function driverCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -11,6 +11,7 @@ import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
+/** The repository over an open database. */
 export function createKeyRepository(connection: Connection): KeyRepository {
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
@@ -43,16 +44,6 @@ export function createKeyRepository(connection: Connection): KeyRepository {
           creators ? row('created_by', 'in', creators) : row('created_by', 'is', null),
         );
         return rows.map(storedKeyOf);
-      }),
-
-    count: (query) =>
-      run(async (db) => {
-        const { keys } = await db
-          .selectFrom('api_keys')
-          .select((row) => row.fn.countAll<number>().as('keys'))
-          .where((row) => matching(row, query, dialect))
-          .executeTakeFirstOrThrow();
-        return Number(keys);
       }),
 
     write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, changed))),
@@ -112,7 +103,7 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
   };
 }
 
-function writerOf(db: Kysely<Tables>, changed: () => void): KeyWriter {
+function writerOf(db: Kysely<Tables>, keysChanged: () => void): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
 
@@ -123,18 +114,18 @@ function writerOf(db: Kysely<Tables>, changed: () => void): KeyWriter {
     },
 
     async insert(keys) {
-      changed();
+      keysChanged();
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
     },
 
     async update(key) {
-      changed();
+      keysChanged();
       const { id, ...columns } = rowOf(key);
       await db.updateTable('api_keys').set(columns).where('id', '=', id).execute();
     },
 
     async delete(ids) {
-      changed();
+      keysChanged();
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
     },
 
@@ -177,24 +168,22 @@ function matching(
 ) {
   const has = (column: 'roles' | 'search_text', text: string) => contains(dialect, column, text);
   const conditions = [];
-  // No text has a NUL in it, and PostgreSQL takes none.
-  if (search?.includes('\0')) conditions.push(sql<SqlBool>`1 = 0`);
-  else if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
+  if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
   if (roles !== undefined) conditions.push(row.or(roles.map((role) => has('roles', `"${role}"`))));
   if (status !== undefined) conditions.push(havingStatus(row, status));
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
   return row.and(conditions);
 }
 
-/** Whether a column has a text in it, as it stands. */
+/** Whether a column contains a text literally. */
 function contains(dialect: DialectName, column: string, text: string): Expression<SqlBool> {
-  // SQLite's LIKE reads a text up to a NUL only, and takes letters of both cases for the same. PostgreSQL plans with a pattern:
-  // of a position it knows nothing, and reads through all keys in their order.
+  // SQLite's LIKE stops at a NUL and ignores case. PostgreSQL estimates the selectivity of a LIKE pattern, but not of a
+  // position, for which it would scan all keys in order.
   if (dialect === 'sqlite') return sql<SqlBool>`instr(${sql.ref(column)}, ${text}) > 0`;
   return sql<SqlBool>`${sql.ref(column)} like ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
 }
 
-/** What `statusOf` says, in SQL. */
+/** `statusOf` in SQL. */
 function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: { is: Status; now: number }) {
   if (is === 'EXPIRED') return row('expires_at', '<=', now);
   const notExpired = row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]);
@@ -202,8 +191,8 @@ function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: {
 }
 
 /**
- * Sorts keys so that none comes before the one that created it, and otherwise by their age. A database that is asked for an order
- * here reads through all keys in that order.
+ * Sorts keys by age, each after the key that created it. Sorted by the database, the query would scan all keys in that
+ * order.
  */
 function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Key[] {
   const byAge = [...keys.values()].toSorted(

@@ -4,9 +4,10 @@ import { KeysError } from '../keys/errors.ts';
 import { isPostgresUrl } from './postgres/postgres-address.ts';
 
 /**
- * Where the store is: the given path, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base
- * Directory: `XDG_DATA_HOME` where it is absolute, otherwise `~/.local/share`). An absolute path, or the URL of a
- * PostgreSQL database as it was given: it may hold a password.
+ * Where the store is: `database`, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base
+ * Directory: `XDG_DATA_HOME` if it is absolute, otherwise `~/.local/share`).
+ * @returns an absolute path, or the URL of a PostgreSQL database, which may contain a password
+ * @throws KeysError USAGE
  */
 export function storeLocation(database: string | undefined, env: NodeJS.ProcessEnv): string {
   const given = database ?? (env['SVC_API_DATABASE'] || undefined);

@@ -3,35 +3,42 @@ import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
 import type { Connection } from './connection.ts';
+import { emptyRepository } from './empty-repository.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
-import { isPostgresUrl } from './postgres/postgres-address.ts';
+import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 
-/** How long a command waits while other processes write, in milliseconds: dozens may do so at once. */
+/** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
 const LOCK_WAIT_MS = 8000;
 
+/** An open key store. */
 export interface Store {
   repository: KeyRepository;
   /** The absolute path, or the URL without its password. */
   location: string;
-  /** Whether there was no store before. */
+  /** Whether this program has just created the store. */
   created: boolean;
   close(): Promise<void>;
 }
 
+/** Which store to open, and how. */
 export interface OpenStoreOptions {
-  /** A path, or the URL of a PostgreSQL database; see `storeLocation` for what holds without it. */
+  /** A path, or the URL of a PostgreSQL database. Default: `SVC_API_DATABASE`, or a file in the user's data folder. */
   database?: string | undefined;
+  /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
-  /** How long to wait while another process writes, in milliseconds. Default: 8000. */
+  /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
-  /** Makes no store where there is none: that is an error then. */
-  mustExist?: boolean;
+  /**
+   * What to do about a missing store: create it, which is the default, fail, or use an empty one that takes no changes.
+   */
+  ifMissing?: 'create' | 'fail' | 'empty';
 }
 
-/** Opens the key store, and makes it where there is none yet, unless it must exist. @throws KeysError STORE_… */
-export async function openStore(options: OpenStoreOptions = {}): Promise<Store> {
-  const connection = await openConnection(options);
+/** Opens the key store. @throws KeysError STORE_… */
+export async function openStore({ ifMissing = 'create', ...options }: OpenStoreOptions = {}): Promise<Store> {
+  if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
+  const connection = await openConnection({ ...options, mustExist: ifMissing !== 'create' });
   return {
     repository: createKeyRepository(connection),
     location: connection.location,
@@ -40,29 +47,33 @@ export async function openStore(options: OpenStoreOptions = {}): Promise<Store> 
   };
 }
 
-/** Whether there is a store; none is made. @throws KeysError STORE_… where that can't be told */
-export async function storeExists({
-  database,
-  env = process.env,
-}: Pick<OpenStoreOptions, 'database' | 'env'>): Promise<boolean> {
+function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
   const place = storeLocation(database, env);
-  if (!isPostgresUrl(place)) return existsSync(place);
-  return (await import('./postgres/postgres-connection.ts')).PostgresConnection.exists(place, LOCK_WAIT_MS);
+  const location = isPostgresUrl(place) ? readPostgresUrl(place).location : place;
+  return { repository: emptyRepository(location), location, created: false, close: async () => {} };
 }
 
-/** Opens the database of a store. Each driver is loaded only where it is needed. @throws KeysError STORE_… */
+/** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
+async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
+  const place = storeLocation(database, env);
+  if (!isPostgresUrl(place)) return existsSync(place);
+  const { PostgresConnection } = await import('./postgres/postgres-connection.ts');
+  return PostgresConnection.exists(place, LOCK_WAIT_MS);
+}
+
+/** Opens the database of a store. Loads only the driver that it needs. @throws KeysError USAGE, STORE_… */
 export async function openConnection({
   database,
   env = process.env,
   lockWaitMs = LOCK_WAIT_MS,
   mustExist = false,
-}: OpenStoreOptions): Promise<Connection> {
+}: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: boolean }): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
-  const place = storeLocation(database, env);
+  const location = storeLocation(database, env);
   const options = { lockWaitMs, mustExist };
-  if (isPostgresUrl(place))
-    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(place, options);
-  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(place, options);
+  if (isPostgresUrl(location))
+    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
+  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
 }

@@ -4,6 +4,7 @@ import type { Permission, Role } from '../keys/permissions/catalog.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
 import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
+/** The key in a row. */
 export function apiKeyOf(row: ApiKeyTable): ApiKey {
   return {
     id: row.id,
@@ -21,10 +22,12 @@ export function apiKeyOf(row: ApiKeyTable): ApiKey {
   };
 }
 
+/** The key in a row, with the digests of its secrets. */
 export function storedKeyOf(row: ApiKeyTable): StoredKey {
   return { ...apiKeyOf(row), digest: row.digest, previousDigest: row.previous_digest };
 }
 
+/** The row of a key. */
 export function rowOf(key: StoredKey): ApiKeyTable {
   return {
     id: key.id,
@@ -48,6 +51,7 @@ export function rowOf(key: StoredKey): ApiKeyTable {
   };
 }
 
+/** The row of an entry of the audit log. */
 export function auditRowOf({ number, at, actor, action, key, before, after, hash }: AuditEntry): AuditLogTable {
   return {
     number,
@@ -64,6 +68,7 @@ export function auditRowOf({ number, at, actor, action, key, before, after, hash
   };
 }
 
+/** The entry of the audit log in a row. */
 export function auditEntryOf(row: AuditLogTable): AuditEntry {
   return {
     number: Number(row.number),
@@ -77,12 +82,13 @@ export function auditEntryOf(row: AuditLogTable): AuditEntry {
   };
 }
 
-/** Without differences of case and of form, so that a search is a search for a part. */
+/** The text in which a key is searched, without differences in case and Unicode form. */
 export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
-  // Lower case alone would keep ß from SS apart, and ς from σ.
+  // Lower case alone would keep ß distinct from SS, and ς from σ.
   return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 }
 
+/** PostgreSQL returns large numbers as text. */
 export function numberOf(value: number | null): number | null {
   return value === null ? null : Number(value);
 }
@@ -97,7 +103,7 @@ function rotationOf(row: ApiKeyTable): Rotation | null {
   };
 }
 
-/** A text that is no JSON was not written by us: it must not keep the log from being read, nor pass its check. */
+/** Text that is not JSON was tampered with: it must neither break reading the log nor pass verification. */
 function valuesOf(text: string | null): AuditEntry['before'] {
   if (text === null) return null;
   try {

@@ -11,17 +11,17 @@ export interface ApiKeyTable {
   created_by: string | null;
   expires_at: number | null;
   disabled_at: number | null;
-  /** 1 for a key that was made from a declaration. */
+  /** 1 for a key that an apply created. */
   managed: number;
-  /** These five are set from a rotation until the next change of the secret. */
+  /** This and the next four are set while the key has a `Rotation`; `previous_ends_at` may still be null. */
   previous_digest: string | null;
   previous_public_id: string | null;
   rotated_at: number | null;
   /** In milliseconds. */
   rotation_grace: number | null;
-  /** Null also while the new secret has not been used yet. */
+  /** Null until the grace period begins. */
   previous_ends_at: number | null;
-  /** Name and description in the form in which they are searched. */
+  /** See `searchTextOf`. */
   search_text: string;
 }
 

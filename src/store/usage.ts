@@ -5,7 +5,7 @@ import { chunksOf } from './chunks.ts';
 import { numberOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
-/** How much keys were used, by their ids. */
+/** The totals of keys, by id; keys that were never used are left out. */
 export async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Map<string, UsageTotals>> {
   const found = new Map<string, UsageTotals>();
   for (const chunk of chunksOf(ids)) {
@@ -16,28 +16,28 @@ export async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Pro
   return found;
 }
 
-/** The grants that a key has used, with the time of the last use of each. */
+/** The permissions that a key has used, each with the time of its last use. */
 export async function findUsedPermissions(db: Kysely<Tables>, id: string): Promise<Map<Permission, number>> {
   const rows = await db.selectFrom('used_grants').selectAll().where('key_id', '=', id).orderBy('permission').execute();
   return new Map(rows.map(({ permission, last_used_at: at }) => [permission as Permission, Number(at)]));
 }
 
-/** Adds to what is known of the use of keys, inside a transaction that writes; keys that are gone are passed over. */
+/** Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. */
 export async function addUsage(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
   for (const chunk of chunksOf(usage)) {
     const ids = chunk.map(({ id }) => id);
     const rows = await db.selectFrom('api_keys').select('id').where('id', 'in', ids).execute();
-    const there = new Set(rows.map(({ id }) => id));
-    const known = chunk.filter(({ id }) => there.has(id));
-    if (known.length > 0) await addTotals(db, known);
-    await addGrants(db, known);
+    const existingIds = new Set(rows.map(({ id }) => id));
+    const existing = chunk.filter(({ id }) => existingIds.has(id));
+    if (existing.length > 0) await addTotals(db, existing);
+    await addPermissions(db, existing);
   }
 }
 
 async function addTotals(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
   const latest = (column: 'last_used_at' | 'previous_last_used_at') => {
-    const [fresh, known] = [sql.ref(`excluded.${column}`), sql.ref(`key_usage.${column}`)];
-    return sql<number>`case when ${fresh} is null or ${known} > ${fresh} then ${known} else ${fresh} end`;
+    const [added, stored] = [sql.ref(`excluded.${column}`), sql.ref(`key_usage.${column}`)];
+    return sql<number>`case when ${added} is null or ${stored} > ${added} then ${stored} else ${added} end`;
   };
   await db
     .insertInto('key_usage')
@@ -59,9 +59,9 @@ async function addTotals(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promis
     .execute();
 }
 
-async function addGrants(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
-  const rows = usage.flatMap(({ id, grants, lastUsedAt }) =>
-    Array.from(grants, (permission) => ({ key_id: id, permission, last_used_at: lastUsedAt ?? 0 })),
+async function addPermissions(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
+  const rows = usage.flatMap(({ id, permissions, lastUsedAt }) =>
+    Array.from(permissions, (permission) => ({ key_id: id, permission, last_used_at: lastUsedAt ?? 0 })),
   );
   for (const chunk of chunksOf(rows)) {
     await db
@@ -69,7 +69,8 @@ async function addGrants(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promis
       .values(chunk)
       .onConflict((conflict) =>
         conflict.columns(['key_id', 'permission']).doUpdateSet({
-          last_used_at: sql<number>`case when excluded.last_used_at > used_grants.last_used_at then excluded.last_used_at else used_grants.last_used_at end`,
+          last_used_at: sql<number>`case when excluded.last_used_at > used_grants.last_used_at
+            then excluded.last_used_at else used_grants.last_used_at end`,
         }),
       )
       .execute();

@@ -48,12 +48,14 @@ const ROOMS: Record<string, string[]> = {
     'tables',
     'connection',
     'chunks',
+    'retry',
     'errors',
     'rows',
     'migrations',
     'audit-log',
     'usage',
     'key-repository',
+    'empty-repository',
     'sqlite',
     'postgres',
     'location',
@@ -91,7 +93,8 @@ const PACKAGES: Record<string, string[]> = {
   graphql: ['graphql', 'http'],
   '@graphql-tools/schema': ['graphql'],
   pino: ['log'],
-  'cli-table3': ['cli'],
+  'string-width': ['cli/views'],
+  negotiator: ['http'],
   dataloader: ['graphql'],
   'graphql-jit': ['graphql'],
   'lru-cache': ['graphql', 'http'],
@@ -154,6 +157,15 @@ describe('imports', () => {
     for (const [folder, rooms] of Object.entries(ROOMS)) {
       const there = new Set(SOURCES.filter((path) => folderOf(path) === folder).map(roomOf));
       assert.deepEqual([...there].toSorted(), rooms.toSorted());
+    }
+  });
+
+  it('between rooms are as docs/architecture.md has them', () => {
+    const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+    for (const [folder, rooms] of Object.entries(ROOMS)) {
+      const row = page.split('\n').find((line) => line.startsWith(`| \`${folder}\` |`)) ?? '';
+      const documented = Array.from(row.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, room]) => room!.replace(/\/$/, ''));
+      assert.deepEqual(documented, rooms);
     }
   });
 

@@ -94,7 +94,7 @@ describeOnEach('apikey export', () => {
     const first = await exported(database, '--with-digests');
     assert.equal(
       first.stderr,
-      'Only the newest secret of a key is exported. Being rotated, with an older one that still works here: 1.\n',
+      'Only the newest secret of a key is exported. Keys whose previous secret is still accepted here: 1.\n',
     );
     for (const key of first.keys) assert.deepEqual(Object.keys(key), [...FIELDS, 'sha256']);
     const copy = tempStore();

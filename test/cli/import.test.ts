@@ -81,16 +81,16 @@ line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the
     assert.equal(
       stdout,
       `line 1: not imported "CI"
-line 2: INPUT_INVALID The line is no JSON object. Write each key as one object on a line of its own.
+line 2: INPUT_INVALID The line is not a JSON object. Write each key as one object on a line of its own.
 line 3: ROLE_INVALID "VIEWR" is not a role. Did you mean VIEWER?
-line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only one of them. Both are here.
+line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Both are given.
 `,
     );
-    assert.deepEqual([stderr, code], ["Error: Nothing was imported: 3 of 4 lines can't be.\n", 2]);
+    assert.deepEqual([stderr, code], ['Error: Nothing was imported: 3 of 4 lines failed.\n', 2]);
     const json = await fromStdin(lines, '--json');
     const { lines: reported, ...rest } = JSON.parse(json.stdout) as { lines: { status: string }[] };
     assert.deepEqual(rest, {
-      error: "Nothing was imported: 3 of 4 lines can't be.",
+      error: 'Nothing was imported: 3 of 4 lines failed.',
       code: 'INPUT_INVALID',
       imported: 0,
       failed: 3,
@@ -107,8 +107,8 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     const again = await fromStdin(GOOD.slice(0, 1));
     assert.deepEqual(again, {
       stdout:
-        'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" has this secret already.\n',
-      stderr: "Error: Nothing was imported: 1 of 1 line can't be.\n",
+        'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" already has this secret.\n',
+      stderr: 'Error: Nothing was imported: 1 of 1 line failed.\n',
       code: 1,
     });
     assert.equal((await fromStdin([{ ...GOOD[0], name: 'a-b' }, GOOD[0]!])).code, 2);
@@ -119,7 +119,7 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
   it('imports nothing on trial', async () => {
     const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 1), '--dry-run');
     assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
-    assert.equal(stderr, 'Nothing was imported, as was asked for. 1 API key can be.\n');
+    assert.equal(stderr, 'Nothing was imported: this was a dry run. 1 API key can be imported.\n');
     assert.deepEqual(await names(), []);
   });
 
@@ -128,7 +128,7 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     writeFileSync(file, textOf(GOOD.slice(0, 1)));
     assert.match((await runCli(['apikey', 'import', file, '--database', database])).stdout, /^line 1: imported "CI"/);
     assert.match((await fromStdin(GOOD.slice(1, 2), '-')).stdout, /^line 1: imported "By digest"/);
-    assert.deepEqual(await fromStdin([]), { stdout: '', stderr: 'There are no keys in the input.\n', code: 0 });
+    assert.deepEqual(await fromStdin([]), { stdout: '', stderr: 'The input has no keys.\n', code: 0 });
     const empty = JSON.parse((await fromStdin([], '--json')).stdout) as object;
     assert.deepEqual(empty, { imported: 0, failed: 0, lines: [] });
   });
@@ -147,7 +147,7 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
   it('does not wait in silence at a terminal', async () => {
     const terminal = cliOnTerminal(['apikey', 'import', '--database', database], {});
     assert.equal(await terminal.end(), 2);
-    assert.match(terminal.screen, /Error: Nothing to read is given\. Pass a file, or "-"/);
+    assert.match(terminal.screen, /Error: There is no input\. Pass a file, pipe the lines to stdin, or pass "-"/);
   });
 
   it('keeps the keys when nobody reads the report, and says so', async () => {

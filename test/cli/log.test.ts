@@ -104,7 +104,7 @@ describeOnEach('apikey log', () => {
   it('proves the log whole, or names the first entry that is not', async () => {
     assert.match(
       (await log('--verify')).stdout,
-      /^The audit log is whole: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/,
+      /^The audit log is intact: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/,
     );
     const whole = JSON.parse((await log('--verify', '--json')).stdout) as object;
     assert.deepEqual({ ...whole, hash: '' }, { whole: true, entries: 4, hash: '' });
@@ -147,7 +147,7 @@ describeOnEach('apikey log', () => {
     assert.ok(shown.uses === 4 && Date.now() - Date.parse(shown.lastUsedAt) < 60_000, id);
     const suggested = await cli.run(['apikey', 'suggest', 'Used']);
     assert.equal(suggested.stdout, '--permissions ONLINE:READ_ANY\n');
-    assert.match((await log('--verify')).stdout, /whole/);
+    assert.match((await log('--verify')).stdout, /intact/);
   });
 
   it('loses at most the last seconds of counts when the server is killed, and nothing else', async () => {
@@ -163,7 +163,7 @@ describeOnEach('apikey log', () => {
     while ((await uses()) === 0);
     await server.stop('SIGKILL');
     assert.equal(await uses(), 1);
-    assert.match((await log('--verify')).stdout, /whole/);
+    assert.match((await log('--verify')).stdout, /intact/);
     assert.equal((await entriesOf('--key', 'Used')).length, 1);
   });
 });
@@ -215,7 +215,7 @@ describeOnEach('apikey can and suggest', () => {
     assert.equal(stdout, '--permissions ME:READ_OWN,ONLINE:READ_ANY\n');
     assert.match(
       stderr,
-      /^API key "CI deploy" was used 1 time, for ME:READ_OWN and ONLINE:READ_ANY\.\nRole VIEWER: 2 of 28 grants used\.\n$/,
+      /^API key "CI deploy" was used 1 time, for ME:READ_OWN and ONLINE:READ_ANY\.\nRole VIEWER: 2 of 28 permissions used\.\n$/,
     );
     const updated = await cli.run(['apikey', 'update', 'CI deploy', '--no-roles', ...stdout.trim().split(' ')]);
     assert.match(updated.stdout, /^roles: VIEWER -> -\npermissions: - -> ME:READ_OWN, ONLINE:READ_ANY\n$/);

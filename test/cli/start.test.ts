@@ -93,7 +93,7 @@ describe('bin/dev.js', () => {
         join(root, 'keys.sqlite'),
       ),
     ]);
-    assert.match(help.stdout, /^Serve a changed endpoint that only API keys can enter\.\n/);
+    assert.match(help.stdout, /^Serve a changed endpoint that requires an API key\.\n/);
     assert.deepEqual([help.stderr, help.code], ['', 0]);
     assert.match(create.stdout, /^svc_\w+\n$/);
     assert.equal(create.code, 0);

@@ -34,14 +34,14 @@ describeOnEach('apikey verify', () => {
     const { key: secret } = await cli.given('CI deploy', { expiresIn: '30d' });
     for (const input of [secret, `${secret}\n`, ` \t${secret}\r\n`]) {
       const { stdout, stderr, code } = await verify(cli.database, input, '-');
-      assert.match(stdout, /^valid: API key "CI deploy" \(svc_\w{12}_…\), ACTIVE, ends \d{4}-\S+Z\n$/);
+      assert.match(stdout, /^valid: API key "CI deploy" \(svc_\w{12}_…\), ACTIVE, expires \d{4}-\S+Z\n$/);
       assert.ok(stdout.includes(secret.slice(0, 17)));
       assert.deepEqual([stderr, code], ['', 0]);
     }
     const endless = await cli.given('Endless');
     assert.match(
       (await verify(cli.database, endless.key, '-')).stdout,
-      /^valid: API key "Endless" \(svc_\w{12}_…\), ACTIVE, does not end\n$/,
+      /^valid: API key "Endless" \(svc_\w{12}_…\), ACTIVE, does not expire\n$/,
     );
   });
 
@@ -71,17 +71,12 @@ describeOnEach('apikey verify', () => {
     await store.close();
     const prefix = String.raw`\(svc_\w{12}_…\)`;
     const rows = [
-      ['malformed', over.secret.slice(0, -1), null, 'malformed, its form or its checksum is wrong'],
-      ['malformed', 'hello', null, 'malformed, its form or its checksum is wrong'],
+      ['malformed', over.secret.slice(0, -1), null, 'malformed, with a wrong format or checksum'],
+      ['malformed', 'hello', null, 'malformed, with a wrong format or checksum'],
       ['unknown', gone.secret, null, `unknown, no API key has this secret ${prefix}`],
       ['disabled', off.secret, 'Off', `API key "Off" ${prefix}, DISABLED since 2026-01-01T00:00:00\\.000Z`],
       ['expired', over.secret, 'Over', `API key "Over" ${prefix}, EXPIRED since 2026-01-02T00:00:00\\.000Z`],
-      [
-        'rotated',
-        replaced.secret,
-        'Replaced',
-        `API key "Replaced" ${prefix}, ROTATED, a newer secret has replaced this one`,
-      ],
+      ['rotated', replaced.secret, 'Replaced', `API key "Replaced" ${prefix}, ROTATED, replaced by a newer secret`],
     ] as const;
     for (const [reason, secret, name, text] of rows) {
       const plain = await verify(database, secret, '-');
@@ -92,12 +87,12 @@ describeOnEach('apikey verify', () => {
     }
   });
 
-  it('tells the secret before the newest one, while both work', async () => {
+  it('tells the previous secret from the newest one, while both are accepted', async () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy');
     await cli.run(['apikey', 'rotate', 'CI deploy', '--grace', '1h']);
     const { stdout, code } = await verify(cli.database, secret, '-');
-    assert.match(stdout, /, ACTIVE, does not end; this is the secret before its newest, and ends \d{4}-\S+Z\n$/);
+    assert.match(stdout, /, ACTIVE, does not expire; this is its previous secret, accepted until \d{4}-\S+Z\n$/);
     assert.ok(stdout.includes(secret.slice(0, 17)));
     assert.equal(code, 0);
   });
@@ -138,11 +133,7 @@ describeOnEach('apikey verify', () => {
     ];
     for (const args of rows) {
       const { stdout, stderr, code } = await verify(cli.database, 'x', ...args);
-      assert.match(
-        stderr,
-        /^Error: (The only argument is -, for stdin|There is a flag that this command does not have)/,
-        args.join(' '),
-      );
+      assert.match(stderr, /^Error: (The only argument is -, for stdin|An unknown flag is given)/, args.join(' '));
       assert.deepEqual([stdout, code, stderr.includes('hunter2')], ['', 2, false], args.join(' '));
     }
     assert.ok(!existsSync(cli.database));
@@ -153,7 +144,7 @@ describeOnEach('apikey verify', () => {
     const rows = [
       ['', 'The secret is missing: stdin is empty.'],
       [' \n', 'The secret is missing: stdin is empty.'],
-      ['x'.repeat(1_000_000), 'Stdin holds more than 65536 bytes, which is no secret.'],
+      ['x'.repeat(1_000_000), "Stdin has more than 65536 bytes, which can't be a secret."],
     ] as const;
     for (const [input, error] of rows) {
       const { stdout, stderr, code } = await verify(cli.database, input, '-');
@@ -179,7 +170,7 @@ describe('apikey verify on a terminal', () => {
     const terminal = start(['-'], output);
     await terminal.answer('? Secret', secret + KEYS.enter);
     assert.equal(await terminal.end(), 0);
-    assert.match(readFileSync(output, 'utf8'), /^valid: API key "CI deploy" \(.*\), ACTIVE, does not end\n$/);
+    assert.match(readFileSync(output, 'utf8'), /^valid: API key "CI deploy" \(.*\), ACTIVE, does not expire\n$/);
     assert.ok(!terminal.raw.includes(secret.slice(17, 30)));
   });
 

@@ -7,6 +7,7 @@ import Database from 'better-sqlite3';
 import { openTestKeys } from '../support/keys.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCliWithInput } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
+import { lookUp } from '../../src/keys/authentication/authenticate.ts';
 
 const TEXT = readFileSync(join(ROOT, 'docs/migrating.md'), 'utf8');
 const blocksOf = (language: string) =>
@@ -44,7 +45,7 @@ describe('docs/migrating.md', () => {
   }
   async function keyOf(secret: string, store = database) {
     const test = await openTestKeys({ database: store });
-    const found = await test.keys.lookUp(secret);
+    const found = await lookUp(secret, test.store.repository, test.time.now);
     await test.store.close();
     return found;
   }

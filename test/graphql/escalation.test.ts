@@ -6,7 +6,7 @@ import { query, startServer, type TestServer } from '../support/server.ts';
 
 const MAKER = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY', 'DOCKER:READ_ANY'];
 
-describeOnEach('nobody grants more than they hold', () => {
+describeOnEach('a key cannot grant more than it holds', () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;
@@ -64,7 +64,10 @@ describeOnEach('nobody grants more than they hold', () => {
       for (const reply of [await create({ name: 'New', ...grants }), await update({ id, ...grants })]) {
         const [error] = reply.body.errors!;
         assert.equal(error?.extensions['code'], 'FORBIDDEN');
-        assert.match(error.message, new RegExp(`^Nobody grants more than they hold: this key lacks ${missing[0]}\\b`));
+        assert.match(
+          error.message,
+          new RegExp(`^A key cannot grant more than it holds: this key lacks ${missing[0]}\\b`),
+        );
         const told = error.extensions['missing'] as string[];
         assert.deepEqual([told.slice(0, missing.length), told.length], [missing, count]);
       }

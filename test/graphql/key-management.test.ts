@@ -144,7 +144,7 @@ describeOnEach('keys over GraphQL', () => {
   });
 
   it('are asked for by id or by name, not by both or none', async () => {
-    const refusal = [['INPUT_INVALID', 'Give either the id or the name of the key.']];
+    const refusal = [['INPUT_INVALID', 'Pass either the id or the name of the key.']];
     assert.deepEqual(await codes('{ apiKey { id } }'), refusal);
     assert.deepEqual(await codes('{ apiKey(id: "a", name: "b") { id } }'), refusal);
     assert.deepEqual(await ask('{ apiKey(name: "  Admin ") { name } }'), { apiKey: { name: 'Admin' } });

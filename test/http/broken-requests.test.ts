@@ -24,7 +24,7 @@ describe('a request that is not right as HTTP', () => {
   });
 
   const invalid = [400, 'BAD_REQUEST', 'The request is not valid HTTP.'] as const;
-  const nowhere = [400, 'BAD_REQUEST', 'The request has no valid address.'] as const;
+  const nowhere = [400, 'BAD_REQUEST', 'The Host or target is invalid.'] as const;
   const rows: [what: string, bytes: string, reply: readonly [status: number, code: string, message: string]][] = [
     ['of other text', head('hello'), invalid],
     ['with a NUL in a header', head('GET /graphql HTTP/1.1', 'Host: x', 'Authorization: Bearer a\0b'), invalid],
@@ -38,12 +38,12 @@ describe('a request that is not right as HTTP', () => {
     [
       'with headers larger than Node takes',
       head('POST /graphql HTTP/1.1', 'Host: x', `Authorization: Bearer ${'a'.repeat(20_000)}`),
-      [431, 'HEADERS_TOO_LARGE', 'The headers are larger than is allowed.'],
+      [431, 'HEADERS_TOO_LARGE', 'The headers are too large.'],
     ],
     [
       'with an expectation that is unknown',
       head('POST /graphql HTTP/1.1', 'Host: x', 'Content-Length: 5', 'Expect: a miracle'),
-      [417, 'EXPECTATION_FAILED', 'Only "Expect: 100-continue" is known.'],
+      [417, 'EXPECTATION_FAILED', 'Only "Expect: 100-continue" is supported.'],
     ],
     ['without a Host', head('GET /graphql HTTP/1.1'), nowhere],
     ['with a bad Host', head('GET /graphql HTTP/1.1', 'Host: a b'), nowhere],

@@ -47,7 +47,7 @@ describeOnEach('the Authorization header', () => {
       assert.deepEqual(JSON.parse(body), {
         errors: [
           {
-            message: 'An API key is needed: send it as "Authorization: Bearer <API key>".',
+            message: 'Missing API key: send it as "Authorization: Bearer <API key>".',
             extensions: { code: 'UNAUTHENTICATED' },
           },
         ],
@@ -80,7 +80,7 @@ describeOnEach('the Authorization header', () => {
       assert.deepEqual(JSON.parse(body), {
         errors: [
           {
-            message: 'The Authorization header is malformed: send one, as "Bearer <API key>".',
+            message: 'The Authorization header is malformed: send exactly one, as "Bearer <API key>".',
             extensions: { code: 'INVALID_REQUEST' },
           },
         ],

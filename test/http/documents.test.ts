@@ -88,7 +88,7 @@ describe('a document', () => {
       'GRAPHQL_VALIDATION_FAILED',
       /Cannot spread fragment "A" within itself via "B"/,
     ],
-    ['that subscribes', { query: 'subscription { online }' }, 'BAD_REQUEST', /Subscriptions are not served/],
+    ['that subscribes', { query: 'subscription { online }' }, 'BAD_REQUEST', /Subscriptions are not supported/],
     ['with a syntax error', { query: '{ online' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found <EOF>/],
     ['that is empty', { query: '' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error/],
     ['of blanks and a comment', { query: ' # nothing ' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error/],

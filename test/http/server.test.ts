@@ -61,7 +61,7 @@ describe('the server', () => {
     other.close();
     await assert.rejects(listen({ app, host: '203.0.113.1', port: 0 }), {
       code: 'LISTEN_FAILED',
-      message: /"203\.0\.113\.1" is no address of this machine/,
+      message: /"203\.0\.113\.1" is not an address of this machine/,
     });
   });
 });

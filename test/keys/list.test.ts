@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { countKeys, cursorOf, listKeys } from '../../src/keys/list.ts';
+import { cursorOf, listKeys } from '../../src/keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../src/keys/page.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
@@ -108,7 +108,6 @@ describeOnEach('the list of keys', () => {
       it(`finds ${what}`, async () => {
         await create(name);
         assert.deepEqual(await names({ search }), [name.normalize('NFC')]);
-        assert.equal(await countKeys(test.store.repository, { search }, OPERATOR), 1);
       });
     }
 
@@ -123,9 +122,14 @@ describeOnEach('the list of keys', () => {
       await create('B', '100 of aXb');
       for (const search of ['%', '_', '0 %', 'a_b', '\\', "'", '"'])
         assert.deepEqual(await names({ search }), ['A'], search);
-      for (const search of ['%b', 'A%', '__', '*', '\0', '\0B', 'B\0', '?']) {
+      for (const search of ['%b', 'A%', '__', '*', '?']) {
         assert.deepEqual(await names({ search }), [], JSON.stringify(search));
       }
+    });
+
+    it('refuses U+0000, which no text of a store has', async () => {
+      for (const search of ['\0', '\0B', 'B\0'])
+        await assert.rejects(names({ search }), { code: 'INPUT_INVALID' }, JSON.stringify(search));
     });
 
     it('takes a text of any length', async () => {
@@ -163,9 +167,6 @@ describeOnEach('the list of keys', () => {
           [['Bot 3'], false],
         ],
       );
-      assert.equal(await countKeys(test.store.repository, { search: 'bot' }, principal), 3);
-      assert.equal(await countKeys(test.store.repository, {}, principal), 4);
-      assert.equal(await countKeys(test.store.repository, {}, OPERATOR), 5);
     });
   });
 });

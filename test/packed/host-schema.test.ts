@@ -23,7 +23,7 @@ const BAD_HOOKS: readonly (readonly [string, RegExp])[] = [
   ],
   [
     'return { typeDefs: "", resolvers: {}, resources: ["back-up"] };',
-    /^Error: The hook svc-api:schema of acme failed: "back-up" is no resource/,
+    /^Error: The hook svc-api:schema of acme failed: "back-up" is not a resource/,
   ],
 ];
 

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
-import { openTestKeys } from '../support/keys.ts';
+import { countKeys, openTestKeys } from '../support/keys.ts';
 import { runCli } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -106,7 +106,7 @@ describe('a store that another process writes', () => {
       error: `The key store ${store.location} is locked by another process. Try again in a moment.`,
       code: 'STORE_LOCKED',
     });
-    assert.equal(await store.repository.count({}), 0);
+    assert.equal(await countKeys(store.repository), 0);
     await store.close();
   });
 });

@@ -10,7 +10,7 @@ import { tempFolder } from './temp.ts';
 
 export interface TestApply {
   cli: TestCli;
-  /** Where `declare` writes. */
+  /** The file that `declare` writes. */
   file: string;
   /** A folder for secrets that does not exist yet. */
   secrets: string;

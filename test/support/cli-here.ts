@@ -8,8 +8,8 @@ let config: Promise<Config> | undefined;
 let running: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command of the built CLI in this process, one at a time, without a terminal: all that a command does but its start.
- * That is the same on every database, and takes longer than the rest.
+ * Runs a command of the built CLI in this process, one at a time and without a terminal. Only starting a process is
+ * left out, which is the same on every database and takes longer than the rest.
  */
 export function runCliHere(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> {
   const result = running.then(() => run(args, env));

@@ -19,13 +19,13 @@ export interface CreatedKey {
 }
 
 export interface TestCli {
-  /** The path of its store, which the first key makes. */
+  /** The path of its store, which the first key creates. */
   database: string;
   /** Runs the built CLI without a terminal: in a process of its own, or for a store on PostgreSQL in this one. */
   run(args: readonly string[], options?: SpawnOptions): Promise<Finished>;
-  /** Creates a key that has to come about. */
+  /** Creates a key, which must succeed. */
   create(name: string, ...args: string[]): Promise<CreatedKey>;
-  /** The same without a process, for tests of what comes after; the role is VIEWER unless another grant is given. */
+  /** The same without a process, as set-up for a test; the role is VIEWER unless other grants are given. */
   given(name: string, fields?: Partial<NewKey>): Promise<CreatedKey>;
 }
 

@@ -1,4 +1,4 @@
-// A program that serves without a log until its stdin ends. What it writes beside its address, it should not have written.
+// A program that serves without a log until its stdin ends. It must write nothing but its address.
 import { writeSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from './keys.ts';

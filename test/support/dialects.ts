@@ -4,17 +4,17 @@ const NAMES: Record<DialectName, string> = { sqlite: 'SQLite', postgres: 'Postgr
 
 let current: DialectName = 'sqlite';
 
-/** The dialect of the stores that are made now. */
+/** The dialect of the stores that `tempStore` names now. */
 export function currentDialect(): DialectName {
   return current;
 }
 
-/** Says the same of each dialect: one `describe` for each, in which `tempStore` names stores of that dialect. */
+/** Runs the same tests on each dialect, in a `describe` in which `tempStore` names stores of that dialect. */
 export function describeOnEach(title: string, tests: (dialect: DialectName) => void): void {
   for (const dialect of Object.keys(NAMES) as DialectName[]) describeOn(dialect, title, () => tests(dialect));
 }
 
-/** Says something of one dialect. */
+/** Runs tests on one dialect. */
 export function describeOn(dialect: DialectName, title: string, tests: () => void): void {
   describe(`on ${NAMES[dialect]}, ${title}`, () => {
     before(() => use(dialect));

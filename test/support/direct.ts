@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { askPostgres } from './postgres.ts';
 
-/** What SQL says of a store of any dialect, behind svc-api's back. */
+/** Queries a store of any dialect by SQL, behind svc-api's back. */
 export async function readDirectly(store: string, query: string): Promise<Record<string, unknown>[]> {
   if (isPostgresUrl(store)) return askPostgres(store, query);
   const db = new Database(store, { readonly: true });
@@ -14,7 +14,7 @@ export async function readDirectly(store: string, query: string): Promise<Record
   }
 }
 
-/** All that a store of any dialect holds, to see whether anything is written into it; nothing where there is no store. */
+/** The content of a store of any dialect, for detecting writes; undefined if there is no store. */
 export async function contentOf(store: string): Promise<string | undefined> {
   if (!isPostgresUrl(store)) return existsSync(store) ? readFileSync(store, 'base64') : undefined;
   const tables = await askPostgres(
@@ -38,7 +38,7 @@ export async function changeDirectly(store: string, ...statements: string[]): Pr
   }
 }
 
-/** Takes away what keeps the audit log from being changed. */
+/** Removes what protects the audit log from changes. */
 export function unlockAuditLog(store: string): Promise<void> {
   if (isPostgresUrl(store)) return changeDirectly(store, 'drop trigger if exists audit_log_only_grows on audit_log');
   return changeDirectly(

@@ -5,10 +5,10 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, finished, startCli } from './process.ts';
 
-/** How long a key's end may be waited for, in milliseconds. */
-const DEADLINE = 20_000;
+/** How long to wait for the keys to be deleted. */
+const DEADLINE_MS = 20_000;
 
-/** A shell's words for what a command of `startExec` says first. */
+/** The shell command with which a command of `startExec` must begin. */
 export const SAY_WHO = 'echo "$$ $API_KEY"';
 
 const started = new Set<ChildProcess>();
@@ -27,7 +27,7 @@ export interface RunningExec {
 
 /**
  * Starts `apikey exec` in a session of its own, where no terminal sends signals to all processes, and waits until its
- * command has said its process id and its secret.
+ * command has printed its process id and its secret.
  */
 export async function startExec(
   database: string,
@@ -53,13 +53,13 @@ export async function startExec(
   return { process, pid: Number(pid), secret, line, ended } as RunningExec;
 }
 
-/** Ends what `startExec` has started and a test that failed has left. */
+/** Ends what `startExec` started and a failed test left running. */
 export function endExecs(): void {
   for (const { pid } of started) {
     try {
       process.kill(-pid!, 'SIGKILL');
     } catch {
-      // It has ended just now.
+      // It has just ended.
     }
   }
 }
@@ -72,7 +72,7 @@ export async function keysIn(database: string): Promise<ApiKey[]> {
   return page.keys;
 }
 
-/** Whether a secret opens the door now. */
+/** Whether a secret is accepted now. */
 export async function isAccepted(database: string, secret: string): Promise<boolean> {
   const keys = await openKeys({ database });
   const result = await keys.authenticate(secret);
@@ -82,7 +82,7 @@ export async function isAccepted(database: string, secret: string): Promise<bool
 
 /** Waits until a store has no keys. */
 export async function noKeysIn(database: string): Promise<void> {
-  const deadline = Date.now() + DEADLINE;
+  const deadline = Date.now() + DEADLINE_MS;
   while ((await keysIn(database)).length > 0) {
     if (Date.now() > deadline) throw new Error('Waited in vain for the end of all keys.');
   }

@@ -96,7 +96,7 @@ export async function serveHost(host: Host): Promise<{ url: string; stop: () => 
   };
 }
 
-/** Makes the host one whose users install svc-api by `plugins install`. */
+/** Turns the host into one whose users install svc-api by `plugins install`. */
 export function withPluginsCommand(manifest: HostManifest): void {
   delete manifest.dependencies['svc-api'];
   manifest.oclif.plugins = ['@oclif/plugin-help', '@oclif/plugin-plugins'];
@@ -117,7 +117,7 @@ export async function withFile<Result>(
   }
 }
 
-/** The environment without what npm sets for its scripts, which would change the npm that a test runs. */
+/** The environment without the variables that npm sets for scripts, which would affect the npm that a test runs. */
 function withoutNpm(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.keys(process.env)

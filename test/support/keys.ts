@@ -10,20 +10,20 @@ import { tempStore } from './temp.ts';
 export interface TestKeys {
   store: Store;
   keys: KeysService;
-  /** What `keys` is made of. */
+  /** The options of `keys`. */
   options: KeysOptions;
   /** The clock's time, in milliseconds since 1970; tests set it. */
   time: { now: number };
 }
 
-/** The rules over a real store in a file of its own, with a clock that stands still. */
+/** The rules over a real store in a file of its own, with a stopped clock. */
 export async function openTestKeys(
   options: {
     database?: string;
     resources?: readonly string[];
     schedule?: KeysOptions['schedule'];
     lockWaitMs?: number;
-    /** Puts something in front of the store, to see what it is asked. */
+    /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
   } = {},
 ): Promise<TestKeys> {
@@ -42,6 +42,11 @@ export async function openTestKeys(
     operator: 'tester',
   };
   return { store, keys: new KeysService(service), time, options: service };
+}
+
+/** How many keys a store holds. */
+export async function countKeys(repository: KeyRepository): Promise<number> {
+  return (await repository.list({ limit: 1_000_000 })).length;
 }
 
 /** A key as the store keeps it, made without the rules. Its id also stands for its secret. */
@@ -65,7 +70,7 @@ export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKe
   };
 }
 
-/** Creates a key as the command line would, or as another key, and returns its secret and who it makes of its bearer. */
+/** Creates a key as the command line would, or as another key, and returns its secret and its principal. */
 export async function createPrincipal(
   keys: KeysService,
   input: NewKey,
@@ -77,7 +82,7 @@ export async function createPrincipal(
   return { secret, principal: result.principal };
 }
 
-/** Keys as JSON lines, in the pieces in which a stream might bring them. */
+/** Keys as JSON lines, in chunks as a stream might deliver them. */
 export async function* jsonLines(...lines: (object | string)[]): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
   for (let start = 0; start < bytes.length; start += 1000) yield bytes.subarray(start, start + 1000);

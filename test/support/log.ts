@@ -6,7 +6,7 @@ export interface LogLine {
   message: string;
 }
 
-/** A log that keeps what it is told. */
+/** A log that collects its lines. */
 export function collectingLog(): { log: Log; lines: LogLine[] } {
   const lines: LogLine[] = [];
   const entries = LOG_LEVELS.map((level) => [

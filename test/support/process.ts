@@ -24,13 +24,13 @@ const CLEARED = new Set([
   'DEBUG',
 ]);
 
-/** The environment of this process without what would change a command, and with what is given. */
+/** The environment of this process, without what would change a command, plus the given variables. */
 export function cleanEnv(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !CLEARED.has(name));
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-/** Runs a program to its end and collects what it wrote. */
+/** Waits until a program exits, and collects its output. */
 export function finished(child: ChildProcess): Promise<Finished> {
   const read = (stream: NodeJS.ReadableStream | null) => {
     const text = { all: '' };
@@ -45,7 +45,7 @@ export function finished(child: ChildProcess): Promise<Finished> {
   });
 }
 
-/** Starts the built CLI as a process of its own, by the Node that runs the tests. */
+/** Starts the built CLI as a process of its own, with the Node that runs the tests. */
 export function startCli(args: readonly string[], { env, ...options }: SpawnOptions = {}): ChildProcess {
   return spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options, env: cleanEnv(env) });
 }

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A way to a server that a test can block. */
+/** A proxy to a server that a test can block. */
 export interface Proxy {
   port: number;
-  /** Lets nothing through any more, in either direction, and closes nothing, as a firewall would. */
+  /** Drops all traffic in both directions without closing anything, as a firewall would. */
   block(): void;
-  /** Lets everything through again, what was sent meanwhile first. */
+  /** Lets traffic through again, starting with what was sent meanwhile. */
   unblock(): void;
-  /** Ends all connections that are open. */
+  /** Closes all open connections. */
   drop(): void;
   close(): void;
 }
 
-/** Passes on to a port of this machine. */
+/** Starts a proxy to a local port. */
 export async function startProxy(target: number): Promise<Proxy> {
   const open = new Set<Socket>();
   let blocked = false;

@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { type IPty, spawn } from '@lydell/node-pty';
 import { BIN, cleanEnv } from './process.ts';
 
-/** How long a text or the end may be waited for, in milliseconds. */
-const DEADLINE = 20_000;
+/** How long to wait for a text or for the program to exit. */
+const DEADLINE_MS = 20_000;
 
 export const KEYS = {
   enter: '\r',
@@ -45,13 +45,13 @@ export class TerminalSession {
     return this.#written;
   }
 
-  /** Waits for a text that was not waited for before, in what was written since. */
+  /** Waits for a text after the one that was last waited for. */
   async see(text: string): Promise<void> {
     await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`);
     this.#from = this.screen.indexOf(text, this.#from) + text.length;
   }
 
-  /** Types keys. What is drawn from now on is new: `see` does not look at what was drawn before. */
+  /** Types keys. From then on, `see` ignores what was drawn before. */
   type(keys: string): void {
     this.#from = this.screen.length;
     this.#pty.write(keys);
@@ -63,7 +63,7 @@ export class TerminalSession {
     this.type(keys);
   }
 
-  /** Waits for the end. @returns the exit code */
+  /** Waits until the program exits. @returns the exit code */
   async end(): Promise<number> {
     await this.#until(() => this.#exit !== undefined, 'the end');
     return this.#exit!;
@@ -78,7 +78,7 @@ export class TerminalSession {
     return new Promise((resolve, reject) => {
       const deadline = setTimeout(
         () => reject(new Error(`Waited in vain for ${what}. Written so far:\n${this.screen}`)),
-        DEADLINE,
+        DEADLINE_MS,
       );
       this.#changed = () => {
         const done = reached();

@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import type { Random } from './random.ts';
 
-/** What a request asks: right and wrong ones, as clients and attackers send them. */
+/** A request, valid or invalid, as clients and attackers send them. */
 export interface RandomQuery {
   query: string;
   operationName?: string | null;
@@ -50,7 +50,7 @@ const VALUES: Record<string, unknown[]> = {
   Input: [{ a: 1 }, { a: 1, b: ['RED'] }, { b: 'GREEN' }, {}],
 };
 
-/** Makes up a query that fits a schema, mostly. @param rare fields that are seldom asked for */
+/** Generates a query that is mostly valid for a schema. @param rare fields that are rarely selected */
 export function randomQuery(schema: GraphQLSchema, random: Random, rare: ReadonlySet<string>): RandomQuery {
   const fragments: string[] = [];
   const declared = new Map<string, string>();
@@ -94,10 +94,11 @@ export function randomQuery(schema: GraphQLSchema, random: Random, rare: Readonl
   ): string {
     const composite = isCompositeType(getNamedType(type));
     if (composite && depth <= 0) return '__typename';
-    // Fields of one name with other arguments do not merge: most get a name of their own.
+    // Fields of one name with different arguments do not merge: most get an alias.
     const alias = args.length > 0 || random.chance(0.1) ? `${name}${Math.floor(random.next() * 1000)}: ` : '';
     const given = args.filter(() => random.chance(0.5)).map((arg) => `${arg.name}: ${literalOf(arg.type)}`);
-    return `${alias}${name}${given.length > 0 ? `(${given.join(', ')})` : ''}${directive()} ${composite ? selectionOf(type, depth - 1) : ''}`;
+    const call = `${alias}${name}${given.length > 0 ? `(${given.join(', ')})` : ''}${directive()}`;
+    return `${call} ${composite ? selectionOf(type, depth - 1) : ''}`;
   }
 
   function literalOf(type: GraphQLInputType): string {

@@ -1,4 +1,4 @@
-/** Random choices that are the same for the same seed, so that a failure can be had again. */
+/** Random choices that are the same for the same seed, so that a failure can be reproduced. */
 export class Random {
   #state: number;
 

@@ -7,7 +7,7 @@ export interface RawReply {
   body: string;
 }
 
-/** A POST to /graphql as bytes of HTTP/1.1. Headers are sent as they are, doubled ones too. */
+/** A POST to /graphql as bytes of HTTP/1.1. Headers are sent as they are, duplicates included. */
 export function rawPost(
   headers: readonly string[],
   body: string | Buffer = '',
@@ -19,7 +19,7 @@ export function rawPost(
   return Buffer.concat([Buffer.from(head, 'latin1'), Buffer.from(body)]);
 }
 
-/** Sends bytes over a connection of its own, and reads one reply as soon as it is whole: the request need not be. */
+/** Sends bytes over a new connection, and reads one reply as soon as it is complete: the request need not be. */
 export function sendRaw(url: string, bytes: Buffer | string, { end = false } = {}): Promise<RawReply> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export function sendRaw(url: string, bytes: Buffer | string, { end = false } = {
   });
 }
 
-/** Opens a connection, sends bytes and cuts the connection off. */
+/** Opens a connection, sends bytes and resets the connection. */
 export function sendAndCut(url: string, bytes: Buffer | string): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

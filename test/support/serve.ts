@@ -3,7 +3,7 @@ import { cleanEnv, startCli } from './process.ts';
 
 export interface ServeProcess {
   url: string;
-  /** Ends it by SIGTERM, or as told, and waits for its end. */
+  /** Stops it with SIGTERM, or the given signal, and waits until it exits. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 

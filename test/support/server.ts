@@ -5,7 +5,7 @@ import type { KeysService } from '../../src/keys/service.ts';
 import { type Log, NO_LOG } from '../../src/log.ts';
 
 export interface TestServer {
-  /** Where it listens, without a path. */
+  /** The URL that it listens on, without a path. */
   url: string;
   stop(): Promise<void>;
 }

@@ -26,7 +26,7 @@ async function write(): Promise<object> {
   return { written: rest };
 }
 
-/** The modes of all that is made below a folder, while the store is open. */
+/** The modes of everything that is created below a folder, while the store is open. */
 async function modes(): Promise<object> {
   process.umask(Number.parseInt(rest[0]!, 8));
   const { keys, store } = await openTestKeys({ database: join(database, 'new', 'folder', 'keys.sqlite') });
@@ -41,7 +41,7 @@ function files(folder: string): string[] {
   return readdirSync(folder).map((name) => join(folder, name));
 }
 
-/** Goes through four states of a store again and again, from the given one on, and says which step is done, until it is killed. */
+/** Cycles a store through four states, from the given one on, and reports each step, until killed. */
 async function churn(): Promise<never> {
   const { keys } = await openTestKeys({ database });
   const steps = [createParent, createChild, overwriteParent, deleteParent];
@@ -52,7 +52,7 @@ async function churn(): Promise<never> {
   }
 }
 
-/** Makes so many changes, of keys of its own and of two that others change as well, and counts by action what was made. */
+/** Changes keys of its own, and two that other processes change as well, and counts the changes by action. */
 async function change(): Promise<object> {
   const [own = '', count, secret = ''] = rest;
   const { keys, store } = await openTestKeys({ database });
@@ -80,7 +80,7 @@ async function change(): Promise<object> {
   await store.close();
   return made;
 
-  /** Rotates, or ends the rotation that another process has begun. */
+  /** Rotates, or ends the rotation that another process has started. */
   async function turn(): Promise<string> {
     for (;;) {
       try {

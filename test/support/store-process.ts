@@ -4,7 +4,7 @@ import { BIN, cleanEnv, finished } from './process.ts';
 
 const CHILD = fileURLToPath(new URL('./store-child.ts', import.meta.url));
 
-/** Options that make a child somebody who is not root, so that file modes count. The folders above must let them through. */
+/** Options for a child process that is not root, so that file modes apply. It needs access to the folders above. */
 export const AS_NOBODY: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** Starts a task of store-child.ts. */
@@ -19,7 +19,7 @@ export async function runStoreChild(args: readonly string[], options?: SpawnOpti
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-/** Runs the CLI under a shell's `ulimit -f`: no file may grow beyond so many KiB. */
+/** Runs the CLI under a shell's `ulimit -f`: no file may grow beyond that many KiB. */
 export function runCliWithFileLimit(kibibytes: number, args: readonly string[]): ReturnType<typeof finished> {
   const script = `ulimit -f ${kibibytes}; exec "$@"`;
   const env = cleanEnv({ NODE_DISABLE_COMPILE_CACHE: '1' });

@@ -6,7 +6,7 @@ import { postgresStore } from './postgres.ts';
 
 const folders = new Set<string>();
 
-/** A new empty folder, removed when the tests of its file have ended. */
+/** A new empty folder, removed after the tests of its file. */
 export function tempFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-api-test-')));
   folders.add(folder);

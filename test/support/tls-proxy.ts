@@ -6,14 +6,14 @@ import { TLSSocket } from 'node:tls';
 import { ROOT } from './process.ts';
 
 const FOLDER = join(ROOT, 'test/fixtures/tls');
-/** The certificate of "localhost", which is its own authority. */
+/** The self-signed certificate of "localhost". */
 export const CERTIFICATE = join(FOLDER, 'certificate.pem');
 
-/** A server that encrypts as PostgreSQL does, in front of one of this machine that does not. */
+/** A server that speaks TLS as PostgreSQL does, in front of a local one that does not. */
 export async function startTlsProxy(target: number): Promise<{ port: number; server: Server }> {
   const [key, cert] = [readFileSync(join(FOLDER, 'key.pem')), readFileSync(CERTIFICATE)];
   const server = createServer((socket) => {
-    // The client's question whether the server can encrypt: its answer is one letter.
+    // First the client asks whether the server speaks TLS: the answer is one letter.
     socket.once('data', () => {
       socket.write('S');
       const near = new TLSSocket(socket, { isServer: true, key, cert });

@@ -7,7 +7,7 @@ export default async function schema() {
       type Backup {
         "Its id."
         id: ID!
-        "The name of the key that asked for it; null for the nightly ones."
+        "The name of the key that requested it; null for nightly backups."
         requestedBy: String
       }
       extend type Query {
@@ -15,7 +15,7 @@ export default async function schema() {
         backups: [Backup!]! @requires(resource: BACKUP, action: READ_ANY)
       }
       extend type Mutation {
-        "Makes a backup now."
+        "Creates a backup now."
         createBackup: Backup! @requires(resource: BACKUP, action: CREATE_ANY)
       }
     `,

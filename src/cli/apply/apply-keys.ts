@@ -1,16 +1,16 @@
 import type { Config } from '@oclif/core/interfaces';
-import type { NewSecret } from '../../keys/apply/apply.ts';
-import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
-import { KeysError } from '../../keys/errors.ts';
-import { hasChanges, NO_KEYS, type Plan, planChanges } from '../../keys/apply/plan.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { AppliedKeys } from '../../keys/apply/apply.ts';
+import { hasChanges, type Plan } from '../../keys/apply/plan.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { SecretDelivery } from '../../keys/changes/delivery.ts';
+import { KeysError } from '../../keys/errors.ts';
+import { createCatalog } from '../../keys/permissions/catalog.ts';
 import type { OpenKeys } from '../../open-keys.ts';
-import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
 import { CliError } from '../errors.ts';
 import { hostResources } from '../host.ts';
+import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
 import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
-import { validateFileNames, SecretFiles } from './secret-files.ts';
+import { SecretFiles, validateFileNames } from './secret-files.ts';
 
 export interface ApplyRequest {
   /** A path, or `-` for stdin. */
@@ -33,34 +33,21 @@ export interface ApplyRequest {
 export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   const { file, database, secretsDir, config, dryRun } = request;
   const resources = await hostResources(config);
-  const declaration = await readDeclarationFile(
-    file,
-    createCatalog(resources),
-    secretsDir === undefined ? undefined : validateFileNames,
-  );
-  const { openKeys, storeExists } = await import('../../open-keys.ts');
-  // A store that is not there yet is not made to look into it.
-  const keys = dryRun && !(await storeExists({ database })) ? undefined : await openKeys({ database, resources });
+  const validate = secretsDir === undefined ? undefined : validateFileNames;
+  const declaration = await readDeclarationFile(file, createCatalog(resources), validate);
+  const { openKeys } = await import('../../open-keys.ts');
+  const keys = await openKeys({ database, resources, ifMissing: dryRun ? 'empty' : 'create' });
   try {
-    return keys && !dryRun
-      ? await apply(keys, declaration, request)
-      : await preview(keys, declaration, createCatalog(resources), request);
+    return await (dryRun ? preview : apply)(keys, declaration, request);
   } catch (error) {
     throw declaration.located(error);
   } finally {
-    await keys?.close();
+    await keys.close();
   }
 }
 
-async function preview(
-  keys: OpenKeys | undefined,
-  declaration: DeclarationFile,
-  catalog: Catalog,
-  { prune, print }: ApplyRequest,
-): Promise<Plan> {
-  const plan = keys
-    ? await keys.plan(declaration.keys, { prune }, OPERATOR)
-    : await planChanges(NO_KEYS, declaration.keys, { prune, caller: OPERATOR, catalog, now: Date.now() });
+async function preview(keys: OpenKeys, declaration: DeclarationFile, { prune, print }: ApplyRequest): Promise<Plan> {
+  const plan = await keys.plan(declaration.keys, { prune }, OPERATOR);
   const counts = countsOf(plan);
   const changes = plannedChanges(plan);
   const { created, updated, deleted, unchanged } = counts;
@@ -69,29 +56,48 @@ async function preview(
   return plan;
 }
 
-async function apply(
-  keys: OpenKeys,
-  declaration: DeclarationFile,
-  { prune, secretsDir, json, print, printSecrets }: ApplyRequest,
-): Promise<Plan> {
+async function apply(keys: OpenKeys, declaration: DeclarationFile, request: ApplyRequest): Promise<Plan> {
+  const { prune, secretsDir, print } = request;
   const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir);
-  const deliver = (secrets: readonly NewSecret[]) => {
-    if (files) files.write(secrets);
-    else if (!json) throw nowhereToGo(secrets.length);
-  };
-  let applied: AppliedKeys;
+  const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
   try {
-    applied = await keys.apply(declaration.keys, { prune, deliver }, OPERATOR);
+    const applied = await keys.apply(declaration.keys, { prune, delivery }, OPERATOR);
+    if (files || applied.created.length === 0) showOrSay(applied, files, print);
+    return applied.plan;
   } catch (error) {
     files?.remove();
     throw error;
   }
+}
+
+function deliveryInFiles(files: SecretFiles): SecretDelivery<AppliedKeys> {
+  return { prepare: ({ created }) => files.write(created), deliver: () => files.publish() };
+}
+
+/** Secrets on stdout, which must be JSON. The text has no place for them. */
+function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<AppliedKeys> {
+  return {
+    prepare: ({ created }) => {
+      if (created.length > 0 && !json) throw nowhereToGo(created.length);
+    },
+    deliver: (applied) => {
+      if (applied.created.length === 0) return;
+      try {
+        show(applied, undefined, printSecrets);
+      } catch (error) {
+        throw outputFailed(error, 'All changes were reverted, because nobody has the new secrets.');
+      }
+    },
+  };
+}
+
+/** Shows a result without secrets: that it cannot be written changes nothing about what was done. */
+function showOrSay(applied: AppliedKeys, files: SecretFiles | undefined, print: ApplyRequest['print']): void {
   try {
-    show(applied, files, applied.created.length > 0 && !files ? printSecrets : print);
+    show(applied, files, print);
   } catch (error) {
-    throw await outputLost(error as Error, applied, files);
+    throw outputFailed(error, hasChanges(applied.plan) ? 'The changes were made.' : 'There was nothing to change.');
   }
-  return applied.plan;
 }
 
 function show({ plan, created }: AppliedKeys, files: SecretFiles | undefined, print: ApplyRequest['print']): void {
@@ -103,21 +109,13 @@ function show({ plan, created }: AppliedKeys, files: SecretFiles | undefined, pr
   const secrets = created.map(({ secret, key: { name, id } }) =>
     files ? { name, id, file: files.pathOf(name) } : { key: secret, name, id },
   );
-  const total = `Applied: ${counts.created} created, ${counts.updated} updated, ${counts.deleted} deleted, ${counts.unchanged} unchanged.`;
+  const { created: made, updated, deleted, unchanged } = counts;
+  const total = `Applied: ${made} created, ${updated} updated, ${deleted} deleted, ${unchanged} unchanged.`;
   print({ dryRun: false, changes, ...counts, keys: secrets }, [...diffOf(changes), total].join('\n'));
 }
 
-/** Keys whose secrets nobody got must not exist: then all is taken back. */
-async function outputLost(
-  error: Error,
-  { plan, created, undo }: AppliedKeys,
-  files: SecretFiles | undefined,
-): Promise<CliError> {
-  const lost = created.length > 0 && !files;
-  if (lost) await undo();
-  const done = hasChanges(plan) ? 'The changes were made.' : 'There was nothing to change.';
-  const outcome = lost ? 'All changes were taken back, because nobody has the new secrets.' : done;
-  return new CliError('OUTPUT_FAILED', `${error.message} ${outcome}`, { cause: error });
+function outputFailed(error: unknown, outcome: string): CliError {
+  return new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
 }
 
 function nowhereToGo(secrets: number): KeysError {

@@ -4,16 +4,16 @@ import type { Plan } from '../../keys/apply/plan.ts';
 import { fieldChanges, type FieldChange, fieldText, changeText } from '../views/key-view.ts';
 import { formatTime } from '../../keys/time.ts';
 
-/** One change of a plan: a part of the JSON of `apply`. A key that is still to be made has no id. */
+/** One change of a plan, as in the JSON of `apply`. A key that does not exist yet has no id. */
 export interface PlannedChange {
   action: 'CREATE' | 'UPDATE' | 'DELETE';
   name: string;
   id?: string;
-  /** The fields of a new key that are not empty, or those of an old one that change. */
+  /** The fields of a new key that are set, or the fields of an existing key that change. */
   changes?: FieldChange[];
 }
 
-/** How many keys a plan is about. */
+/** How many keys a plan creates, updates and deletes, and how many it leaves unchanged. */
 export interface PlanCounts {
   created: number;
   updated: number;
@@ -25,7 +25,7 @@ export function countsOf({ creates, updates, deletes, unchanged }: Plan): PlanCo
   return { created: creates.length, updated: updates.length, deleted: deletes.length, unchanged };
 }
 
-/** The changes of a plan; `created` are the new keys, where it was carried out. */
+/** The changes of a plan. Once it is applied, `created` has the new keys in the order of `plan.creates`. */
 export function plannedChanges({ creates, updates, deletes }: Plan, created: readonly ApiKey[] = []): PlannedChange[] {
   return [
     ...creates.map((key, index): PlannedChange => {
@@ -42,7 +42,7 @@ export function plannedChanges({ creates, updates, deletes }: Plan, created: rea
   ];
 }
 
-/** Changes as a diff: `+` for a new key, `~` for one that changes, `-` for one that goes. */
+/** Changes as a diff: `+` for a new key, `~` for one that changes, `-` for one that is deleted. */
 export function diffOf(changes: readonly PlannedChange[]): string[] {
   return changes.flatMap(({ action, name, changes: fields = [] }) => {
     if (action === 'DELETE') return [`- delete "${name}"`];

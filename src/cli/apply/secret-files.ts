@@ -1,28 +1,48 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import type { NewSecret } from '../../keys/apply/apply.ts';
+import type { NewSecret } from '../../keys/changes/delivery.ts';
 import type { DeclarationIssue, DeclaredKey } from '../../keys/apply/declaration.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
-/** The longest file name that common file systems take, in bytes. */
+/** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;
 
-/** Names that are too long for a file. */
+/** Finds names that are too long for a file name. */
 export function validateFileNames(keys: readonly DeclaredKey[]): DeclarationIssue[] {
   return keys.flatMap(({ name }, index) => {
     const length = Buffer.byteLength(name);
     if (length <= MAX_NAME_BYTES) return [];
-    const message = `The name takes ${length} bytes; for a file in --secrets-dir at most ${MAX_NAME_BYTES} are allowed.`;
+    const message = `The name is ${length} bytes long; with --secrets-dir, at most ${MAX_NAME_BYTES} are allowed.`;
     return [{ path: ['keys', index, 'name'], message }];
   });
 }
 
-/** Secrets in a folder, each in a file that has the name of its key. */
+interface SecretFile {
+  /** Where the secret is until it is published. */
+  hidden: string;
+  path: string;
+  /** Keeps the file that was at `path` before, if there was one. */
+  previous: string;
+}
+
+/** Secrets in a folder, each in a file that has the name of its key, readable by its owner alone. */
 export class SecretFiles {
   readonly #folder: string;
-  #made: string[] = [];
+  #files: SecretFile[] = [];
+  #published: SecretFile[] = [];
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -33,51 +53,68 @@ export class SecretFiles {
     return join(this.#folder, name);
   }
 
-  /**
-   * Writes secrets, for their owner alone, in place of files of the same names. They are on the disk before the first one
-   * gets its name. Where it fails, what was written is to be removed.
-   * @throws KeysError OUTPUT_FAILED
-   */
+  /** Writes secrets to hidden files, flushed to the disk. @throws KeysError OUTPUT_FAILED with nothing written */
   write(secrets: readonly NewSecret[]): void {
-    try {
+    this.remove();
+    this.#orFail(() => {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      // First all are written, then all are flushed: the disk does that nearly at once.
-      const written = secrets.map(({ secret, key }) => ({ name: key.name, path: this.#writeAside(secret) }));
-      for (const { path } of written) flush(path);
-      for (const { name, path } of written) this.#rename(path, this.pathOf(name));
+      for (const { secret, key } of secrets) this.#writeHidden(secret, this.pathOf(key.name));
+      // All are written before the first is flushed: the disk then flushes the rest nearly at once.
+      for (const { hidden } of this.#files) flush(hidden);
+    });
+  }
+
+  /**
+   * Gives the files their names, in place of older files.
+   * @throws KeysError OUTPUT_FAILED with the older files as before
+   */
+  publish(): void {
+    this.#orFail(() => {
+      for (const file of this.#files) {
+        if (existsSync(file.path)) linkSync(file.path, file.previous);
+        renameSync(file.hidden, file.path);
+        this.#published.push(file);
+      }
       flush(this.#folder);
-    } catch (error) {
-      const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
-      throw new KeysError(
-        'OUTPUT_FAILED',
-        `The secrets could not be written to ${printable(this.#folder, 200)} (${code}). Nothing was changed.`,
-        {
-          cause: error,
-        },
-      );
-    }
+    });
+    for (const { previous } of this.#files) rmSync(previous, { force: true });
+    [this.#files, this.#published] = [[], []];
   }
 
-  /** Removes what was written, where it opens nothing. */
+  /** Removes what was written and not published for good. */
   remove(): void {
-    for (const path of this.#made) rmSync(path, { force: true });
-    this.#made = [];
+    for (const { path, previous } of this.#published) {
+      if (existsSync(previous)) renameSync(previous, path);
+      else rmSync(path, { force: true });
+    }
+    for (const { hidden, previous } of this.#files)
+      for (const path of [hidden, previous]) rmSync(path, { force: true });
+    [this.#files, this.#published] = [[], []];
   }
 
-  #writeAside(secret: string): string {
-    const path = join(this.#folder, `.svc-api-${randomBytes(8).toString('hex')}`);
-    this.#made.push(path);
-    writeFileSync(path, `${secret}\n`, { flag: 'wx', mode: 0o600 });
-    return path;
+  #writeHidden(secret: string, path: string): void {
+    // A file cannot take the place of a folder: that would be known only after the commit.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+      throw Object.assign(new Error(path), { code: 'EISDIR' });
+    const hidden = join(this.#folder, `.svc-api-${randomBytes(8).toString('hex')}`);
+    this.#files.push({ hidden, path, previous: `${hidden}-previous` });
+    writeFileSync(hidden, `${secret}\n`, { flag: 'wx', mode: 0o600 });
   }
 
-  #rename(from: string, to: string): void {
-    renameSync(from, to);
-    this.#made.push(to);
+  #orFail(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.remove();
+      const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
+      const folder = printable(this.#folder, 200);
+      const message = `The secrets could not be written to ${folder} (${code}). Nothing was changed.`;
+      throw new KeysError('OUTPUT_FAILED', message, { cause: error });
+    }
   }
 }
 
-/** Brings the content of a file, or the names in a folder, to the disk. */
+/** Flushes the content of a file, or the entries of a folder, to disk. */
 function flush(path: string): void {
   const descriptor = openSync(path, 'r');
   try {

@@ -1,38 +1,38 @@
 import type { Document, Node } from 'yaml';
 import type { DeclarationIssue } from '../../keys/apply/declaration.ts';
 
-/** How many aliases there may be: two in each of some thousand keys. Aliases of aliases could stand for any amount. */
+/** How many aliases are expanded: enough for thousands of keys with two each, too few for a "billion laughs" attack. */
 const MAX_ALIASES = 10_000;
 
 const TOO_DEEP = 'The text is nested too deeply.';
 
-/** A place in a text, from 1 on. */
-export interface Place {
+/** A position in a text; lines and columns start at 1. */
+export interface Position {
   line: number;
   column: number;
 }
 
-/** One thing that is wrong with a text. */
-export interface PlacedIssue extends Place {
+/** One problem in a text, and where it is. */
+export interface LocatedIssue extends Position {
   message: string;
 }
 
-/** What a YAML text says, or what keeps it from saying anything. */
+/** The value of a YAML text, or what is wrong with the text. */
 export type ReadYaml =
-  | { value: unknown; placeOf(issue: Pick<DeclarationIssue, 'path' | 'ofField'>): Place }
-  | { issues: PlacedIssue[] };
+  | { value: unknown; positionOf(issue: Pick<DeclarationIssue, 'path' | 'ofField'>): Position }
+  | { issues: LocatedIssue[] };
 
-/** Reads a text of one YAML 1.2 document by the core schema, in which dates, yes and no are texts. */
+/** Parses one YAML 1.2 document by the core schema, in which dates, `yes` and `no` are strings. */
 export async function readYaml(text: string): Promise<ReadYaml> {
   const { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
-  const placeAt = (offset: number): Place => {
+  const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
   let document: Document.Parsed;
   try {
-    // What stands twice is looked for below: the library compares each key with all others.
+    // Duplicate fields are found below: the library's own check takes quadratic time.
     document = parseDocument(text, {
       lineCounter: lines,
       version: '1.2',
@@ -41,29 +41,29 @@ export async function readYaml(text: string): Promise<ReadYaml> {
       uniqueKeys: false,
     });
     const problems = [...document.errors, ...document.warnings];
-    // The library takes some of its own stack overflows for errors in the text.
+    // The library reports some of its own stack overflows as errors in the text.
     if (problems.some(({ message }) => /stack overflow|call stack/i.test(message))) return atStart(TOO_DEEP);
     const issues = problems.map(({ code, message, pos }) => ({
-      ...placeAt(pos[0]),
-      message: code === 'MULTIPLE_DOCS' ? 'Another document begins here; a file has one only.' : message,
+      ...positionAt(pos[0]),
+      message: code === 'MULTIPLE_DOCS' ? 'A second document starts here; only one is allowed.' : message,
     }));
     issues.push(...validateNodes());
     if (issues.length > 0) return { issues };
-    return { value: document.toJS({ maxAliasCount: MAX_ALIASES }), placeOf: (issue) => placeAt(offsetOf(issue)) };
+    return { value: document.toJS({ maxAliasCount: MAX_ALIASES }), positionOf: (issue) => positionAt(offsetOf(issue)) };
   } catch (error) {
     return atStart(
-      error instanceof RangeError ? TOO_DEEP : `The aliases stand for too much. At most ${MAX_ALIASES} are allowed.`,
+      error instanceof RangeError ? TOO_DEEP : `The aliases expand to too much; at most ${MAX_ALIASES} are allowed.`,
     );
   }
 
-  /** Fields that are given twice, and aliases of nothing. */
-  function validateNodes(): PlacedIssue[] {
+  /** Finds duplicate fields, and aliases without an anchor. */
+  function validateNodes(): LocatedIssue[] {
     const anchors = new Set<string>();
-    const issues: PlacedIssue[] = [];
-    const refuse = (node: Node, message: string) => issues.push({ ...placeAt(node.range?.[0] ?? 0), message });
-    const look = (node: Node) => {
+    const issues: LocatedIssue[] = [];
+    const report = (node: Node, message: string) => issues.push({ ...positionAt(node.range?.[0] ?? 0), message });
+    const inspect = (node: Node) => {
       if (isAlias(node)) {
-        if (!anchors.has(node.source)) refuse(node, `There is no anchor "&${node.source}" before this alias.`);
+        if (!anchors.has(node.source)) report(node, `There is no anchor "&${node.source}" before this alias.`);
         return;
       }
       if ('anchor' in node && node.anchor !== undefined) anchors.add(node.anchor);
@@ -71,23 +71,23 @@ export async function readYaml(text: string): Promise<ReadYaml> {
       for (const { key } of isMap(node) ? node.items : []) {
         if (!isScalar(key)) continue;
         const field = String(key.value);
-        if (fields.has(field)) refuse(key, `The field "${field}" is given more than once.`);
+        if (fields.has(field)) report(key, `The field "${field}" is given more than once.`);
         fields.add(field);
       }
     };
-    visit(document, { Node: (_, node) => look(node) });
+    visit(document, { Node: (_, node) => inspect(node) });
     return issues;
   }
 
-  /** Where the part of the document that a issue means begins; an alias on the way there is the place itself. */
+  /** Where the node that an issue is about starts. If the path leads through an alias, that is the alias. */
   function offsetOf({ path, ofField = false }: Pick<DeclarationIssue, 'path' | 'ofField'>): number {
     let node = document.contents as unknown;
     let offset = document.contents?.range[0] ?? 0;
-    for (const [depth, step] of path.entries()) {
+    for (const [depth, segment] of path.entries()) {
       let next: unknown;
-      if (isSeq(node)) next = node.items[Number(step)];
+      if (isSeq(node)) next = node.items[Number(segment)];
       if (isMap(node)) {
-        const pair = node.items.find(({ key }) => String(key) === step);
+        const pair = node.items.find(({ key }) => String(key) === segment);
         next = ofField && depth === path.length - 1 ? pair?.key : (pair?.value ?? pair?.key);
       }
       const [start] = (next as { range?: [number] } | undefined)?.range ?? [];

@@ -10,8 +10,8 @@ import { fishScript } from './fish.ts';
 import { completedZsh } from './zsh.ts';
 
 /**
- * Runs `svc-api autocomplete …`: the commands of `@oclif/plugin-autocomplete`, and what they leave out, which is fish and the
- * values of flags. It is called by `bin/run.js` alone, so that a host never gets it.
+ * Runs `svc-api autocomplete …` with `@oclif/plugin-autocomplete`, and adds what that lacks: fish, and the values of
+ * flags. Only `bin/run.js` calls it, so a host never gets it.
  */
 export async function autocomplete(args: readonly string[], options: LoadOptions): Promise<void> {
   try {
@@ -20,23 +20,23 @@ export async function autocomplete(args: readonly string[], options: LoadOptions
     await execute({ args: [...args], loadOptions: config });
     const functions = join(config.cacheDir, 'autocomplete', 'functions');
     await Promise.all([
-      change(join(functions, 'bash', `${config.bin}.bash`), completedBash),
-      change(join(functions, 'zsh', `_${config.bin}`), completedZsh),
+      rewrite(join(functions, 'bash', `${config.bin}.bash`), completedBash),
+      rewrite(join(functions, 'zsh', `_${config.bin}`), completedZsh),
     ]);
   } catch (error) {
     await handle(error as Error);
   }
 }
 
-/** Whether fish is named, or is the user's shell and no other is named. */
+/** Whether fish is asked for by name, or no shell is named and the user's shell is fish. */
 function isForFish([command, shell, ...more]: readonly string[], userShell: string): boolean {
   return command === 'autocomplete' && more.length === 0 && (shell ?? userShell) === 'fish';
 }
 
-/** Changes a file that the plugin has written, if it has done so yet. */
-async function change(path: string, by: (text: string) => string): Promise<void> {
+/** Rewrites a file that the plugin has generated, if it exists. */
+async function rewrite(path: string, transform: (text: string) => string): Promise<void> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
   if (text === undefined) return;
-  const changed = by(text);
-  if (changed !== text) await writeFile(path, changed);
+  const rewritten = transform(text);
+  if (rewritten !== text) await writeFile(path, rewritten);
 }

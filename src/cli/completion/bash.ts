@@ -1,8 +1,8 @@
 import { VALUES } from './values.ts';
 
 /**
- * The plugin's function offers no values, and flags only right behind the command. Words are taken from the line itself, because
- * `COMP_WORDS` splits them at `:` and `=`; and readline replaces only what is behind the last of these.
+ * The plugin's function completes no values, and flags only right after the command. Words are read from the line
+ * itself, because `COMP_WORDS` splits them at `:` and `=`; readline replaces only what follows the last of these.
  */
 const ADDITION = `
 _svc-api_complete()
@@ -43,7 +43,7 @@ _svc-api_complete()
     return
   fi
 
-  # The plugin's function wants the command and the word at the cursor, without what is between them.
+  # The plugin's function expects the command and the word at the cursor, with nothing in between.
   for (( count = 1; count < COMP_CWORD; count++ )); do
     [[ "\${COMP_WORDS[count]}" == -* ]] && break
   done
@@ -57,7 +57,7 @@ _svc-api_complete()
 complete -F _svc-api_complete svc-api
 `;
 
-/** The plugin's script for bash, with the values of flags, and with flags behind others. */
+/** The plugin's bash script, extended to complete the values of flags, and flags after other flags. */
 export function completedBash(script: string): string {
   return script.endsWith(ADDITION) ? script : script + ADDITION;
 }

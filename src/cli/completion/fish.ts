@@ -15,7 +15,7 @@ function __svc_api_command
     test "$words" = "$argv"
 end
 
-# These values, each behind what stands before the last comma.
+# These values, each prefixed with the items before the last comma.
 function __svc_api_list
     set -l before (commandline -ct | string replace -r '^--[a-z-]+=' '' | string replace -r '[^,]*$' '')
     for value in $argv
@@ -27,7 +27,7 @@ function __svc_api_roles
     __svc_api_list ${VALUES.roles.join(' ')}
 end
 
-# fish makes all pairs of it.
+# fish expands the braces to all pairs.
 function __svc_api_permissions
     __svc_api_list {${VALUES.resources.join(',')}}:{${VALUES.actions.join(',')}}
 end
@@ -36,7 +36,7 @@ complete -c svc-api -f
 complete -c svc-api -s h -l help -d 'Show help'
 `;
 
-/** What a flag takes; a flag that is not named here takes any text. */
+/** How the values of flags are completed. A flag that is not listed takes any text. */
 const VALUES_OF: Readonly<Record<string, string>> = {
   roles: "-x -a '(__svc_api_roles)'",
   permission: "-x -a '(__svc_api_permissions)'",
@@ -48,7 +48,7 @@ const VALUES_OF: Readonly<Record<string, string>> = {
   'secrets-dir': '-r -F',
 };
 
-/** The completion for fish, which the plugin does not know. */
+/** The completion script for fish, which the plugin does not support. */
 export function fishScript(commands: readonly Command.Loadable[]): string {
   const shown = commands.filter(({ hidden }) => !hidden).toSorted((one, other) => one.id.localeCompare(other.id));
   return HEAD + shown.map((command) => `\n${linesOf(command).join('\n')}\n`).join('');
@@ -58,26 +58,26 @@ function linesOf({ id, summary, description, flags }: Command.Loadable): string[
   const words = id.split(':');
   const name = words.pop()!;
   return [
-    `${start(words)} -a ${name} ${about(summary ?? description)}`,
+    `${completeAfter(words)} -a ${name} ${descriptionOf(summary ?? description)}`,
     ...Object.entries(flags)
       .filter(([, { hidden }]) => !hidden)
       .map(([flag, { char, type, summary, description }]) =>
         [
-          start([...words, name]),
+          completeAfter([...words, name]),
           ...(char ? [`-s ${char}`] : []),
           `-l ${flag}`,
           ...(type === 'option' ? [VALUES_OF[flag] ?? '-x'] : []),
-          about(summary ?? description),
+          descriptionOf(summary ?? description),
         ].join(' '),
       ),
   ];
 }
 
-function start(command: readonly string[]): string {
+function completeAfter(command: readonly string[]): string {
   return `complete -c svc-api -n '${['__svc_api_command', ...command].join(' ')}'`;
 }
 
-function about(text = ''): string {
+function descriptionOf(text = ''): string {
   const [line = ''] = text.replaceAll('<%= config.bin %>', 'svc-api').split('\n', 1);
   return `-d '${line.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
 }

@@ -1,7 +1,7 @@
 import { ACTIONS, RESOURCES, ROLES } from '../../keys/permissions/catalog.ts';
 import { STATUSES } from '../../keys/key/status.ts';
 
-/** What flags take, as the shells offer it. */
+/** The values that the shells complete. */
 export const VALUES = {
   roles: ROLES,
   resources: RESOURCES,

@@ -1,6 +1,6 @@
 import { VALUES } from './values.ts';
 
-/** The functions that offer the values of these flags. A comma, and the colon behind a resource, start a new value. */
+/** Functions that complete the values of flags. A comma starts the next item, a colon the action of a resource. */
 const FUNCTIONS = `
 _svc-api_roles() {
   compset -P '*,'
@@ -27,14 +27,14 @@ const FUNCTION_OF = {
   status: '_svc-api_statuses',
 } as const;
 
-/** The plugin's script for zsh, with the values of flags where it offers files. */
+/** The plugin's zsh script, completing the values of flags where it would complete files. */
 export function completedZsh(script: string): string {
   if (script.includes(FUNCTIONS)) return script;
   const [head, ...lines] = script.split('\n').map(completedLine);
   return [head, FUNCTIONS, ...lines].join('\n');
 }
 
-/** A line of a flag ends so: `--roles"[Its description.]:file:_files" \`. */
+/** The plugin writes a flag as `--roles"[Its description.]:file:_files" \`. */
 function completedLine(line: string): string {
   const flag = /^(?:"\*")?--(roles|permissions|status)"\[/.exec(line)?.[1] as keyof typeof FUNCTION_OF | undefined;
   return flag ? line.replace(/:file:_files" \\$/, `:${flag}:${FUNCTION_OF[flag]}" \\`) : line;

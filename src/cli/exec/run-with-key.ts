@@ -8,22 +8,22 @@ import { formatTime } from '../../keys/time.ts';
 export interface RunOptions {
   command: string;
   args: readonly string[];
-  /** The environment variable that gets the secret. */
+  /** The environment variable for the secret. */
   variable: string;
   create: () => Promise<TemporaryKey>;
-  /** Writes a line for the user. */
+  /** Shows a line to the user. */
   note: (text: string) => void;
 }
 
 /**
- * Runs a command with a temporary key in its environment. The key is deleted when the command ends, however it ends, and
- * already when this process gets a signal to end: the command may go on for long after it.
- * @returns the exit code to end with
+ * Runs a command with a temporary key in its environment. The key is deleted when the command ends, however it ends, or
+ * as soon as this process is told to terminate: the command may take long to comply.
+ * @returns the exit code for this process
  * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; what `create` throws
  */
 export async function runWithKey({ command, args, variable, create, note }: RunOptions): Promise<number> {
   let key: TemporaryKey | undefined;
-  // Before the key is there: a signal in between must not leave it behind. A removal that fails is tried again at the end.
+  // Listening starts before the key exists, so that no signal leaves it behind. A failed removal is retried at the end.
   const signals = new SignalRelay(() => void key?.remove().catch(() => {}));
   try {
     key = await create();
@@ -41,13 +41,13 @@ export async function runWithKey({ command, args, variable, create, note }: RunO
   }
 }
 
-/** Runs a command on our own streams, and waits for its end. @returns its exit code */
+/** Runs a command on this process's own streams, and waits until it exits. @returns its exit code */
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, signals: SignalRelay): Promise<number> {
   return new Promise<number>((resolve, reject) => {
     const child = spawn(command, args, { stdio: 'inherit', env });
     signals.passTo(child);
     child.on('error', (error) => {
-      // Of one that runs, it says that a signal was not let through, as to a child of another user: that one is waited for.
+      // Once the child runs, this means that it could not be signalled, as when another user owns it: keep waiting.
       if (child.pid === undefined) reject(error);
     });
     child.once('exit', (code, signal) => resolve(signal ? exitCodeOf(signal) : (code ?? 1)));
@@ -56,27 +56,25 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, s
   });
 }
 
-/** The codes are those of a shell: 127 for a command that is not there, 126 for one that can't be run. */
+/** Follows the exit codes of shells: 127 for a command that was not found, 126 for one that can't be executed. */
 function startError(command: string, error: NodeJS.ErrnoException): CliError {
   const shown = `"${printable(command)}"`;
   if (error.code === 'ENOENT')
     return new CliError('COMMAND_NOT_FOUND', `The command ${shown} was not found.`, { cause: error });
-  const reason =
-    error.code === 'EACCES' ? 'it is not executable, or may not be executed' : (error.code ?? error.message);
+  const reason = error.code === 'EACCES' ? 'permission denied, or it is not executable' : (error.code ?? error.message);
   return new CliError('COMMAND_NOT_RUN', `The command ${shown} could not be run: ${reason}.`, { cause: error });
 }
 
-/** Deletes the key. What the command did counts for more than a failure here: that is said, not thrown. */
+/** Deletes the key. A failure is reported, not thrown: it must not hide the command's own result. */
 async function remove(key: TemporaryKey, note: RunOptions['note']): Promise<boolean> {
   try {
     await key.remove();
     return true;
   } catch (error) {
     const { code, message } = presentError(error);
-    const end = key.expiresAt === null ? '' : ` It ends by itself at ${formatTime(key.expiresAt)}.`;
-    note(
-      `Error: The temporary key "${key.name}" could not be deleted (${code}): ${message.replaceAll('\n', ' ')}${end}`,
-    );
+    const reason = message.replaceAll('\n', ' ');
+    const expiry = key.expiresAt === null ? '' : ` It expires at ${formatTime(key.expiresAt)}.`;
+    note(`Error: The temporary key "${key.name}" could not be deleted (${code}): ${reason}${expiry}`);
     return false;
   }
 }

@@ -3,39 +3,39 @@ import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 
-/** The signals by which a person, a supervisor or a closing terminal ends a program. */
-const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
-/** Those that a terminal sends at Ctrl-C and Ctrl-\, to all processes in its foreground. */
+/** The signals with which a user, a supervisor or a closing terminal ends a program. */
+const TERMINATING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+/** Those that a terminal sends on Ctrl-C and Ctrl-\, to all processes of its foreground group. */
 const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
 
 /**
- * Takes the signals that would end this process, and passes them on to a child while there is one. From the start until
- * `stop`, this process outlives them.
+ * Catches the signals that would end this process, from construction until `stop`, and passes them on to a child while
+ * it runs.
  */
 export class SignalRelay {
-  /** The first signal that came. */
+  /** The first signal received. */
   first: NodeJS.Signals | undefined;
   #child: ChildProcess | undefined;
   readonly #onFirst: () => void;
-  readonly #listener = (signal: NodeJS.Signals) => this.#take(signal);
+  readonly #listener = (signal: NodeJS.Signals) => this.#handle(signal);
 
-  /** @param onFirst is called at the first signal, after the child has got it */
+  /** @param onFirst is called on the first signal, after it was passed on */
   constructor(onFirst: () => void) {
     this.#onFirst = onFirst;
-    for (const signal of ENDING) process.on(signal, this.#listener);
+    for (const signal of TERMINATING) process.on(signal, this.#listener);
   }
 
-  /** From now on signals go to this child, as long as it runs. */
+  /** Passes signals on to this child from now on. */
   passTo(child: ChildProcess): void {
     this.#child = child;
   }
 
-  /** Gives the signals their usual effect back. */
+  /** Restores the default effect of the signals. */
   stop(): void {
-    for (const signal of ENDING) process.off(signal, this.#listener);
+    for (const signal of TERMINATING) process.off(signal, this.#listener);
   }
 
-  #take(signal: NodeJS.Signals): void {
+  #handle(signal: NodeJS.Signals): void {
     if (!(TYPED.has(signal) && inForeground())) this.#child?.kill(signal);
     if (this.first) return;
     this.first = signal;
@@ -49,16 +49,16 @@ export function exitCodeOf(signal: NodeJS.Signals): number {
 }
 
 /**
- * Whether what is typed at the terminal reaches this process, and with it the child, which is in the same process group.
- * That stdin is a terminal does not tell: Ctrl-C also ends a program whose stdin is a file, and never one in the background.
+ * Whether this process is in the terminal's foreground group, so that typed signals reach it, and also the child, which
+ * is in the same group. Looking at stdin would not tell: Ctrl-C ends a foreground program whose stdin is a file, too.
  */
 function inForeground(): boolean {
   try {
-    // After the program's name, which may hold anything: state, parent, group, session, terminal, foreground group.
+    // The program's name may contain anything; after it: state, parent, group, session, terminal, foreground group.
     const stat = readFileSync('/proc/self/stat', 'utf8');
     const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return group === foreground;
   } catch {
-    return isatty(0); // No /proc: the next best guess.
+    return isatty(0); // Without /proc, the next best guess.
   }
 }

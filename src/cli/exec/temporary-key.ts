@@ -59,15 +59,16 @@ export async function createTemporaryKey({
   const { secret, key } = await withKeys({ database, resources: catalog.resources }, (keys) =>
     keys.create(input, OPERATOR),
   ).catch((error) => {
-    // Nothing is replaced here: a key that is in use must not end with a command that happened to take its name.
+    // Nothing is replaced here: a command must not delete a key that happens to have the same name.
     throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
   });
   return {
     secret,
     name: key.name,
     expiresAt: key.expiresAt,
-    // By its id: meanwhile another key may have got the name. A store that is gone is not made anew, only to find nothing in it.
-    remove: () => withKeys({ database, mustExist: true }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
+    // By id, since another key may have got the name meanwhile. A store that is gone is not created again.
+    remove: () =>
+      withKeys({ database, ifMissing: 'fail' }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
   };
 }
 

@@ -11,18 +11,19 @@ export interface Input {
 }
 
 /**
- * Opens the file that was named, or stdin for "-" and where none was.
- * @throws CliError USAGE where nobody would know that something is to be typed; KeysError INPUT_INVALID
+ * Opens a file, or stdin if the path is "-" or missing.
+ * @throws CliError USAGE if the path is missing and stdin is a terminal, where it would wait silently; KeysError
+ *   INPUT_INVALID
  */
 export async function openInput(path: string | undefined, terminal: Terminal): Promise<Input> {
   if (path === undefined && terminal.isInputTerminal)
     throw new CliError(
       'USAGE',
-      'Nothing to read is given. Pass a file, or "-" to type the lines here, or send them through a pipe.',
+      'There is no input. Pass a file, pipe the lines to stdin, or pass "-" to type them here.',
     );
-  if (path === undefined || path === '-') return { bytes: readable('stdin', process.stdin), close: async () => {} };
+  if (path === undefined || path === '-') return { bytes: bytesOf('stdin', process.stdin), close: async () => {} };
   const file = await openFile(path);
-  return { bytes: readable(path, file.createReadStream({ autoClose: false })), close: () => file.close() };
+  return { bytes: bytesOf(path, file.createReadStream({ autoClose: false })), close: () => file.close() };
 }
 
 async function openFile(path: string): Promise<FileHandle> {
@@ -33,7 +34,7 @@ async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-async function* readable(name: string, stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* bytesOf(name: string, stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* stream;
   } catch (error) {

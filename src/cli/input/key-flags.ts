@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
-/** A comma-separated list. Empty items come through, so that they can be refused by name. */
+/** A comma-separated list. Empty items are kept, so that they can be refused. */
 const list = { multiple: true, multipleNonGreedy: true, delimiter: ',' } as const;
 
 export const nameFlag = Flags.string({
@@ -11,12 +11,12 @@ export const nameFlag = Flags.string({
   helpValue: '<name>',
 });
 
-/** The name as an argument, where a command is about one key. Without `ignoreStdin` oclif would take stdin for one that is missing. */
+/** The name as an argument. Without `ignoreStdin`, oclif would read a missing one from stdin. */
 export const nameArgs = {
-  name: Args.string({ description: 'Name of the key, in place of --name.', ignoreStdin: true }),
+  name: Args.string({ description: 'Name of the key, instead of --name.', ignoreStdin: true }),
 };
 
-/** The flags that say what a key may do and for how long. */
+/** The flags that set what a key may do, and for how long. */
 export const grantFlags = {
   roles: Flags.string({
     ...list,
@@ -29,31 +29,36 @@ export const grantFlags = {
     helpValue: '<resource:action,…>',
   }),
   'expires-in': Flags.string({
-    description: 'End the key after this time: a number with s, m, h, d or w.',
+    description: 'Let the key expire after this time: a number followed by s, m, h, d or w.',
     helpValue: '90m|12h|30d',
   }),
-  'expires-at': Flags.string({ description: 'End the key at this date and time, by RFC 3339.', helpValue: '<date>' }),
+  'expires-at': Flags.string({
+    description: 'Let the key expire at this date and time, in RFC 3339 format.',
+    helpValue: '<date>',
+  }),
 };
 
-/** The flags that say what a new key is to be. */
+/** The flags that describe a new key. */
 export const keyFlags = {
   name: nameFlag,
   ...grantFlags,
   description: Flags.string({ description: 'What the key is for, at most 1,000 characters.', helpValue: '<text>' }),
   overwrite: Flags.boolean({
-    description:
-      'Replace the key of that name, if there is one: new secret, new id. Keys that it had created are deleted.',
+    description: 'Replace an existing key of that name: new secret, new id. Keys that it created are deleted.',
   }),
 };
 
-/** What a role filter and a search take. */
+/** The flags that filter a list of keys. */
 export const listFlags = {
   roles: Flags.string({ ...list, description: 'Only keys with one of these roles.', helpValue: '<role,…>' }),
-  status: Flags.string({ description: 'Only keys that are active, disabled or expired.', helpValue: '<status>' }),
-  search: Flags.string({ description: 'Only keys with this text in their name or description.', helpValue: '<text>' }),
+  status: Flags.string({
+    description: 'Only keys with this status: active, disabled or expired.',
+    helpValue: '<status>',
+  }),
+  search: Flags.string({ description: 'Only keys whose name or description contains this text.', helpValue: '<text>' }),
 };
 
-/** The flags of a new key, by the names that the rules have for them. */
+/** The flags of a new key, under the names that the rules use. */
 export function requestOf(flags: {
   name?: string | undefined;
   roles?: string[] | undefined;
@@ -75,10 +80,10 @@ export function requestOf(flags: {
   };
 }
 
-/** Reads a number that a flag gives. @throws KeysError INPUT_INVALID */
+/** Reads the value of a numeric flag. @throws KeysError INPUT_INVALID */
 export function readNumber(text: string | undefined, flag: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text.trim()))
-    throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is no number.`);
+    throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a number.`);
   return Number(text);
 }

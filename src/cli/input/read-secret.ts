@@ -1,11 +1,10 @@
 import { CliError } from '../errors.ts';
 
-/** The most that is read, in bytes. */
 const MAX_BYTES = 64 * 1024;
 
-/** Reads a secret: asks for it where somebody can be asked, otherwise takes what stdin holds. @throws CliError USAGE, CANCELLED */
+/** Reads a secret: asks for it if `interactive`, otherwise reads stdin. @throws CliError USAGE, CANCELLED */
 export async function readSecretInput(interactive: boolean): Promise<string> {
-  const text = interactive ? await ask() : await readInput();
+  const text = interactive ? await ask() : await readStdin();
   const secret = text.trim();
   if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty.');
   return secret;
@@ -16,27 +15,27 @@ async function ask(): Promise<string> {
   return askForSecret();
 }
 
-async function readInput(): Promise<string> {
+async function readStdin(): Promise<string> {
   if (process.stdin.isTTY)
     throw new CliError(
       'USAGE',
-      'A secret can be typed only where stderr is a terminal too, and without --json. Pass it by a pipe or a file.',
+      'A secret can only be typed if stderr is a terminal too, and without --json. Pass it by a pipe or a file.',
     );
-  const parts: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let length = 0;
-  for await (const part of inputParts()) {
-    parts.push(part);
-    length += part.length;
+  for await (const chunk of stdinChunks()) {
+    chunks.push(chunk);
+    length += chunk.length;
     if (length > MAX_BYTES)
-      throw new CliError('USAGE', `Stdin holds more than ${MAX_BYTES} bytes, which is no secret.`);
+      throw new CliError('USAGE', `Stdin has more than ${MAX_BYTES} bytes, which can't be a secret.`);
   }
-  return Buffer.concat(parts).toString();
+  return Buffer.concat(chunks).toString();
 }
 
-async function* inputParts(): AsyncGenerator<Buffer> {
+async function* stdinChunks(): AsyncGenerator<Buffer> {
   try {
     yield* process.stdin as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new CliError('USAGE', `Stdin could not be read: ${(error as NodeJS.ErrnoException).code ?? 'it failed'}.`);
+    throw new CliError('USAGE', `Stdin could not be read (${(error as NodeJS.ErrnoException).code ?? 'UNKNOWN'}).`);
   }
 }

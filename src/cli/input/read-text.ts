@@ -1,13 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { KeysError } from '../../keys/errors.ts';
 
-/** In bytes. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads a text in UTF-8 from a file of any kind, or from stdin by the path `-`.
- * @param name the file as it is named in errors
- * @throws KeysError INPUT_INVALID where it can't be read, is no such text, or is larger than 8 MiB
+ * Reads UTF-8 text from a file of any kind, or from stdin if the path is `-`.
+ * @param name the name of the file in errors
+ * @throws KeysError INPUT_INVALID if it can't be read, is not UTF-8, or is larger than 8 MiB
  */
 export async function readText(path: string, name: string): Promise<string> {
   const chunks: Uint8Array[] = [];
@@ -28,6 +27,6 @@ export async function readText(path: string, name: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch (error) {
-    throw new KeysError('INPUT_INVALID', `The file ${name} is not text in UTF-8.`, { cause: error });
+    throw new KeysError('INPUT_INVALID', `The file ${name} is not UTF-8 text.`, { cause: error });
   }
 }

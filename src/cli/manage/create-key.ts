@@ -1,19 +1,17 @@
 import type { Config } from '@oclif/core/interfaces';
-import { type Issue, assertValid } from '../../keys/errors.ts';
-import { readExpiry } from '../../keys/key/expiry.ts';
-import { normalizeName } from '../../keys/key/name.ts';
-import { PermissionSet } from '../../keys/permissions/permission-set.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { KeyPreview } from '../../keys/changes/create.ts';
+import { assertValid, type Issue } from '../../keys/errors.ts';
+import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { CreatedKey } from '../../keys/service.ts';
 import { listOf } from '../../keys/text.ts';
-import { validateChange, validateNewKey, readGrants } from '../../keys/key/validation.ts';
+import { formatTime } from '../../keys/time.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
 import { catalogFor, hostResources } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Terminal } from '../terminal.ts';
-import { formatTime } from '../../keys/time.ts';
 
 export interface CreateCommandOptions {
   request: KeyRequest;
@@ -22,13 +20,13 @@ export interface CreateCommandOptions {
   terminal: Terminal;
   /** Whether missing values may be asked for. */
   interactive: boolean;
-  /** Writes the secret out. When it throws, the key is taken back. */
+  /** Writes the secret out. When it throws, the creation is reverted. */
   show: (created: CreatedKey) => void;
-  /** Given, nothing is created: it writes out what the key would be. */
+  /** If given, nothing is created, and this shows what the key would be. */
   preview?: (json: object, text: string) => void;
 }
 
-/** Creates a key from flags, and from answers where values are missing and somebody can be asked. */
+/** Creates a key from flags, and asks for missing values where that is possible. */
 export async function runCreate({
   request,
   database,
@@ -50,12 +48,12 @@ export async function runCreate({
   );
 
   const resources = prompting ? await hostResources(config) : catalog.resources;
-  const keys = await openKeys({ database, resources });
+  const keys = await openKeys({ database, resources, ifMissing: preview ? 'empty' : 'create' });
   try {
     const answered = prompting ? await ask(request, keys) : request;
-    if (preview) return showPreview(answered, keys, preview);
-    const created = await keys.create({ ...answered, name: answered.name ?? '' }, OPERATOR);
-    await deliver(created, show);
+    const input = { ...answered, name: answered.name ?? '' };
+    if (preview) return showPreview(await keys.preview(input, OPERATOR), preview);
+    const created = await keys.create(input, OPERATOR, { deliver: (key) => deliver(key, show) });
     terminal.note(describe(created));
   } finally {
     await keys.close();
@@ -67,46 +65,29 @@ async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
   return askForKey(request, keys.catalog, async (name) => (await keys.findByName(name, OPERATOR)) !== undefined);
 }
 
-/** What a key would be, and all that it would be allowed. */
+/** Shows what a key would be, and everything that it would be allowed to do. */
 function showPreview(
-  request: KeyRequest,
-  { catalog }: OpenKeys,
-  preview: NonNullable<CreateCommandOptions['preview']>,
+  { name, roles, permissions, expiresAt, effectivePermissions }: KeyPreview,
+  show: NonNullable<CreateCommandOptions['preview']>,
 ): void {
-  const grants = readGrants(request, catalog);
-  const end = readExpiry(request, Date.now());
-  const expiresAt = typeof end === 'number' ? formatTime(end) : null;
-  const effectivePermissions = PermissionSet.of(catalog, grants).permissions();
-  preview(
-    { name: normalizeName(request.name ?? ''), ...grants, expiresAt, effectivePermissions },
-    effectivePermissions.join('\n'),
-  );
+  const json = { name, roles, permissions, expiresAt: formatTime(expiresAt), effectivePermissions };
+  show(json, effectivePermissions.join('\n'));
 }
 
-/** A key whose secret nobody got must not exist: it could only be found by who should not have it. */
-async function deliver(created: CreatedKey, show: CreateCommandOptions['show']): Promise<void> {
+/** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
+function deliver(created: CreatedKey, show: CreateCommandOptions['show']): void {
   try {
     show(created);
   } catch (error) {
-    await created.undo();
-    throw new CliError(
-      'OUTPUT_FAILED',
-      `${(error as Error).message} The key was removed again, because nobody has its secret.`,
-      {
-        cause: error,
-      },
-    );
+    const outcome = 'The key was removed again, because nobody has its secret.';
+    throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
   }
 }
 
 function missingName({ name }: KeyRequest): Issue[] {
   if (name !== undefined) return [];
-  return [
-    {
-      code: 'USAGE',
-      message: 'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.',
-    },
-  ];
+  const message = 'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.';
+  return [{ code: 'USAGE', message }];
 }
 
 function describe({ key, replaced }: CreatedKey): string {
@@ -116,5 +97,6 @@ function describe({ key, replaced }: CreatedKey): string {
   ];
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const lost = replaced.length > 1 ? ` ${replaced.length - 1} keys that it had created were deleted.` : '';
-  return `${verb} API key "${key.name}" (${prefixOf(key.publicId)}) with ${grants.filter(Boolean).join(' and ')}.${lost} Its secret is not shown again.`;
+  const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
+  return `${what} with ${grants.filter(Boolean).join(' and ')}.${lost} Its secret is not shown again.`;
 }

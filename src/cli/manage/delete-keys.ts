@@ -11,14 +11,14 @@ export interface DeleteOptions {
   database: string | undefined;
   /** Whether the keys may be chosen from a list. */
   interactive: boolean;
-  /** With `--json`, a store without keys is an answer, not a wrong use. */
+  /** With `--json`, a store without keys is an answer, not a usage error. */
   json: boolean;
 }
 
-/** What was deleted, or why nothing was: the named key is not there, or there was nothing to choose or nothing chosen. */
+/** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
 export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: string };
 
-/** Deletes the named key, or those that are chosen at the terminal, each with the keys that it created. */
+/** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
 export async function runDelete({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
   const { openKeys } = await import('../../open-keys.ts');
   if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));

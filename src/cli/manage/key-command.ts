@@ -19,7 +19,7 @@ export interface NamedInput {
   flags: { name?: string | undefined; database?: string | undefined };
 }
 
-/** The name that was given, if one was. @throws CliError USAGE when there are two */
+/** The given name, if any. @throws CliError USAGE if there are two */
 export function nameOf({ args, flags }: NamedInput): string | undefined {
   if (args.name !== undefined && flags.name !== undefined)
     throw new CliError('USAGE', 'The name of the key is given twice: as an argument and by --name. Leave one out.');
@@ -49,7 +49,7 @@ export abstract class KeyCommand extends BaseCommand {
     });
   }
 
-  /** Deletes the named key, or those that are chosen, and says how many are gone. */
+  /** Deletes the named key, or the chosen ones, and says how many were deleted. */
   protected async delete({
     name,
     database,
@@ -72,7 +72,7 @@ export abstract class KeyCommand extends BaseCommand {
     }
   }
 
-  /** Switches a key on or off, and says what it is now. */
+  /** Enables or disables a key, and says what it is now. */
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<void> {
     await this.withKeys(flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf({ args, flags }));
@@ -86,7 +86,7 @@ export abstract class KeyCommand extends BaseCommand {
     });
   }
 
-  /** Opens the store, with the host's resources, for as long as `work` takes. */
+  /** Opens the store, with the host's resources, while `work` runs. */
   protected async withKeys<Result>(
     database: string | undefined,
     work: (keys: OpenKeys) => Promise<Result>,
@@ -104,11 +104,8 @@ export abstract class KeyCommand extends BaseCommand {
     if (name === undefined)
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     const key = await keys.findByName(name, OPERATOR);
-    if (!key)
-      throw new KeysError(
-        'NOT_FOUND',
-        `There is no API key named "${printable(normalizeName(name))}". Run "${this.config.bin} apikey list" to see all.`,
-      );
-    return key;
+    if (key) return key;
+    const remedy = `Run "${this.config.bin} apikey list" to see all.`;
+    throw new KeysError('NOT_FOUND', `There is no API key named "${printable(normalizeName(name))}". ${remedy}`);
   }
 }

@@ -5,14 +5,14 @@ import { ageOf } from '../views/age.ts';
 import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
 
 /**
- * Shows keys to choose from, and asks whether to delete the chosen ones.
- * @returns the chosen keys, none where none was chosen
- * @throws CliError CANCELLED by Ctrl-C, or by No
+ * Lets the user choose keys, and asks whether to delete them.
+ * @returns the chosen keys, which may be none
+ * @throws CliError CANCELLED on Ctrl-C, or if the answer is No
  */
 export function chooseKeys({ keys, hasNextPage }: Page): Promise<ApiKey[]> {
   return orCancelled(async () => {
     const message = hasNextPage
-      ? `API keys to delete (the oldest ${keys.length}; others by --name)`
+      ? `API keys to delete (the oldest ${keys.length}; for others, pass --name)`
       : 'API keys to delete';
     const chosen = await checkbox(
       { message, choices: keys.map((key) => ({ value: key, name: describe(key), short: key.name })) },
@@ -21,8 +21,8 @@ export function chooseKeys({ keys, hasNextPage }: Page): Promise<ApiKey[]> {
     if (chosen.length === 0) return [];
     const what =
       chosen.length === 1
-        ? `"${chosen[0]!.name}", with all keys that it created`
-        : `these ${chosen.length} API keys, with all keys that they created`;
+        ? `"${chosen[0]!.name}" and all keys that it created`
+        : `these ${chosen.length} API keys and all keys that they created`;
     const sure = await confirm({ message: `Delete ${what}? They stop working at once`, default: false }, ON_STDERR);
     if (!sure) throw cancelled();
     return chosen;

@@ -6,11 +6,11 @@ import { validateDescription } from '../../keys/key/description.ts';
 import { validateName } from '../../keys/key/name.ts';
 import { ON_STDERR, orCancelled, verdict } from './prompt.ts';
 
-/** A new key as far as it is known: what is missing may be asked for. */
+/** A new key, of which values may be missing. */
 export type KeyRequest = Partial<NewKey>;
 
 /**
- * Asks for what a request for a key lacks, each answer checked as it is given.
+ * Asks for the missing values of a new key, and validates each answer as it is given.
  * @throws CliError CANCELLED
  */
 export function askForKey(
@@ -29,7 +29,7 @@ export function askForKey(
     if (request.roles ?? request.permissions) return { ...request, ...named, description };
     const roles = await checkbox(
       {
-        message: 'Roles (none, if you want to choose permissions only)',
+        message: 'Roles (none, to choose permissions only)',
         choices: catalog.roles.map((role) => ({ value: role, name: role, description: ROLE_MEANINGS[role] })),
       },
       ON_STDERR,
@@ -56,7 +56,7 @@ async function askForName(
   }
 }
 
-async function askForPermissions(catalog: Catalog, needed: boolean): Promise<string[]> {
+async function askForPermissions(catalog: Catalog, required: boolean): Promise<string[]> {
   const chosen = new Map<string, string[]>();
   for (;;) {
     const total = [...chosen.values()].flat();
@@ -67,8 +67,8 @@ async function askForPermissions(catalog: Catalog, needed: boolean): Promise<str
             ? `Permissions: ${total.join(', ')}. Add another resource`
             : 'Permissions: choose a resource (type to filter)',
         source: (term = '') => [
-          // While a resource is being typed, Enter must choose it, not end the list.
-          ...(term.trim() !== '' || (needed && total.length === 0) ? [] : [{ value: null, name: 'Done' }]),
+          // While a resource is being typed, Enter must choose it, not finish.
+          ...(term.trim() !== '' || (required && total.length === 0) ? [] : [{ value: null, name: 'Done' }]),
           ...catalog.resources
             .filter((name) => name.includes(term.trim().toUpperCase()))
             .map((name) => ({ value: name, name })),
@@ -77,14 +77,14 @@ async function askForPermissions(catalog: Catalog, needed: boolean): Promise<str
       ON_STDERR,
     );
     if (resource === null) return total;
-    const before = chosen.get(resource) ?? [];
+    const checked = chosen.get(resource) ?? [];
     const actions = await checkbox(
       {
         message: `Actions on ${resource}`,
         choices: catalog.actions.map((action) => ({
           value: `${resource}:${action}`,
           name: action,
-          checked: before.includes(`${resource}:${action}`),
+          checked: checked.includes(`${resource}:${action}`),
         })),
       },
       ON_STDERR,

@@ -1,9 +1,9 @@
 import { CliError } from '../errors.ts';
 
-/** Prompts are no output: stdout is for the secret alone. */
+/** Prompts go to stderr: stdout is for the secret alone. */
 export const ON_STDERR = { output: process.stderr } as const;
 
-/** Runs prompts; when the user ends one with Ctrl-C or the terminal goes away, nothing has been changed yet. */
+/** Runs prompts. @throws CliError CANCELLED on Ctrl-C, or when the terminal is closed; nothing has changed by then */
 export async function orCancelled<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   try {
     return await ask();
@@ -17,7 +17,7 @@ export function cancelled(): CliError {
   return new CliError('CANCELLED', 'Cancelled: nothing was changed.');
 }
 
-/** What a prompt's `validate` answers: true, or what is wrong. */
+/** The result for a prompt's `validate`: true, or what is wrong. */
 export function verdict(issue: { message: string } | undefined): true | string {
   return issue?.message ?? true;
 }

@@ -1,18 +1,18 @@
 import { Buffer } from 'node:buffer';
 import { type Dirent, readdirSync } from 'node:fs';
 
-/** Called for what can't be read. */
+/** Called for each path that can't be read. */
 export type OnUnreadable = (path: Buffer, error: unknown) => void;
 
 const SEPARATOR = Buffer.from('/');
 const GIT = Buffer.from('.git');
 
-/** A path below a folder. Paths are bytes: a file's name need not be UTF-8. */
+/** A path in a folder. Paths are bytes: file names need not be UTF-8. */
 export function pathIn(folder: Buffer, name: Buffer): Buffer {
   return Buffer.concat(folder.at(-1) === SEPARATOR[0] ? [folder, name] : [folder, SEPARATOR, name]);
 }
 
-/** The files below a folder, in the order of their names. Links are not followed, and folders named .git are left out. */
+/** The files below a folder, sorted by name. Links are not followed, and folders named .git are skipped. */
 export function* filesIn(folder: Buffer, onUnreadable: OnUnreadable): Generator<Buffer> {
   for (const entry of entriesOf(folder, onUnreadable)) {
     const path = pathIn(folder, entry.name);

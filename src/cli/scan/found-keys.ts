@@ -3,16 +3,16 @@ import type { Identification } from '../../keys/authentication/identify.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
-/** How many secrets are remembered, so that each is asked for once. */
-const MAX_REMEMBERED = 10_000;
+/** How many identified secrets are remembered, so that a repeated one is looked up once. */
+const MAX_ENTRIES = 10_000;
 
 export interface FoundKeysOptions {
   open: () => Promise<OpenKeys>;
-  /** Called for each key that is to be switched off, when it is. Nothing is switched off without it. */
+  /** Called for each live key, after it was disabled. If undefined, no key is disabled. */
   onRevoked: ((key: ApiKey) => void) | undefined;
 }
 
-/** The keys whose secrets were found. The store is opened for the first of them. */
+/** The keys whose secrets were found. The store is opened for the first one. */
 export class FoundKeys {
   readonly #options: FoundKeysOptions;
   readonly #known = new Map<string, Identification>();
@@ -29,19 +29,19 @@ export class FoundKeys {
     return this.#live.size;
   }
 
-  /** How many of them were switched off. */
+  /** How many of them were disabled. */
   get revoked(): number {
     return this.#revoked;
   }
 
-  /** Tells whose secret this is, as it was when it was first found. @throws KeysError STORE_… */
+  /** Identifies a secret's key, with its status when it was first found. @throws KeysError STORE_… */
   async identify(secret: string): Promise<Identification> {
     const known = this.#known.get(secret);
     if (known) return known;
     this.#keys ??= await this.#options.open();
     const found = await this.#keys.identify(secret, OPERATOR);
     if ('key' in found && found.status === 'ACTIVE') await this.#foundLive(found.key, this.#keys);
-    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
+    if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
     this.#known.set(secret, found);
     return found;
   }

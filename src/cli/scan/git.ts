@@ -6,11 +6,11 @@ import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
 import { type OnUnreadable, pathIn } from './folder.ts';
 
-/** Set by git for its hooks: they would lead another git to the repository of the hook. */
+/** Set by git for hooks; they would point our git at the hook's repository. */
 const HOOK_VARIABLES = new Set(['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_COMMON_DIR', 'GIT_PREFIX']);
 const GIT = Buffer.from('.git');
 
-/** Makes sure that git can tell what it ignores in a folder. @throws CliError USAGE */
+/** Makes sure that a folder is in a git work tree. @throws CliError USAGE */
 export async function requireWorkTree(folder: string): Promise<void> {
   try {
     const answer = await git(folder, ['rev-parse', '--is-inside-work-tree']);
@@ -19,20 +19,20 @@ export async function requireWorkTree(folder: string): Promise<void> {
     const { code, stderr = '' } = error as { code?: unknown; stderr?: Buffer | string };
     if (code === 'ENOENT')
       throw new CliError('USAGE', '--git needs git, which was not found. Install it, or leave --git out.');
-    const [said = ''] = String(stderr).trim().split('\n');
-    throw notInWorkTree(folder, ` (${printable(said, 300)})`);
+    const [line = ''] = String(stderr).trim().split('\n');
+    throw notInWorkTree(folder, ` (${printable(line, 300)})`);
   }
   throw notInWorkTree(folder, '');
 }
 
-/** The files below a folder that git does not ignore, those of repositories inside it included. Links are left out. */
+/** The files below a folder that git does not ignore, including those of nested repositories. Links are skipped. */
 export async function* filesInWorkTree(folder: Buffer, onUnreadable: OnUnreadable): AsyncGenerator<Buffer> {
   for (const name of await listedIn(folder, onUnreadable)) {
     const path = pathIn(folder, name);
     try {
       const stat = lstatSync(path, { throwIfNoEntry: false });
       if (stat?.isFile()) yield path;
-      // A repository inside this one, of which git names the folder alone.
+      // A nested repository: git lists its folder only.
       else if (stat?.isDirectory() && lstatSync(pathIn(path, GIT), { throwIfNoEntry: false }))
         yield* filesInWorkTree(path, onUnreadable);
     } catch (error) {
@@ -58,7 +58,7 @@ async function listedIn(folder: Buffer, onUnreadable: OnUnreadable): Promise<Buf
   }
 }
 
-/** Splits a list at its NULs. */
+/** Splits a NUL-terminated list. */
 function namesIn(list: Buffer): Buffer[] {
   const names: Buffer[] = [];
   for (let start = 0, end = list.indexOf(0); end >= 0; start = end + 1, end = list.indexOf(0, start))
@@ -68,7 +68,7 @@ function namesIn(list: Buffer): Buffer[] {
 
 async function git(folder: string, args: readonly string[]): Promise<Buffer> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !HOOK_VARIABLES.has(name)));
-  // A repository's own settings may name a program as its file monitor: one that is only looked at must not run it.
+  // A repository's own configuration may name a program as its file monitor: scanning must not run it.
   const { stdout } = await promisify(execFile)('git', ['-c', 'core.fsmonitor=false', '-C', folder, ...args], {
     encoding: 'buffer',
     env: { ...env, LC_ALL: 'C' },
@@ -80,6 +80,6 @@ async function git(folder: string, args: readonly string[]): Promise<Buffer> {
 function notInWorkTree(folder: string, reason: string): CliError {
   return new CliError(
     'USAGE',
-    `--git: ${printable(folder, 300)} is in no git work tree${reason}. Leave --git out to scan all files.`,
+    `--git: ${printable(folder, 300)} is not in a git work tree${reason}. Leave --git out to scan all files.`,
   );
 }

@@ -4,14 +4,14 @@ import { type FoundSecret, SecretFinder } from '../../keys/secret/secret-finder.
 import { printable } from '../../keys/text.ts';
 import { type Source, sourcesOf } from './sources.ts';
 
-/** A secret that was found, as JSON: a closed list of fields. The secret is not part of it. */
+/** A found secret as JSON: a closed list of fields, without the secret itself. */
 export interface Finding {
-  /** As it may be shown: without control characters, and with secrets cut. */
+  /** As it can be shown: without control characters, and with secrets redacted. */
   path: string;
   line: number;
   column: number;
   prefix: string;
-  /** UNKNOWN where no key of the store has it. */
+  /** UNKNOWN if no key in the store has the secret. */
   status: SecretStatus | 'UNKNOWN';
   name: string | null;
   id: string | null;
@@ -19,19 +19,23 @@ export interface Finding {
 
 export interface ScanOptions {
   paths: readonly string[];
-  /** Leave out what git ignores. */
+  /** Whether to skip what git ignores. */
   git: boolean;
   identify: (secret: string) => Promise<Identification>;
-  /** Takes what was found, as it is found. */
+  /** Called with findings as they are found. */
   onFound: (findings: Finding[]) => void;
-  /** Takes what could not be read; the rest is read none the less. */
+  /** Called for what could not be read; the scan continues. */
   onUnreadable: (text: string) => void;
 }
 
-/** The longest path that is shown whole. */
+/** The longest path that is shown in full. */
 const MAX_PATH_LENGTH = 4096;
 
-/** Looks for secrets in files, folders and stdin. @returns how many were read @throws CliError USAGE; KeysError STORE_… */
+/**
+ * Looks for secrets in files, folders and stdin.
+ * @returns how many files were read
+ * @throws CliError USAGE; KeysError STORE_…
+ */
 export async function scan({ paths, git, identify, onFound, onUnreadable }: ScanOptions): Promise<number> {
   const unreadable = (path: Buffer, error: unknown) =>
     onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
@@ -43,19 +47,20 @@ export async function scan({ paths, git, identify, onFound, onUnreadable }: Scan
       files -= 1;
       if (source.named || !isGone(error)) unreadable(source.path, error);
     };
-    for await (const part of partsOf(source, failed)) {
+    for await (const chunk of chunksOf(source, failed)) {
       const findings: Finding[] = [];
-      for (const found of finder.find(part)) findings.push(findingOf(source.path, found, await identify(found.secret)));
+      for (const found of finder.find(chunk))
+        findings.push(findingOf(source.path, found, await identify(found.secret)));
       if (findings.length > 0) onFound(findings);
     }
   }
   return files;
 }
 
-/** The parts of a source, up to the one that can't be read. */
-async function* partsOf({ parts }: Source, failed: (error: unknown) => void): AsyncGenerator<Buffer> {
+/** The chunks of a source, up to the first that can't be read. */
+async function* chunksOf({ chunks }: Source, failed: (error: unknown) => void): AsyncGenerator<Buffer> {
   try {
-    yield* parts;
+    yield* chunks;
   } catch (error) {
     failed(error);
   }

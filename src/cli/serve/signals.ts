@@ -1,6 +1,6 @@
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Resolves at the first signal to stop; a second one ends the process at once. */
+/** Resolves on the first signal to stop; a second one ends the process at once. */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     const stop = (signal: NodeJS.Signals) => {

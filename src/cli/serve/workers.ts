@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import type { Log } from '../../log.ts';
 import { stopSignal } from './signals.ts';
 
-/** What the first process tells the others. */
+/** The message by which the primary tells a worker to stop. */
 const STOP = 'stop';
-/** How long to wait before a worker is replaced that ended soon after its start, in milliseconds. */
+/** How long to wait before replacing a worker, which may fail again at once. */
 const RESTART_DELAY_MS = 1000;
 
 export interface WorkersOptions {
   count: number;
   log: Log;
-  /** Called once, with the address that all of them listen on. */
+  /** Called once, with the address that all workers listen on. */
   onListening: (url: string) => void;
 }
 
@@ -19,15 +19,15 @@ export interface WorkersOptions {
 export const isWorker = (): boolean => cluster.isWorker;
 
 /**
- * Runs this same command in several processes on one port. One that ends is replaced; a signal stops all, each when its
- * requests in flight have ended.
- * @returns the exit code: that of the first worker where it could not start, 0 after a signal
+ * Runs this command in several processes on one port. A worker that exits is replaced; a signal stops all of them, each
+ * once its requests in flight have finished.
+ * @returns the exit code: that of the first worker if it could not start, 0 after a signal
  */
 export async function runWorkers({ count, log, onListening }: WorkersOptions): Promise<number> {
-  // Each accepts by itself: a connection that is handed to a worker which just died would never be answered.
+  // Each worker accepts its own connections: one handed to a worker that just died would never be answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const first = cluster.fork();
-  // What keeps one from listening keeps all from it, and is said once: the others wait.
+  // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
   const [started] = (await Promise.race([once(first, 'message'), once(first, 'exit')])) as [
     { url: string } | number | null,
   ];
@@ -37,7 +37,7 @@ export async function runWorkers({ count, log, onListening }: WorkersOptions): P
   let isStopping = false;
   const replace = (worker: Worker, code: number | null, signal: string | null) => {
     if (isStopping) return;
-    log.error({ worker: worker.process.pid, code, signal }, 'a worker ended, and is replaced');
+    log.error({ worker: worker.process.pid, code, signal }, 'a worker exited and will be replaced');
     setTimeout(() => !isStopping && cluster.fork(), RESTART_DELAY_MS);
   };
   cluster.on('exit', replace);
@@ -49,23 +49,23 @@ export async function runWorkers({ count, log, onListening }: WorkersOptions): P
   const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
   await Promise.all(
     workers.map(async (worker) => {
-      const ended = worker.isDead() ? undefined : once(worker, 'exit');
+      const exited = worker.isDead() ? undefined : once(worker, 'exit');
       if (worker.isConnected()) worker.send(STOP);
-      await ended;
+      await exited;
     }),
   );
   cluster.off('exit', replace);
   return 0;
 }
 
-/** Tells the first process, from a worker, that this one listens. */
+/** Tells the primary, from a worker, that it is listening. */
 export function reportListening(url: string): void {
   process.send?.({ url });
 }
 
 /**
- * Resolves, in a worker, when the first process says so. Signals are for that one: a terminal sends them to all of its group,
- * and a second one would end requests in flight. A worker whose first process is gone ends at once, as node:cluster has it.
+ * Resolves, in a worker, when the primary tells it to stop. Signals are left to the primary: a terminal sends them to
+ * the whole group, and a second one would cut requests off. If the primary is gone, node:cluster ends the worker.
  */
 export function stopOrder(): Promise<string> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
@@ -76,7 +76,7 @@ export function stopOrder(): Promise<string> {
   });
 }
 
-/** Lets a worker end that has nothing left to do: the channel to the first process would keep it. */
+/** Lets an idle worker exit, which the channel to the primary would keep alive. */
 export function leaveWorkers(): void {
   process.channel?.unref();
 }

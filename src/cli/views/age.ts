@@ -6,7 +6,7 @@ const UNITS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, milliseconds
   ['minute', 60_000],
 ];
 
-/** How long ago something was, in its largest unit: "3 days ago". */
+/** How long ago a time was, in its largest unit: "3 days ago". */
 export function ageOf(time: number, now = Date.now()): string {
   const age = Math.max(0, now - time);
   const [unit, milliseconds] = UNITS.find(([, length]) => age >= length) ?? ['second', 1000];

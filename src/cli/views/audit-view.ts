@@ -9,20 +9,20 @@ export function auditJson({ number, at, actor, action, key, before, after, hash 
 
 export const AUDIT_HEAD = ['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'KEY', 'CHANGES'];
 
-/** An entry as the cells of a line. */
+/** An entry as the cells of a row. */
 export function auditRow({ number, at, actor, action, key, before, after }: AuditEntry): string[] {
-  const who = `${actor.kind.toLowerCase()} ${actor.name === null ? '-' : printable(actor.name, 100)}`;
+  const actorText = `${actor.kind.toLowerCase()} ${actor.name === null ? '-' : printable(actor.name, 100)}`;
   return [
     String(number),
     formatTime(at),
-    who,
+    actorText,
     action,
     key ? printable(key.name, 100) : '-',
     changesText(before, after),
   ];
 }
 
-/** `roles: VIEWER -> GUEST`, or all fields of a key that is new or gone. */
+/** `roles: VIEWER -> GUEST`, or all fields of a key that was created or deleted. */
 function changesText(before: AuditValues | null, after: AuditValues | null): string {
   const fields = Object.keys(after ?? before ?? {});
   const parts = fields.map((field) => {

@@ -1,7 +1,7 @@
 import type { ImportReport, LineReport } from '../../keys/transfer/import.ts';
 import { exitOf } from '../errors.ts';
 
-/** What went wrong with an import as a whole; nothing where nothing did. */
+/** Why an import failed as a whole. */
 export interface ImportFailure {
   error: string;
   /** The code of the first error. */
@@ -9,12 +9,12 @@ export interface ImportFailure {
   exit: number;
 }
 
-/** Why nothing was imported, where a line could not be. Values that break a rule weigh more than conflicts with the store. */
+/** Why nothing was imported, if a line failed. Invalid values decide the exit code over conflicts with the store. */
 export function failureOf({ failed, lines }: ImportReport): ImportFailure | undefined {
   const codes = lines.flatMap(({ errors }) => errors.map(({ code }) => code));
   const [code] = codes;
   if (code === undefined) return undefined;
-  const error = `Nothing was imported: ${failed} of ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} can't be.`;
+  const error = `Nothing was imported: ${failed} of ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} failed.`;
   return { error, code, exit: Math.max(...new Set(codes.map(exitOf))) };
 }
 
@@ -23,10 +23,10 @@ export function reportText({ lines }: ImportReport): string | undefined {
   return lines.length === 0 ? undefined : lines.flatMap(textsOf).join('\n');
 }
 
-/** What is said after the report of an import that did not fail. */
+/** The line after the report of an import that did not fail. */
 export function summaryOf({ imported, lines }: ImportReport): string {
-  if (lines.length === 0) return 'There are no keys in the input.';
-  if (imported === 0) return `Nothing was imported, as was asked for. ${countOf(lines.length)} can be.`;
+  if (lines.length === 0) return 'The input has no keys.';
+  if (imported === 0) return `Nothing was imported: this was a dry run. ${countOf(lines.length)} can be imported.`;
   return `Imported ${countOf(imported)}.`;
 }
 

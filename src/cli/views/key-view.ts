@@ -3,10 +3,10 @@ import { isInProgress } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { type Status, statusOf } from '../../keys/key/status.ts';
 import { printable } from '../../keys/text.ts';
-import { NO_USAGE, type UsageTotals } from '../../keys/key/usage.ts';
+import { NO_USAGE, previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
 import { formatTime } from '../../keys/time.ts';
 
-/** A key in the JSON of every command: a closed list of fields. Times are by RFC 3339, in UTC. */
+/** A key in the JSON of every command: a closed list of fields. Times are in RFC 3339 format, in UTC. */
 export interface KeyJson {
   id: string;
   name: string;
@@ -19,11 +19,11 @@ export interface KeyJson {
   createdBy: string | null;
   expiresAt: string | null;
   disabledAt: string | null;
-  /** Whether `apply` made it. */
+  /** Whether `apply` created it. */
   managed: boolean;
   uses: number;
   lastUsedAt: string | null;
-  /** Set while the secret before still works. */
+  /** Set while the previous secret is still accepted. */
   rotation: RotationJson | null;
 }
 
@@ -32,11 +32,11 @@ export interface RotationJson {
   previousPrefix: string;
   /** Null while the new secret has not been used yet. */
   previousEndsAt: string | null;
-  /** When the secret before was last used since the rotation. */
+  /** When the previous secret was last used since the rotation. */
   previousLastUsedAt: string | null;
 }
 
-/** A key as JSON, its status being that at `now`, in milliseconds since 1970. */
+/** A key as JSON, with its status at `now`, in milliseconds since 1970. */
 export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE): KeyJson {
   return {
     id: key.id,
@@ -57,7 +57,7 @@ export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE)
   };
 }
 
-/** What a change of a key, or a new one, is made of, in the order in which it is shown. */
+/** The fields in which a key can change, in the order in which they are shown. */
 const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled'] as const;
 type FieldValue = string | readonly string[] | boolean | null;
 
@@ -68,7 +68,7 @@ export interface FieldChange {
   after: FieldValue;
 }
 
-/** What differs between two states of a key. */
+/** The fields that differ between two states of a key. */
 export function fieldChanges(before: ApiKey, after: ApiKey): FieldChange[] {
   const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
   return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
@@ -98,18 +98,18 @@ function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is Rotati
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function rotationJson({ rotation }: ApiKey, now: number, { previousLastUsedAt }: UsageTotals): RotationJson | null {
+function rotationJson({ rotation }: ApiKey, now: number, usage: UsageTotals): RotationJson | null {
   if (!isInProgress(rotation, now)) return null;
-  const usedSince = previousLastUsedAt !== null && previousLastUsedAt >= rotation.startedAt;
   return {
     startedAt: formatTime(rotation.startedAt),
     previousPrefix: prefixOf(rotation.previousPublicId),
     previousEndsAt: formatTime(rotation.previousEndsAt),
-    previousLastUsedAt: usedSince ? formatTime(previousLastUsedAt) : null,
+    previousLastUsedAt: formatTime(previousUseSince(rotation, usage)),
   };
 }
 
 function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: RotationJson): string {
-  const end = previousEndsAt === null ? 'works until the new secret is used' : `works until ${previousEndsAt}`;
-  return `${previousPrefix} ${end}, ${previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`}`;
+  const end = previousEndsAt ?? 'the new secret is used and the grace period is over';
+  const use = previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`;
+  return `${previousPrefix} accepted until ${end}, ${use}`;
 }

@@ -1,8 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 
+const GAP = '  ';
+
 /**
- * Rows as columns: with aligned columns and a head on a terminal, otherwise one line a row with tabs between, so that
- * `cut` and `awk` can read it. Never with colours or boxes.
+ * Rows as text, without colours or boxes: aligned columns below a head on a terminal, otherwise one line a row with
+ * tabs between the cells, so that `cut` and `awk` can read it.
  */
 export async function tableOf(
   head: readonly string[],
@@ -11,30 +13,9 @@ export async function tableOf(
 ): Promise<string> {
   const plain = rows.map((row) => row.map((cell) => stripVTControlCharacters(cell).replaceAll('\t', ' ')));
   if (!isTerminal) return plain.map((row) => row.join('\t')).join('\n');
-  const { default: Table } = await import('cli-table3');
-  const none = Object.fromEntries(
-    [
-      'top',
-      'top-mid',
-      'top-left',
-      'top-right',
-      'bottom',
-      'bottom-mid',
-      'bottom-left',
-      'bottom-right',
-      'left',
-      'left-mid',
-      'mid',
-      'mid-mid',
-      'right',
-      'right-mid',
-    ].map((part) => [part, '']),
-  );
-  const table = new Table({
-    head: [...head],
-    chars: { ...none, middle: '  ' },
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  });
-  table.push(...plain);
-  return table.toString();
+  const { default: widthOf } = await import('string-width');
+  const lines = [head, ...plain];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => widthOf(line[column] ?? ''))));
+  const pad = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell));
+  return lines.map((line) => line.map(pad).join(GAP).trimEnd()).join('\n');
 }

@@ -10,14 +10,14 @@ type Unknown = Exclude<Identification, Known>;
 export interface Verdict {
   valid: boolean;
   reason: 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated' | 'forbidden' | null;
-  /** Whether the secret is let do what was asked for; null where nothing was. */
+  /** Whether the key has the permission asked for; null if none was. */
   permitted: boolean | null;
   text: string;
 }
 
 const REASONS = { DISABLED: 'disabled', EXPIRED: 'expired', ROTATED: 'rotated' } as const;
 
-/** What is to be said of a secret, and of whether it may do something, if that is asked for. */
+/** The verdict on a secret, and on a permission if one is asked for. */
 export function verdictOn(found: Identification, permission: Permission | undefined, catalog: Catalog): Verdict {
   const refused = { valid: false, permitted: permission === undefined ? null : false };
   if ('unknown' in found) return { ...refused, reason: found.unknown, text: `not valid: ${unknownText(found)}` };
@@ -30,16 +30,16 @@ export function verdictOn(found: Identification, permission: Permission | undefi
 }
 
 function unknownText({ unknown, publicId }: Unknown): string {
-  if (unknown === 'malformed') return 'malformed, its form or its checksum is wrong';
+  if (unknown === 'malformed') return 'malformed, with a wrong format or checksum';
   return `unknown, no API key has this secret${publicId === undefined ? '' : ` (${prefixOf(publicId)})`}`;
 }
 
 function statusText({ key, status, publicId }: Known): string {
-  if (status === 'ROTATED') return 'ROTATED, a newer secret has replaced this one';
+  if (status === 'ROTATED') return 'ROTATED, replaced by a newer secret';
   if (status === 'DISABLED') return `DISABLED since ${formatTime(key.disabledAt)}`;
   if (status === 'EXPIRED') return `EXPIRED since ${formatTime(key.expiresAt)}`;
-  const end = key.expiresAt === null ? 'does not end' : `ends ${formatTime(key.expiresAt)}`;
-  if (publicId === key.publicId) return `ACTIVE, ${end}`;
-  const last = key.rotation?.previousEndsAt ?? null;
-  return `ACTIVE, ${end}; this is the secret before its newest, and ends ${last === null ? 'some time after that is used' : formatTime(last)}`;
+  const active = `ACTIVE, ${key.expiresAt === null ? 'does not expire' : `expires ${formatTime(key.expiresAt)}`}`;
+  if (publicId === key.publicId) return active;
+  const end = formatTime(key.rotation?.previousEndsAt ?? null) ?? 'the new one is used and the grace period is over';
+  return `${active}; this is its previous secret, accepted until ${end}`;
 }

@@ -6,11 +6,13 @@ import { listOf } from '../../keys/text.ts';
 const NOT_ALLOWED = 4;
 
 export default class Can extends KeyCommand {
-  static override summary = 'Tell whether an API key may do something, and by which grant.';
-  static override description =
-    'Ends with 0 for yes and 4 for no. A key that is disabled or has expired may do nothing.';
+  static override summary = 'Check whether an API key has a permission, and through which grant.';
+  static override description = 'Exits with 0 for yes and 4 for no. For a disabled or expired key, the answer is no.';
   static override examples = [
-    { description: 'May it update containers?', command: '<%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY' },
+    {
+      description: 'Check whether a key may update containers',
+      command: '<%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY',
+    },
     {
       description: 'In a script',
       command: 'if <%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY > /dev/null; then echo deploy; fi',
@@ -19,7 +21,7 @@ export default class Can extends KeyCommand {
   static override args = {
     name: Args.string({ description: 'Name of the key.', required: true, ignoreStdin: true }),
     permission: Args.string({
-      description: 'What it would do, as RESOURCE:ACTION.',
+      description: 'The permission to check, as RESOURCE:ACTION.',
       required: true,
       ignoreStdin: true,
     }),

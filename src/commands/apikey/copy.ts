@@ -3,18 +3,25 @@ import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 
 export default class Copy extends BaseCommand {
-  static override summary = 'Copy the whole key store into another one, such as one on PostgreSQL.';
-  static override description = `Keys with the digests of their secrets, their use, and the audit log. The other store must be empty or not be there yet. Nobody can write into either meanwhile, and the copy is compared with the original before it counts. The secrets work with both stores then: point the servers to the new one, and keep the old one from being used.`;
+  static override summary = 'Copy the whole key store into another one, such as a PostgreSQL database.';
+  static override description =
+    'Copies the keys with the digests of their secrets, their usage, and the audit log. ' +
+    'The other store must be empty or not exist yet. Writes to both are blocked meanwhile, and the copy is compared ' +
+    'with the original before it is committed. After that, the secrets work with both stores: point the servers to ' +
+    'the new one, and take the old one out of use.';
   static override examples = [
     {
-      description: 'Move to PostgreSQL; PGPASSWORD has the password',
+      description: 'Move to PostgreSQL, with the password in PGPASSWORD',
       command: '<%= config.bin %> <%= command.id %> --to postgres://svc@db.internal/keys',
     },
-    { description: 'A copy to try something on', command: '<%= config.bin %> <%= command.id %> --to /tmp/keys.sqlite' },
+    {
+      description: 'Make a copy to experiment with',
+      command: '<%= config.bin %> <%= command.id %> --to /tmp/keys.sqlite',
+    },
   ];
   static override flags = {
     to: Flags.string({
-      description: 'The other store: a path, or the URL of a PostgreSQL database.',
+      description: 'Store to copy into: a path, or the URL of a PostgreSQL database.',
       helpValue: '<database>',
     }),
   };

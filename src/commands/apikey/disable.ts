@@ -2,9 +2,9 @@ import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 
 export default class Disable extends KeyCommand {
-  static override summary = 'Switch an API key off: it is refused from the next request on, until it is enabled again.';
+  static override summary = 'Disable an API key: it is refused from the next request on, until it is enabled again.';
   static override examples = [
-    { description: 'Shut a key out for now', command: '<%= config.bin %> apikey disable --name "CI deploy"' },
+    { description: 'Disable a key', command: '<%= config.bin %> apikey disable --name "CI deploy"' },
   ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };

@@ -2,9 +2,9 @@ import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 
 export default class Enable extends KeyCommand {
-  static override summary = 'Switch an API key on again.';
+  static override summary = 'Enable a disabled API key.';
   static override examples = [
-    { description: 'Let a key in again', command: '<%= config.bin %> apikey enable --name "CI deploy"' },
+    { description: 'Enable a key', command: '<%= config.bin %> apikey enable --name "CI deploy"' },
   ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };

@@ -10,24 +10,33 @@ import { printable } from '../../keys/text.ts';
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export default class Exec extends BaseCommand {
-  // Stdout belongs to the command that is run.
+  // Stdout belongs to the command.
   static override enableJsonFlag = false;
   static override strict = false;
   static override summary = 'Run a command with a temporary API key.';
-  static override description = `The key is in the command's environment only, under API_KEY or the name of --env. It is deleted when the command ends, however it ends, and already at SIGINT, SIGTERM, SIGHUP or SIGQUIT, which are passed on to the command; it ends by itself after --ttl. Keys that were created with it are deleted with it. Stdin, stdout and stderr are the command's own. Its exit code is the exit code here: 128 and the signal's number where a signal ended it, 127 where it was not found, 126 where it could not be run.`;
+  static override description =
+    "The secret is only in the command's environment, in API_KEY or the variable that --env names. " +
+    'The key is deleted when the command ends, however it ends, or as soon as this process receives SIGINT, SIGTERM, ' +
+    'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after --ttl. ' +
+    'Keys created with it are deleted with it. The command has stdin, stdout and stderr to itself. ' +
+    'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
+    'found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
   static override examples = [
     {
-      description: 'A script with a key that may read',
+      description: 'Run a script with a read-only key',
       command: '<%= config.bin %> <%= command.id %> --roles VIEWER -- ./report.sh',
     },
     {
       description:
-        'Use the key in one line: the shell that is started fills it in, and curl reads it where no other user can',
-      command: `<%= config.bin %> <%= command.id %> --roles VIEWER -- sh -c 'echo "Authorization: Bearer $API_KEY" | curl -H @- --json @query.json http://127.0.0.1:4000/graphql'`,
+        'Use the key in one line: the inner shell expands it, and curl reads it from stdin, not from its arguments',
+      command:
+        '<%= config.bin %> <%= command.id %> --roles VIEWER -- ' +
+        `sh -c 'echo "Authorization: Bearer $API_KEY" | ` +
+        `curl -H @- --json @query.json http://127.0.0.1:4000/graphql'`,
     },
     {
-      description: 'Under another name, for half an hour at most',
+      description: 'Use another variable, and let the key expire after half an hour',
       command:
         '<%= config.bin %> <%= command.id %> --permissions DOCKER:READ_ANY --env SVC_TOKEN --ttl 30m -- npm run deploy',
     },
@@ -36,15 +45,15 @@ export default class Exec extends BaseCommand {
     roles: grantFlags.roles,
     permissions: grantFlags.permissions,
     ttl: Flags.string({
-      description: 'End the key after this time, if it is still there: a number with s, m, h, d or w. Default: 10m.',
+      description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
     }),
     env: Flags.string({
-      description: 'Environment variable that gets the secret. Default: API_KEY.',
+      description: 'Environment variable for the secret. Default: API_KEY.',
       helpValue: '<variable>',
     }),
     name: Flags.string({
-      description: 'Name of the key. Default: exec, the date, the time, and six letters and digits.',
+      description: 'Name of the key. Default: exec, the date, the time and six random letters and digits.',
       helpValue: '<name>',
     }),
   };
@@ -54,7 +63,7 @@ export default class Exec extends BaseCommand {
     const { flags, argv } = await this.parse(Exec, own);
     if (command === undefined || command === '') throw this.commandMissing();
     if (argv.length > 0)
-      throw new CliError('USAGE', `"${printable(String(argv[0]))}" stands before --, where only flags can be.`);
+      throw new CliError('USAGE', `"${printable(String(argv[0]))}" comes before --, where only flags are allowed.`);
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const request = { roles, permissions, name, ttl, command };
     process.exitCode = await runWithKey({
@@ -66,10 +75,10 @@ export default class Exec extends BaseCommand {
     });
   }
 
-  /** Our arguments, and those after `--`. oclif's parser does not get these: of two that are equal it would move one. */
+  /** Our arguments, and those after `--`, which oclif's parser must not see: it would reorder equal ones. */
   private split(): [own: string[], command: string[]] {
-    const dashes = this.argv.indexOf('--');
-    return dashes < 0 ? [this.argv, []] : [this.argv.slice(0, dashes), this.argv.slice(dashes + 1)];
+    const separator = this.argv.indexOf('--');
+    return separator < 0 ? [this.argv, []] : [this.argv.slice(0, separator), this.argv.slice(separator + 1)];
   }
 
   private commandMissing(): CliError {
@@ -80,8 +89,7 @@ export default class Exec extends BaseCommand {
 
 function validateVariable(name: string): Issue[] {
   if (VARIABLE.test(name)) return [];
-  const rule = 'Use letters, digits and _, with no digit first.';
-  return [
-    { code: 'USAGE', message: `--env is "${printable(name)}", which is no name of an environment variable. ${rule}` },
-  ];
+  const rule = 'Use letters, digits and _, and no digit first.';
+  const message = `--env is "${printable(name)}", which is not a name for an environment variable. ${rule}`;
+  return [{ code: 'USAGE', message }];
 }

@@ -5,7 +5,8 @@ export default class Export extends KeyCommand {
   static override enableJsonFlag = false;
   static override summary = 'Export all API keys as JSON lines, without secrets.';
   static override description =
-    'Each line is a key with the fields that import takes, none before the key that created it. With their digests the keys work in the store that imports them; the digests open no door by themselves.';
+    'Each line is a key with the fields that import accepts; a key comes after the key that created it. ' +
+    'Exported with digests, keys work in the store that imports them; a digest alone authenticates nobody.';
   static override examples = [
     { description: 'Write all keys to a file', command: '<%= config.bin %> apikey export > keys.jsonl' },
     {
@@ -15,7 +16,7 @@ export default class Export extends KeyCommand {
     },
   ];
   static override flags = {
-    'with-digests': Flags.boolean({ description: 'Export the SHA-256 of each secret, too.' }),
+    'with-digests': Flags.boolean({ description: 'Also export the SHA-256 of each secret.' }),
   };
 
   async run(): Promise<void> {
@@ -30,7 +31,7 @@ export default class Export extends KeyCommand {
     });
     if (withDigests && rotating > 0)
       this.terminal.note(
-        `Only the newest secret of a key is exported. Being rotated, with an older one that still works here: ${rotating}.`,
+        `Only the newest secret of a key is exported. Keys whose previous secret is still accepted here: ${rotating}.`,
       );
   }
 }

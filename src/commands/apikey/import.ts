@@ -7,14 +7,18 @@ import { KeyCommand } from '../../cli/manage/key-command.ts';
 import type { ImportReport } from '../../keys/transfer/import.ts';
 
 export default class Import extends KeyCommand {
-  static override summary = 'Import API keys that were made elsewhere: they keep working unchanged.';
-  static override description = `Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or base64url), and "roles", "permissions" or both. It may have "description", "expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix". All keys are imported, or none; a report says what became of each line, without secrets.`;
+  static override summary = 'Import API keys from elsewhere: they keep working unchanged.';
+  static override description =
+    'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
+    'base64url), and "roles", "permissions" or both. "description", "expiresAt", "disabled", "id", "createdAt", ' +
+    '"createdBy" and "prefix" are optional. Either all keys are imported or none; a report shows the result of each ' +
+    'line, without secrets.';
   static override examples = [
     {
-      description: 'See whether a file can be imported, and import nothing',
+      description: 'Check whether a file can be imported, and import nothing',
       command: '<%= config.bin %> apikey import keys.jsonl --dry-run',
     },
-    { description: 'Import it', command: '<%= config.bin %> apikey import keys.jsonl' },
+    { description: 'Import a file', command: '<%= config.bin %> apikey import keys.jsonl' },
     {
       description: 'Copy all keys from one store to another',
       command:
@@ -22,11 +26,11 @@ export default class Import extends KeyCommand {
     },
   ];
   static override args = {
-    // Without it, oclif would take what comes from stdin for the name of the file.
-    file: Args.string({ description: 'The file with the keys. "-", or none: stdin.', ignoreStdin: true }),
+    // Without `ignoreStdin`, oclif would take what it reads from stdin for the path.
+    file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),
   };
   static override flags = {
-    'dry-run': Flags.boolean({ description: 'Report what would become of each line, and import nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Report the result of each line, and import nothing.' }),
   };
 
   async run(): Promise<void> {

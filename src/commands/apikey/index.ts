@@ -4,19 +4,21 @@ import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
 
-/** Flags that say what a key is to be, and mean nothing when one is deleted. */
+/** Flags that describe a new key, and mean nothing with --delete. */
 const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;
 
 export default class ApiKey extends KeyCommand {
   static override summary = 'Create or delete an API key.';
-  static override description = `A new key's secret is written to stdout, once; everything else goes to stderr. What is missing is asked for where stdin and stderr are terminals.`;
+  static override description =
+    'The secret of a new key is written to stdout, once; everything else goes to stderr. ' +
+    'If stdin and stderr are terminals, prompts for missing values.';
   static override examples = [
     {
       description: 'Create a key and keep its secret in a variable',
       command: 'KEY=$(<%= config.bin %> apikey --create --name "CI deploy" --roles VIEWER)',
     },
     {
-      description: 'Create a key with single permissions, as JSON',
+      description: 'Create a key with individual permissions, as JSON',
       command:
         '<%= config.bin %> apikey --create --name "Docker bot" --permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
     },
@@ -25,7 +27,7 @@ export default class ApiKey extends KeyCommand {
       command: '<%= config.bin %> apikey --create --name "CI deploy" --roles VIEWER --overwrite',
     },
     { description: 'Delete a key', command: '<%= config.bin %> apikey --delete --name "CI deploy"' },
-    { description: 'Answer questions instead', command: '<%= config.bin %> apikey --create' },
+    { description: 'Answer prompts instead', command: '<%= config.bin %> apikey --create' },
   ];
   static override flags = {
     create: Flags.boolean({ description: 'Create a key.' }),
@@ -51,9 +53,8 @@ function checkMode(flags: FlagsOf<typeof ApiKey>): void {
   }
   const wrong = flags.delete ? CREATE_ONLY.filter((flag) => flags[flag] !== undefined) : [];
   if (wrong.length > 0) {
-    throw new CliError(
-      'USAGE',
-      `${wrong.map((flag) => `--${flag}`).join(', ')} cannot be used with --delete. Leave ${wrong.length === 1 ? 'it' : 'them'} out.`,
-    );
+    const flags = wrong.map((flag) => `--${flag}`).join(', ');
+    const them = wrong.length === 1 ? 'it' : 'them';
+    throw new CliError('USAGE', `${flags} cannot be used with --delete. Leave ${them} out.`);
   }
 }

@@ -22,20 +22,20 @@ const HEAD = [
 export default class List extends KeyCommand {
   static override summary = 'List API keys, oldest first.';
   static override description =
-    'A table on a terminal, otherwise one line a key with tabs between. Secrets are never shown.';
+    'Prints a table on a terminal, otherwise one tab-separated line per key. Secrets are never shown.';
   static override examples = [
-    { description: 'All keys that may do everything', command: '<%= config.bin %> apikey list --roles ADMIN' },
+    { description: 'List the keys with full access', command: '<%= config.bin %> apikey list --roles ADMIN' },
     {
-      description: 'The names of the keys that have expired',
+      description: 'List the names of the expired keys',
       command: '<%= config.bin %> apikey list --status expired | cut -f 1',
     },
-    { description: 'The first ten, as JSON', command: '<%= config.bin %> apikey list --limit 10 --json' },
+    { description: 'List the first ten, as JSON', command: '<%= config.bin %> apikey list --limit 10 --json' },
   ];
   static override flags = {
     ...listFlags,
-    limit: Flags.string({ description: 'How many keys at most, up to 500. Default: 50.', helpValue: '<number>' }),
+    limit: Flags.string({ description: 'Maximum number of keys, up to 500. Default: 50.', helpValue: '<number>' }),
     after: Flags.string({
-      description: 'The place after which to go on, as the page before named it.',
+      description: 'Cursor to continue after, as given by the previous page.',
       helpValue: '<cursor>',
     }),
   };

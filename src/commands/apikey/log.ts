@@ -11,44 +11,49 @@ import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
-/** How often new entries are looked for, in milliseconds. */
+/** How often `--follow` looks for new entries. */
 const POLL_MS = 250;
 const BROKEN = 1;
 
 export default class Log extends KeyCommand {
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
-  static override description = `The newest entries, in the order in which they were written. Each is chained to the one before by its hash; --verify goes through all of them, and names the first that is not as it was written.`;
+  static override description =
+    'Prints the newest entries, in the order in which they were written. Each is chained to the previous one by its ' +
+    'hash; --verify checks all of them, and names the first that was tampered with.';
   static override examples = [
-    { description: 'What happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
+    { description: 'See what happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
     {
-      description: 'Who deleted keys in the last week',
+      description: 'See who deleted keys in the last week',
       command: '<%= config.bin %> apikey log --action delete --since 7d',
     },
-    { description: 'Follow it, one JSON object a line', command: '<%= config.bin %> apikey log --follow --json' },
-    { description: 'Prove that nothing was changed or cut out', command: '<%= config.bin %> apikey log --verify' },
+    {
+      description: 'Follow the log, one JSON object per line',
+      command: '<%= config.bin %> apikey log --follow --json',
+    },
+    { description: 'Verify that nothing was changed or removed', command: '<%= config.bin %> apikey log --verify' },
   ];
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
     actor: Flags.string({
-      description: 'Only what this user or key did: a name, or the id of a key.',
+      description: 'Only entries by this user or key: a name, or the id of a key.',
       helpValue: '<actor>',
     }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
     since: Flags.string({
-      description: 'Only from this time on: a date by RFC 3339, or how long ago.',
+      description: 'Only from this time on: an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Only before this time: a date by RFC 3339, or how long ago.',
+      description: 'Only before this time: an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
     }),
-    limit: Flags.string({ description: 'How many entries at most, up to 500. Default: 50.', helpValue: '<number>' }),
+    limit: Flags.string({ description: 'Maximum number of entries, up to 500. Default: 50.', helpValue: '<number>' }),
     before: Flags.string({
-      description: 'Only entries with a smaller number: the page before.',
+      description: 'Only entries with a lower number: the previous page.',
       helpValue: '<number>',
     }),
-    follow: Flags.boolean({ description: 'Go on with new entries as they come; with --json one object a line.' }),
-    verify: Flags.boolean({ description: 'Check the whole log instead. Ends with 1 when it is broken.' }),
+    follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
+    verify: Flags.boolean({ description: 'Check the whole log instead. Exits with 1 if it is broken.' }),
   };
 
   async run(): Promise<void> {
@@ -61,7 +66,7 @@ export default class Log extends KeyCommand {
       throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
     const before = readNumber(flags.before, '--before');
     if (follow && before !== undefined)
-      throw new CliError('USAGE', '--before and --follow exclude each other. Pass one of them.');
+      throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
     const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
     await this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys);
@@ -84,11 +89,11 @@ export default class Log extends KeyCommand {
     const text =
       'broken' in result
         ? `The audit log is broken: entry ${result.broken} ${result.reason}.`
-        : `The audit log is whole: ${result.entries} entries, the last with the hash ${result.hash}.`;
+        : `The audit log is intact: ${result.entries} entries, the last with the hash ${result.hash}.`;
     this.print({ whole: !('broken' in result), ...result }, text);
   }
 
-  /** Writes entries as they come, until a signal ends the process or nobody reads any more. */
+  /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
   private async follow(keys: OpenKeys, request: AuditRequest): Promise<void> {
     let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
     let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();

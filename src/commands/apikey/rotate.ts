@@ -11,33 +11,40 @@ import type { OpenKeys } from '../../open-keys.ts';
 import { formatTime } from '../../keys/time.ts';
 
 export default class Rotate extends KeyCommand {
-  static override summary = 'Give an API key a new secret, while the one before works on for a while.';
-  static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. The secret before works until the grace ends, which begins now, or when the new secret is first used: then one that got lost on its way hurts nobody. A key has two secrets at most; --finish and --rollback end one of them.`;
+  static override summary = 'Give an API key a new secret, while the previous one keeps working for a while.';
+  static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. \
+The previous secret works until the grace ends. The grace starts now, or when the new secret is first used: \
+then a new secret that is lost on its way locks nobody out. \
+A key has two secrets at most; --finish and --rollback revoke one of them.`;
   static override examples = [
     {
-      description: 'A new secret; the one before works for a day',
+      description: 'A new secret; the previous one works for a day',
       command: 'KEY=$(<%= config.bin %> apikey rotate "CI deploy")',
     },
     {
-      description: 'The one before works until the new one has arrived, and 10 minutes longer',
+      description: 'The previous secret works until 10 minutes after the new one is first used',
       command: '<%= config.bin %> apikey rotate "CI deploy" --activate on-first-use --grace 10m',
     },
-    { description: 'End the secret before at once', command: '<%= config.bin %> apikey rotate "CI deploy" --finish' },
-    { description: 'Drop the new secret', command: '<%= config.bin %> apikey rotate "CI deploy" --rollback' },
+    {
+      description: 'Revoke the previous secret at once',
+      command: '<%= config.bin %> apikey rotate "CI deploy" --finish',
+    },
+    { description: 'Revoke the new secret', command: '<%= config.bin %> apikey rotate "CI deploy" --rollback' },
   ];
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,
     grace: Flags.string({
-      description: `How long the secret before works on: a number with s, m, h, d or w; 0s for not at all. Default: ${DEFAULT_GRACE}.`,
+      description: `How long the previous secret keeps working: a number with s, m, h, d or w; 0s for none. \
+Default: ${DEFAULT_GRACE}.`,
       helpValue: '90m|12h|7d',
     }),
     activate: Flags.string({
-      description: 'When the grace begins: now, or on-first-use of the new secret. Default: now.',
+      description: 'When the grace starts: now, or on-first-use of the new secret. Default: now.',
       helpValue: 'now|on-first-use',
     }),
-    finish: Flags.boolean({ description: 'End the secret before at once.' }),
-    rollback: Flags.boolean({ description: 'End the new secret at once; the one before stays.' }),
+    finish: Flags.boolean({ description: 'Revoke the previous secret at once.' }),
+    rollback: Flags.boolean({ description: 'Revoke the new secret at once; the previous one stays.' }),
   };
 
   async run(): Promise<void> {
@@ -47,12 +54,16 @@ export default class Rotate extends KeyCommand {
     if ((finish || rollback) && given.length > 1)
       throw new CliError(
         'USAGE',
-        `${given.map(([flag]) => `--${flag}`).join(' and ')} exclude each other. Pass one of them.`,
+        `${given.map(([flag]) => `--${flag}`).join(' and ')} cannot be used together. Pass one of them.`,
       );
     await this.withKeys(database, async (keys) => {
       const { id } = await this.findKey(keys, nameOf(input));
       if (finish)
-        return this.finish(keys, (await keys.finishRotation(id, OPERATOR)).after, 'The secret before is refused now.');
+        return this.finish(
+          keys,
+          (await keys.finishRotation(id, OPERATOR)).after,
+          'The previous secret is refused now.',
+        );
       if (rollback)
         return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
       const show: Parameters<typeof runRotate>[3] = ({ secret, after }) =>
@@ -73,8 +84,8 @@ export default class Rotate extends KeyCommand {
     if (!rotation) return this.terminal.note(rotated);
     const end =
       rotation.previousEndsAt === null
-        ? 'until the new one was used and the grace is over'
+        ? 'until the new one was used and the grace has ended'
         : `until ${formatTime(rotation.previousEndsAt)}`;
-    this.terminal.note(`${rotated} The one before, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
+    this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
   }
 }

@@ -11,19 +11,23 @@ const UNREADABLE = 1;
 const LIVE = 3;
 
 export default class Scan extends KeyCommand {
-  static override summary = 'Find API keys in files, and tell which of them are live.';
-  static override description = `Keys are found by their form and checksum; the key store is asked only then. Folders are walked, without their .git folders; links in them are not followed. Each key is one line: where it is, its prefix, its status and its name, and never the whole secret. Ends with 3 when a live key was found, otherwise with 1 when something could not be read.`;
+  static override summary = 'Find API keys in files, and show which of them are live.';
+  static override description =
+    'Keys are found by their format and checksum, and only then looked up in the key store. ' +
+    'Folders are searched recursively, except for .git folders; links in them are not followed. ' +
+    'Prints one line for each key found: where it is, its prefix, status and name, never the whole secret. ' +
+    'Exits with 3 if a live key was found, otherwise with 1 if something could not be read.';
   static override examples = [
     {
-      description: 'Before a commit: all that git does not ignore',
+      description: 'Before a commit, scan all that git does not ignore',
       command: '<%= config.bin %> <%= command.id %> --git .',
     },
     {
-      description: 'The whole history of a repository',
+      description: 'Scan the whole history of a repository',
       command: 'git log --patch --all | <%= config.bin %> <%= command.id %> -',
     },
     {
-      description: 'Switch off what has leaked into logs',
+      description: 'Disable keys that have leaked into logs',
       command: '<%= config.bin %> <%= command.id %> --revoke /var/log/my-service',
     },
   ];
@@ -31,8 +35,8 @@ export default class Scan extends KeyCommand {
     path: Args.string({ description: 'Files and folders; - for stdin.', required: true, multiple: true }),
   };
   static override flags = {
-    git: Flags.boolean({ description: 'Leave out what git ignores.' }),
-    revoke: Flags.boolean({ description: 'Switch off the live keys that are found, as disable does.' }),
+    git: Flags.boolean({ description: 'Skip what git ignores.' }),
+    revoke: Flags.boolean({ description: 'Disable the live keys that are found.' }),
   };
 
   async run(): Promise<void> {
@@ -70,7 +74,7 @@ export default class Scan extends KeyCommand {
   private async openStore(database: string | undefined): Promise<OpenKeys> {
     const { openKeys } = await import('../../open-keys.ts');
     const keys = await openKeys({ database });
-    if (keys.created) this.terminal.note(`There was no key store at ${keys.location}: no key that is found is known.`);
+    if (keys.created) this.terminal.note(`There was no key store at ${keys.location}: every key is UNKNOWN.`);
     return keys;
   }
 

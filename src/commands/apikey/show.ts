@@ -4,7 +4,7 @@ import { fieldText } from '../../cli/views/key-view.ts';
 import { PermissionSet } from '../../keys/permissions/permission-set.ts';
 
 export default class Show extends KeyCommand {
-  static override summary = 'Show an API key, with all that it may do.';
+  static override summary = 'Show an API key and all that it may do.';
   static override examples = [
     { description: 'Show a key', command: '<%= config.bin %> apikey show --name "CI deploy"' },
     { description: 'As JSON', command: '<%= config.bin %> apikey show --name "CI deploy" --json' },

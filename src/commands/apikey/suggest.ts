@@ -6,12 +6,14 @@ import { listOf } from '../../keys/text.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 export default class Suggest extends KeyCommand {
-  static override summary = 'Suggest the smallest grants that an API key needs, by what it has used.';
-  static override description = `The line on stdout can be pasted into "create" or "update"; what was never used goes to stderr. Servers write down what keys use, a few seconds later.`;
+  static override summary = 'Suggest the fewest permissions that an API key needs, based on what it has used.';
+  static override description =
+    'The line on stdout can be pasted into "create" or "update"; grants that were never used are listed on stderr. ' +
+    'Servers record what keys use with a delay of a few seconds.';
   static override examples = [
-    { description: 'What does it really need?', command: '<%= config.bin %> apikey suggest "CI deploy"' },
+    { description: 'See what a key really needs', command: '<%= config.bin %> apikey suggest "CI deploy"' },
     {
-      description: 'Let it do just that',
+      description: 'Grant a key just that',
       command: '<%= config.bin %> apikey update "CI deploy" --no-roles $(<%= config.bin %> apikey suggest "CI deploy")',
     },
   ];
@@ -32,19 +34,20 @@ export default class Suggest extends KeyCommand {
   }
 }
 
-/** What the line on stdout is made from, for who reads it. */
+/** Explains the line on stdout to the user. */
 function explain(key: ApiKey, { permissions, unused }: Suggestion, uses: number, { catalog }: OpenKeys): string[] {
-  const seen = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
-  if (permissions.length === 0) return [`${seen}, and none of its grants was needed. There is nothing to suggest.`];
-  const never = new Set(unused);
-  const needless = key.permissions.filter((grant) => never.has(grant));
+  const usage = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
+  if (permissions.length === 0) return [`${usage}, and none of its grants was needed. There is nothing to suggest.`];
+  const unusedPermissions = new Set(unused);
+  const neverUsed = key.permissions.filter((permission) => unusedPermissions.has(permission));
   const roles = key.roles.map((role) => {
-    const grants = [...new Set(catalog.permissionsOf(role))];
-    return `Role ${role}: ${grants.filter((grant) => !never.has(grant)).length} of ${grants.length} grants used.`;
+    const granted = [...new Set(catalog.permissionsOf(role))];
+    const used = granted.filter((permission) => !unusedPermissions.has(permission));
+    return `Role ${role}: ${used.length} of ${granted.length} permissions used.`;
   });
   return [
-    `${seen}, for ${listOf(permissions)}.`,
+    `${usage}, for ${listOf(permissions)}.`,
     ...roles,
-    ...(needless.length > 0 ? [`Never used: ${listOf(needless)}.`] : []),
+    ...(neverUsed.length > 0 ? [`Never used: ${listOf(neverUsed)}.`] : []),
   ];
 }

@@ -13,25 +13,28 @@ const EXCLUSIVE = [
 ];
 
 export default class Update extends KeyCommand {
-  static override summary = 'Change the name, description, grants or end of an API key.';
+  static override summary = 'Change the name, description, grants or expiry of an API key.';
   static override description =
-    'What is left out stays. The secret stays, too; to replace it, see rotate or create --overwrite.';
+    'What is left out does not change. Neither does the secret; to replace it, see rotate or create --overwrite.';
   static override examples = [
-    { description: 'Let a key do less', command: '<%= config.bin %> apikey update --name "CI deploy" --roles GUEST' },
     {
-      description: 'Rename it, and take its end away',
+      description: 'Reduce what a key may do',
+      command: '<%= config.bin %> apikey update --name "CI deploy" --roles GUEST',
+    },
+    {
+      description: 'Rename a key, and remove its expiry',
       command: '<%= config.bin %> apikey update --name "CI deploy" --rename "CI deploy 2" --no-expiry',
     },
   ];
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,
-    rename: Flags.string({ description: 'The new name.', helpValue: '<name>' }),
-    description: Flags.string({ description: 'The new description; an empty one takes it away.', helpValue: '<text>' }),
+    rename: Flags.string({ description: 'New name.', helpValue: '<name>' }),
+    description: Flags.string({ description: 'New description; an empty one removes it.', helpValue: '<text>' }),
     ...grantFlags,
-    'no-roles': Flags.boolean({ description: 'Take all roles away.' }),
-    'no-permissions': Flags.boolean({ description: 'Take all permissions away.' }),
-    'no-expiry': Flags.boolean({ description: 'Take the end away.' }),
+    'no-roles': Flags.boolean({ description: 'Remove all roles.' }),
+    'no-permissions': Flags.boolean({ description: 'Remove all permissions.' }),
+    'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
   };
 
   async run(): Promise<void> {
@@ -58,7 +61,8 @@ function changeOf(
   const { rename, description } = flags;
   for (const exclusive of EXCLUSIVE) {
     const given = exclusive.filter((flag) => flags[flag] !== undefined).map((flag) => `--${flag}`);
-    if (given.length > 1) throw new CliError('USAGE', `${given.join(' and ')} exclude each other. Pass one of them.`);
+    if (given.length > 1)
+      throw new CliError('USAGE', `${given.join(' and ')} cannot be used together. Pass one of them.`);
   }
   const roles = flags['no-roles'] ? [] : flags.roles;
   const permissions = flags['no-permissions'] ? [] : flags.permissions;
@@ -68,7 +72,8 @@ function changeOf(
   if (Object.values(change).every((value) => value === undefined))
     throw new CliError(
       'USAGE',
-      'Nothing to change is given. Pass --rename, --description, --roles, --permissions, --expires-in, --expires-at, --no-roles, --no-permissions or --no-expiry.',
+      'There is nothing to change. Pass --rename, --description, --roles, --permissions, --expires-in, --expires-at, ' +
+        '--no-roles, --no-permissions or --no-expiry.',
     );
   return change;
 }

@@ -12,21 +12,24 @@ const NOT_VALID = 3;
 const NOT_ALLOWED = 4;
 
 export default class Verify extends KeyCommand {
-  // Arguments are looked at here: oclif would repeat one that is too many, and it may be a secret.
+  // Arguments are checked here: oclif would repeat an unexpected one, which may be a secret.
   static override strict = false;
   static override summary = 'Tell which API key a secret belongs to, and whether it is valid.';
-  static override description = `The secret is read from stdin, and asked for where stdin and stderr are terminals; it is never an argument, which every user of the machine can read. Ends with 0 for a valid secret, 3 for one that is not, and 4 for a valid one that lacks the permission asked for. It counts as no use of the key.`;
+  static override description =
+    'The secret is read from stdin, or from a prompt if stdin and stderr are terminals. It is never an argument, ' +
+    'which every user of the machine could read. Exits with 0 for a valid secret, 3 for an invalid one, and 4 for a ' +
+    'valid one that lacks the given permission. Does not count as a use of the key.';
   static override usage = '<%= command.id %> - [--permission <resource:action>] [--json] [--database <path>]';
   static override examples = [
-    { description: 'Whose is this? Asks for the secret', command: '<%= config.bin %> <%= command.id %> -' },
+    { description: 'Find out which key a secret belongs to', command: '<%= config.bin %> <%= command.id %> -' },
     {
-      description: 'May a script go on with the key that it was given?',
+      description: 'Check in a script whether its key has a permission',
       command: `printf %s "$API_KEY" | <%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
     },
   ];
   static override flags = {
     permission: Flags.string({
-      description: 'Tell also whether it has this permission.',
+      description: 'Also check whether the key has this permission.',
       helpValue: '<resource:action>',
     }),
   };
@@ -34,7 +37,7 @@ export default class Verify extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parseArguments();
     const { permission: wanted, database } = flags;
-    // The permission is looked at first: nobody should type a secret for a request that is wrong.
+    // The permission is validated first: nobody should type a secret for an invalid command.
     const permission =
       wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
     const secret = await readSecretInput(this.interactive);
@@ -48,16 +51,16 @@ export default class Verify extends KeyCommand {
 
   private async parseArguments() {
     const parsed = await this.parse(Verify).catch((error: unknown) => {
-      // What looks like a flag and is none may be a secret, too.
+      // An unknown flag may be a secret, too.
       if (error instanceof Error && 'flags' in error)
-        throw new CliError('USAGE', 'There is a flag that this command does not have.');
+        throw new CliError('USAGE', 'An unknown flag is given. Leave it out.');
       throw error;
     });
     if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
     const command = `${this.config.bin} apikey verify`;
     throw new CliError(
       'USAGE',
-      `The only argument is -, for stdin: an argument is no place for a secret. Run: ${command} - < file`,
+      `The only argument is -, for stdin: a secret must not be an argument. Run: ${command} - < file`,
     );
   }
 }

@@ -8,34 +8,39 @@ import { validateName, normalizeName } from '../key/name.ts';
 import { listOf, printable } from '../text.ts';
 import { validateGrants } from '../key/validation.ts';
 
-/** What a key is declared to be. What was left out is none, but for `enabled`: a key that was switched off stays so. */
+/** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey extends Pick<ApiKey, 'name' | 'description' | 'roles' | 'permissions' | 'expiresAt'> {
+  /** Whether the key is accepted. A new key is, unless this is false. */
   enabled?: boolean;
 }
 
-/** Leads from the whole declaration to one of its parts: names of fields, and places in lists from 0 on. */
-export type Path = readonly (string | number)[];
+/** Locates a part of a declaration: field names, and list indexes from 0. */
+export type DeclarationPath = readonly (string | number)[];
 
-/** One thing that is wrong with a declaration. */
+/** One problem in a declaration. */
 export interface DeclarationIssue {
-  path: Path;
-  /** Whether it is the field itself that is wrong, not its value. */
+  /** Where it is. */
+  path: DeclarationPath;
+  /** Whether the field itself is wrong, not its value. */
   ofField?: boolean;
+  /** A sentence that names the value. */
   message: string;
 }
 
-/** A declaration breaks rules: `issues` has all of them, each with its place. */
+/** An invalid declaration: `issues` lists every problem with its location. */
 export class DeclarationError extends KeysError {
+  /** At least one. */
   readonly issues: readonly DeclarationIssue[];
 
   constructor(issues: readonly DeclarationIssue[]) {
-    super('DECLARATION_INVALID', issues.map(({ path, message }) => `${textOfPath(path)}: ${message}`).join('\n'));
+    super('DECLARATION_INVALID', issues.map(({ path, message }) => `${formatPath(path)}: ${message}`).join('\n'));
     this.issues = issues;
   }
 }
 
+/** The fields of a declared key. */
 export const KEY_FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled'] as const;
-/** `$schema` tells an editor which JSON Schema holds. */
+/** The fields of a declaration; `$schema` names its JSON Schema for editors. */
 export const TOP_FIELDS = ['keys', '$schema'] as const;
 
 /** Throws a `DeclarationError` with all the issues, if there are any. */
@@ -44,8 +49,8 @@ export function assertValidDeclaration(issues: readonly DeclarationIssue[]): voi
 }
 
 /**
- * Reads a declaration from what was parsed, `{ keys: [...] }`. Whether an end is still to come is seen when it is compared
- * with the store: a key may have reached the end that it was declared with.
+ * Reads a parsed declaration, `{ keys: [...] }`. Only `planChanges` checks that a new expiry lies in the future: an
+ * existing key may have expired as declared.
  * @throws DeclarationError with all issues
  */
 export function readDeclaration(value: unknown, catalog: Catalog): DeclaredKey[] {
@@ -55,7 +60,7 @@ export function readDeclaration(value: unknown, catalog: Catalog): DeclaredKey[]
   return keys;
 }
 
-/** Goes through a declaration, and gathers what is wrong. Where something is, what it returns is of no use. */
+/** Walks a declaration and collects its issues. If there are any, the keys that it returns are incomplete. */
 class Reader {
   readonly issues: DeclarationIssue[] = [];
   readonly #catalog: Catalog;
@@ -70,7 +75,7 @@ class Reader {
       this.#report([], 'The declaration must be a map with the field "keys", a list of keys.');
       return [];
     }
-    this.#refuseOthers(value, [], TOP_FIELDS);
+    this.#reportUnknownFields(value, [], TOP_FIELDS);
     if (value['$schema'] !== undefined) this.#text(value['$schema'], ['$schema']);
     if (Array.isArray(value['keys'])) return value['keys'].map((key, index) => this.#key(key, ['keys', index]));
     const problem = 'keys' in value ? 'The field "keys" must be a list.' : 'The field "keys" is missing.';
@@ -78,13 +83,13 @@ class Reader {
     return [];
   }
 
-  #key(value: unknown, path: Path): DeclaredKey {
+  #key(value: unknown, path: DeclarationPath): DeclaredKey {
     const key: DeclaredKey = { name: '', description: null, roles: [], permissions: [], expiresAt: null };
     if (!isRecord(value)) {
       this.#report(path, `A key must be a map with the field "name", and some of ${listOf(KEY_FIELDS.slice(1))}.`);
       return key;
     }
-    this.#refuseOthers(value, path, KEY_FIELDS);
+    this.#reportUnknownFields(value, path, KEY_FIELDS);
     const { name, description, roles, permissions, expiresAt, enabled } = value;
     if (name === undefined) this.#report(path, 'The field "name" is missing.');
     else key.name = this.#name(name, [...path, 'name']);
@@ -93,13 +98,13 @@ class Reader {
     key.roles = this.#list(roles, [...path, 'roles'], parseRoles);
     key.permissions = this.#list(permissions, [...path, 'permissions'], parsePermissions);
     for (const { message } of validateGrants(itemsOf(roles), itemsOf(permissions))) this.#report(path, message);
-    if (expiresAt !== undefined && expiresAt !== null) key.expiresAt = this.#end(expiresAt, [...path, 'expiresAt']);
+    if (expiresAt !== undefined && expiresAt !== null) key.expiresAt = this.#expiry(expiresAt, [...path, 'expiresAt']);
     if (typeof enabled === 'boolean') key.enabled = enabled;
     else if (enabled !== undefined) this.#report([...path, 'enabled'], 'The field "enabled" must be true or false.');
     return key;
   }
 
-  #name(value: unknown, path: Path): string {
+  #name(value: unknown, path: DeclarationPath): string {
     const text = this.#text(value, path);
     if (text === undefined) return '';
     const issue = validateName(text);
@@ -110,44 +115,44 @@ class Reader {
     return name;
   }
 
-  #description(value: unknown, path: Path): string | null {
+  #description(value: unknown, path: DeclarationPath): string | null {
     const text = this.#text(value, path);
     const issue = text === undefined ? undefined : validateDescription(text);
     if (issue) this.#report(path, issue.message);
     return normalizeDescription(text);
   }
 
-  #list<Item>(value: unknown, path: Path, parse: typeof parseRoles | typeof parsePermissions): Item[] {
+  #list<Item>(value: unknown, path: DeclarationPath, parse: typeof parseRoles | typeof parsePermissions): Item[] {
     if (value === undefined) return [];
     if (!Array.isArray(value)) {
       this.#report(path, `The field "${path.at(-1)}" must be a list.`);
       return [];
     }
-    const found = value.flatMap((item: unknown, index) => {
+    const items = value.flatMap((item: unknown, index) => {
       const text = this.#text(item, [...path, index]);
       const { values, issues } = text === undefined ? { values: [], issues: [] } : parse([text], this.#catalog);
       for (const { message } of issues) this.#report([...path, index], message);
       return values as Item[];
     });
-    return [...new Set(found)];
+    return [...new Set(items)];
   }
 
-  #end(value: unknown, path: Path): number | null {
+  #expiry(value: unknown, path: DeclarationPath): number | null {
     const text = this.#text(value, path);
     const instant = text === undefined ? undefined : readDate(text);
     if (text !== undefined && instant === undefined)
-      this.#report(path, `"${printable(text)}" is not a date and time by RFC 3339, such as 2030-12-31T23:59:59Z.`);
+      this.#report(path, `"${printable(text)}" is not an RFC 3339 date and time, such as 2030-12-31T23:59:59Z.`);
     return instant ?? null;
   }
 
-  #text(value: unknown, path: Path): string | undefined {
+  #text(value: unknown, path: DeclarationPath): string | undefined {
     if (typeof value === 'string') return value;
     const what = typeof path.at(-1) === 'number' ? 'An item of this list' : `The field "${path.at(-1)}"`;
-    this.#report(path, `${what} must be text. Quote what YAML takes for something else.`);
+    this.#report(path, `${what} must be text. Quote it if YAML reads it as another type.`);
     return undefined;
   }
 
-  #refuseOthers(value: object, path: Path, fields: readonly string[]): void {
+  #reportUnknownFields(value: object, path: DeclarationPath, fields: readonly string[]): void {
     for (const field of Object.keys(value)) {
       if (fields.includes(field)) continue;
       const message = `"${printable(field)}" is not a field. The fields here are ${listOf(fields)}.`;
@@ -155,7 +160,7 @@ class Reader {
     }
   }
 
-  #report(path: Path, message: string): void {
+  #report(path: DeclarationPath, message: string): void {
     this.issues.push({ path, message });
   }
 }
@@ -164,14 +169,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What counts as items where it is only asked whether there are any: what is no list is a issue of its own. */
+/** The items to count where only their presence matters: a value that is not a list is an issue of its own. */
 function itemsOf(value: unknown): readonly unknown[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? value : [value];
 }
 
 /** `keys[3].name` */
-function textOfPath(path: Path): string {
+function formatPath(path: DeclarationPath): string {
   const text = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printable(step)}`)).join('');
   return text.replace(/^\./, '') || 'declaration';
 }

@@ -16,34 +16,28 @@ import type { KeyFinder } from '../repository.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
 
-/** What has to change so that the keys are as they are declared. */
+/** The changes that bring the keys to their declared state. */
 export interface Plan<Key extends ApiKey = ApiKey> {
+  /** The keys to create, in the order of their declaration. */
   creates: DeclaredKey[];
+  /** The keys to change. */
   updates: { before: Key; after: Key }[];
-  /** None before the key that created it. */
+  /** The keys to delete, each after the key that created it. */
   deletes: Key[];
-  /** How many declared keys are as they should be. */
+  /** How many declared keys need no change. */
   unchanged: number;
 }
 
+/** What a plan depends on besides the declaration. */
 export interface PlanOptions {
-  /** Whether keys that an apply made are deleted when they are declared no longer. */
+  /** Delete keys that an apply created and that are no longer declared. */
   prune: boolean;
-  /** Who asks. */
+  /** Who applies the declaration. */
   caller: Actor;
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
 }
-
-/** How keys are found where there is no store yet. */
-export const NO_KEYS: KeyFinder = {
-  findById: async () => undefined,
-  findByName: async () => undefined,
-  findBy: async () => [],
-  findManaged: async () => [],
-  findWithDescendants: async () => [],
-};
 
 /** Whether a plan changes anything. */
 export function hasChanges({ creates, updates, deletes }: Plan): boolean {
@@ -51,8 +45,8 @@ export function hasChanges({ creates, updates, deletes }: Plan): boolean {
 }
 
 /**
- * Compares declared keys with those that are there, by name. Nothing is written.
- * @throws DeclarationError for an end that cannot be set any more; KeysError PRUNE_REFUSED; ForbiddenError
+ * Compares declared keys with the existing ones, by name. Writes nothing.
+ * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED; ForbiddenError
  */
 export async function planChanges<Key extends ApiKey>(
   find: KeyFinder<Key>,
@@ -69,7 +63,7 @@ export async function planChanges<Key extends ApiKey>(
   for (const [index, key] of declared.entries()) {
     const before = existing.get(key.name);
     if (key.expiresAt !== (before?.expiresAt ?? null))
-      issues.push(...validateEnd(key, ['keys', index, 'expiresAt'], now));
+      issues.push(...validateDeclaredExpiry(key, ['keys', index, 'expiresAt'], now));
     const after = before && asDeclared(before, key, now);
     if (!before || !after) plan.creates.push(key);
     else if (after === before) plan.unchanged += 1;
@@ -79,39 +73,43 @@ export async function planChanges<Key extends ApiKey>(
   if (prune) plan.deletes = await findUndeclared(find, new Set(declared.map(({ name }) => name)), caller);
 
   for (const key of plan.creates) requireToCreate(caller, key, catalog);
-  // Also for those that stay as they are: who may not change a key must not find out in this way what it is.
+  // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', found);
-  for (const { before, after } of plan.updates) requireToGive(caller, before, after, catalog);
+  for (const { before, after } of plan.updates) requireToChange(caller, before, after, catalog);
   requireFor(caller, 'DELETE', plan.deletes);
   return plan;
 }
 
-/** A key as it is declared; the very same object where it is so already. */
+/** The key as declared; the same object if nothing changes. */
 function asDeclared<Key extends ApiKey>(before: Key, declared: DeclaredKey, now: number): Key {
   const { description, expiresAt, enabled } = declared;
   const roles = sameItems(before.roles, declared.roles) ? before.roles : declared.roles;
   const permissions = sameItems(before.permissions, declared.permissions) ? before.permissions : declared.permissions;
-  const switched = enabled !== undefined && enabled !== (before.disabledAt === null);
-  const disabledAt = switched ? (enabled ? null : now) : before.disabledAt;
+  const toggled = enabled !== undefined && enabled !== (before.disabledAt === null);
+  const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
   const after = { ...before, description, roles, permissions, expiresAt, disabledAt };
   const fields = ['description', 'roles', 'permissions', 'expiresAt', 'disabledAt'] as const;
   return fields.every((field) => before[field] === after[field]) ? before : after;
 }
 
-/** Whether two lists, in which nothing stands twice, hold the same. */
+/** Whether two lists without duplicates hold the same items. */
 function sameItems(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((item) => other.includes(item));
 }
 
-function validateEnd({ expiresAt }: DeclaredKey, path: DeclarationIssue['path'], now: number): DeclarationIssue[] {
+function validateDeclaredExpiry(
+  { expiresAt }: DeclaredKey,
+  path: DeclarationIssue['path'],
+  now: number,
+): DeclarationIssue[] {
   if (expiresAt === null) return [];
-  return validateExpiry({ expiresAt: formatTime(expiresAt) }, now).map(({ message }) => ({
-    path,
-    message,
-  }));
+  return validateExpiry({ expiresAt: formatTime(expiresAt) }, now).map(({ message }) => ({ path, message }));
 }
 
-/** The keys that an apply made and that are declared no longer. @throws KeysError PRUNE_REFUSED where others would go with them */
+/**
+ * The keys that an apply created and that are no longer declared.
+ * @throws KeysError PRUNE_REFUSED if deleting them would delete other keys
+ */
 async function findUndeclared<Key extends ApiKey>(
   find: KeyFinder<Key>,
   names: ReadonlySet<string>,
@@ -121,21 +119,22 @@ async function findUndeclared<Key extends ApiKey>(
   if (caller !== OPERATOR && undeclared.some(({ id }) => id === caller.key.id))
     throw new KeysError(
       'PRUNE_REFUSED',
-      'To prune would delete the key that asks for it. Declare it, or apply without pruning.',
+      'Pruning would delete the key that requests it. Declare it, or apply without pruning.',
     );
-  const named = new Set(undeclared.map(({ id }) => id));
-  const leaving = await find.findWithDescendants([...named]);
-  const others = leaving.filter(({ id }) => !named.has(id)).map(({ name }) => `"${name}"`);
-  if (others.length === 0) return leaving;
+  const undeclaredIds = new Set(undeclared.map(({ id }) => id));
+  const family = await find.findWithDescendants([...undeclaredIds]);
+  const others = family.filter(({ id }) => !undeclaredIds.has(id)).map(({ name }) => `"${name}"`);
+  if (others.length === 0) return family;
   const shown = others.length > 5 ? [...others.slice(0, 5), `${others.length - 5} more`] : others;
   throw new KeysError(
     'PRUNE_REFUSED',
-    `To prune would also delete keys that were not made by an apply, or are declared, because the pruned keys created them: ${listOf(shown)}. Delete those first, or declare the keys that created them.`,
+    'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +
+      `${listOf(shown)}. Delete those first, or declare the keys that created them.`,
   );
 }
 
-/** Refuses an actor that may not give a key what it is to get anew. */
-function requireToGive(caller: Actor, before: ApiKey, after: ApiKey, catalog: Catalog): void {
+/** Refuses a caller that would grant a key more than the caller holds. */
+function requireToChange(caller: Actor, before: ApiKey, after: ApiKey, catalog: Catalog): void {
   if (before.roles !== after.roles || before.permissions !== after.permissions)
     requireToHold(caller, PermissionSet.of(catalog, after));
   if (before.expiresAt !== after.expiresAt) requireToOutlive(caller, after.expiresAt);

@@ -3,6 +3,7 @@ import type { ApiKey } from '../key/api-key.ts';
 import { prefixOf } from '../secret/secret.ts';
 import { formatTime } from '../time.ts';
 
+/** The actions that the audit log records. */
 export const AUDIT_ACTIONS = [
   'CREATE',
   'UPDATE',
@@ -16,56 +17,67 @@ export const AUDIT_ACTIONS = [
   'IMPORT',
   'REFUSE',
 ] as const;
-/** What was done. REFUSE is a request that was not let in, or not let do what it asked for. */
+/** What was done. REFUSE is a request whose key was refused or lacked a permission. */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Who did it: a user of the command line, a key, or a request without a valid key. */
+/** Kinds of actors: a user of the command line, a key, or a request without a valid key. */
 export const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST'] as const;
+/** Who did it. */
 export interface AuditActor {
+  /** `CLI`, `KEY` or `REQUEST`. */
   kind: (typeof ACTOR_KINDS)[number];
-  /** The id of the key. */
+  /** The id of the key; null for other kinds. */
   id: string | null;
-  /** The name of the user or of the key. */
+  /** The name of the user or key, or the prefix of a refused secret; null if there is none. */
   name: string | null;
 }
 
-/** The fields of a key, as far as they changed or matter. Never a secret, nor what one is recognised by. */
+/** Fields of a key. Never a secret or its digest. */
 export type AuditValues = Readonly<Record<string, unknown>>;
 
-/** What is to be written down. */
+/** An entry of the audit log before it is chained to the others. */
 export interface AuditDraft {
   /** Milliseconds since 1970. */
   at: number;
+  /** Who did it. */
   actor: AuditActor;
+  /** What was done. */
   action: AuditAction;
+  /** The key concerned, by the name that it had then. */
   key: { id: string; name: string } | null;
+  /** The old values of the fields that changed; null if there was no key before. */
   before: AuditValues | null;
+  /** The new values of those fields; null if there is no key any more. */
   after: AuditValues | null;
 }
 
 /** An entry of the audit log. */
 export interface AuditEntry extends AuditDraft {
-  /** 1 for the first, without gaps. */
+  /** Counts from 1, without gaps. */
   number: number;
-  /** SHA-256 in hex over this entry and the hash of the one before. */
+  /** SHA-256 in hex of this entry and the hash of the previous one. */
   hash: string;
 }
 
-/** Which entries of the audit log are meant. */
+/** Selects entries of the audit log. */
 export interface AuditFilter {
-  /** The id or the name of the key that was changed. */
+  /** The id or name of the key that was changed. */
   key?: string | undefined;
-  /** The id or the name of the key that did it, or the name of the user. */
+  /** The id or name of the key, or the name of the user, that did it. */
   actor?: string | undefined;
+  /** What was done. */
   action?: AuditAction | undefined;
-  /** From this time on, in milliseconds since 1970. */
+  /** At or after this time, in milliseconds since 1970. */
   since?: number | undefined;
   /** Before this time, in milliseconds since 1970. */
   until?: number | undefined;
 }
 
+/** A page of entries that match a filter. */
 export interface AuditQuery extends AuditFilter {
+  /** The maximum number of entries. */
   limit: number;
+  /** Which entries come first. */
   order: 'newest' | 'oldest';
   /** Only entries with a smaller number. */
   before?: number | undefined;
@@ -73,17 +85,18 @@ export interface AuditQuery extends AuditFilter {
   after?: number | undefined;
 }
 
-/** What can be asked of the audit log. */
+/** Read access to the audit log. */
 export interface AuditReader {
+  /** The entries that match, in the order asked for. */
   find(query: AuditQuery): Promise<AuditEntry[]>;
-  /** The number and hash of the newest entry. */
+  /** The number and hash of the newest entry; undefined while there is none. */
   head(): Promise<{ number: number; hash: string } | undefined>;
 }
 
-/** The hash before the first entry. */
+/** The hash that the first entry is chained to. */
 export const CHAIN_START = '0'.repeat(64);
 
-/** The hash of an entry, which covers all that came before it by the hash of the previous one. */
+/** The hash of an entry. It covers all earlier entries through the hash of the previous one. */
 export function chainHash(
   { number, at, actor, action, key, before, after }: Omit<AuditEntry, 'hash'>,
   previous: string,
@@ -104,7 +117,7 @@ export function chainHash(
   return hash('sha256', JSON.stringify(fields), 'hex');
 }
 
-/** All of a key that the audit log keeps. */
+/** The fields of a key that the audit log records. */
 export function auditValuesOf(key: ApiKey): AuditValues {
   const { rotation } = key;
   return {
@@ -125,10 +138,12 @@ export function auditValuesOf(key: ApiKey): AuditValues {
   };
 }
 
-/** What differs between two states of a key. */
+/** The fields that differ between two states of a key. */
 export function auditChange(before: ApiKey, after: ApiKey): { before: AuditValues; after: AuditValues } {
-  const [old, fresh] = [auditValuesOf(before), auditValuesOf(after)];
-  const changed = Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
+  const [oldValues, newValues] = [auditValuesOf(before), auditValuesOf(after)];
+  const changed = Object.keys(oldValues).filter(
+    (field) => JSON.stringify(oldValues[field]) !== JSON.stringify(newValues[field]),
+  );
   const pick = (values: AuditValues) => Object.fromEntries(changed.map((field) => [field, values[field]]));
-  return { before: pick(old), after: pick(fresh) };
+  return { before: pick(oldValues), after: pick(newValues) };
 }

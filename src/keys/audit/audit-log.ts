@@ -9,26 +9,31 @@ import {
 import { KeysError } from '../errors.ts';
 import { readDate, readDuration } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
-import { listOf, printable } from '../text.ts';
+import { listOf, printable, refuseNul } from '../text.ts';
 
-/** What a user asks of the audit log. Texts are as the user wrote them. */
+/** A user's request for entries of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
+  /** The id or name of the key that was changed. */
   key?: string | null | undefined;
+  /** The id or name of the key, or the name of the user, that did it. */
   actor?: string | null | undefined;
+  /** One of `AUDIT_ACTIONS`, case-insensitive. */
   action?: string | null | undefined;
-  /** A date and time by RFC 3339, or how long ago, such as `24h`. */
+  /** Entries from this time on: an RFC 3339 date and time, or an age such as `24h`. */
   since?: string | null | undefined;
+  /** Entries before this time, written like `since`. */
   until?: string | null | undefined;
-  /** How many entries at most, up to 500. */
+  /** The maximum number of entries, up to 500. Default: 50. */
   first?: number | null | undefined;
 }
 
-/** Reads what a user asks of the audit log. @throws KeysError INPUT_INVALID */
+/** Parses a request for entries of the audit log. @throws KeysError INPUT_INVALID */
 export function readAuditRequest(request: AuditRequest, now: number): AuditFilter & { limit: number } {
   const limit = request.first ?? DEFAULT_PAGE_SIZE;
   if (!Number.isInteger(limit) || limit < 0 || limit > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} entries.`);
   }
+  for (const text of [request.key, request.actor]) refuseNul(text ?? '');
   return {
     limit,
     key: request.key?.normalize('NFC') || undefined,
@@ -39,12 +44,12 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
   };
 }
 
-/** Whether the log is as it was written, or which entry is the first that is not. */
+/** Either the log is intact: its length and newest hash; or the number of the first broken entry, and what is wrong. */
 export type AuditVerification = { entries: number; hash: string } | { broken: number; reason: string };
 
 const BATCH_ENTRIES = 1000;
 
-/** Goes through the whole log. What is appended meanwhile is not looked at. */
+/** Verifies the whole log. Entries that are appended meanwhile are not checked. */
 export async function verifyAuditLog(log: AuditReader): Promise<AuditVerification> {
   const head = (await log.head()) ?? { number: 0, hash: CHAIN_START };
   let [number, hash] = [0, CHAIN_START];
@@ -72,7 +77,7 @@ function readAction(text: string | null | undefined): AuditAction | undefined {
   if (!action)
     throw new KeysError(
       'INPUT_INVALID',
-      `"${printable(text)}" is not an action of the log. The actions are ${listOf(AUDIT_ACTIONS)}.`,
+      `"${printable(text)}" is not an audit action. The actions are ${listOf(AUDIT_ACTIONS)}.`,
     );
   return action;
 }
@@ -84,6 +89,7 @@ function readTime(text: string | null | undefined, now: number): number | undefi
   if (time !== undefined) return time;
   throw new KeysError(
     'INPUT_INVALID',
-    `"${printable(text)}" is not a time. Write a date and time by RFC 3339, such as 2030-12-31T23:59:59Z, or how long ago, such as 24h.`,
+    `"${printable(text)}" is not a time. ` +
+      'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.',
   );
 }

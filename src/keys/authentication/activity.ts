@@ -5,43 +5,46 @@ import type { AccessObserver } from '../authorization/principal.ts';
 import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
 import { type KeyUsage, NO_USAGE } from '../key/usage.ts';
 
-/** What was seen since the last time, to be written at once. */
+/** Activity since the last batch, written in one transaction. */
 export interface ActivityBatch {
+  /** What to add to the totals of keys. */
   usage: KeyUsage[];
-  /** The keys whose new secret was seen for the first time, each with the public id of that secret. */
+  /** Keys whose new secret was used for the first time, each with the public id of that secret. */
   activated: { id: string; publicId: string }[];
+  /** Refused requests, as entries of the audit log. */
   refusals: AuditDraft[];
 }
 
+/** What `Activity` needs from outside. */
 export interface ActivityOptions {
-  /** Writes a batch. Where it can't, the batch is kept for the next time. */
+  /** Writes a batch. When it throws, the batch is kept and written later. */
   write: (batch: ActivityBatch) => Promise<void>;
   /** Milliseconds since 1970. */
   clock: () => number;
-  /** Does something later, after so many milliseconds. */
+  /** Calls `work` after `delay` milliseconds. */
   schedule: (work: () => void, delay: number) => void;
 }
 
-/** What was seen of one key. */
-interface Seen {
+/** The recorded activity of one key. */
+interface KeyActivity {
   uses: number;
-  /** 0 while none of its uses was counted. */
+  /** 0 while `uses` is 0. */
   lastUsedAt: number;
   previousLastUsedAt: number | null;
-  grants: Set<Permission>;
+  permissions: Set<Permission>;
 }
 
-/** How long uses are collected before they are written, in milliseconds. */
+/** How long activity is collected before it is written. */
 const FLUSH_MS = 2000;
 
 /**
- * What keys are used for. It is collected in memory, never on a request's path, and written behind in batches: a crash
- * loses what was seen in the last seconds, and nothing else.
+ * Records what keys are used for. It collects in memory and writes asynchronously, in batches, so that no request waits
+ * for it; a crash loses the last seconds of activity and nothing else.
  */
 export class Activity {
   readonly #options: ActivityOptions;
   readonly #refusals = new RefusalSampler();
-  #usage = new Map<string, Seen>();
+  #usage = new Map<string, KeyActivity>();
   #activated = new Map<string, string>();
   #drafts: AuditDraft[] = [];
   #scheduled = false;
@@ -51,7 +54,7 @@ export class Activity {
     this.#options = options;
   }
 
-  /** A key was let in by one of its secrets. */
+  /** Records that a key was accepted by one of its secrets. */
   used({ id, publicId, rotation }: ApiKey, secret: 'current' | 'previous'): void {
     const usage = this.#usageOf(id);
     usage.uses += 1;
@@ -64,16 +67,16 @@ export class Activity {
     this.#schedule();
   }
 
-  /** A request was refused. */
+  /** Records a refused request. */
   refused(refusal: Refusal): void {
     this.#refusals.add(refusal, this.#options.clock());
     this.#schedule();
   }
 
-  /** Sees what a key makes use of. */
+  /** Records which permissions a key uses and lacks. */
   observerOf({ id, name }: ApiKey): AccessObserver {
     return {
-      used: (grant) => void this.#usageOf(id).grants.add(grant),
+      used: (permission) => void this.#usageOf(id).permissions.add(permission),
       lacked: (missing) =>
         this.refused({
           reason: 'forbidden',
@@ -84,15 +87,18 @@ export class Activity {
     };
   }
 
-  /** Writes what was seen so far, at the end of the program: refusals that were only counted, too. @throws KeysError STORE_… */
+  /** Writes all activity so far, including refusals that were only counted. @throws KeysError STORE_… */
   async finish(): Promise<void> {
     await this.#writing?.catch(() => {});
     await this.#write(true);
   }
 
-  #usageOf(id: string): Seen {
+  #usageOf(id: string): KeyActivity {
     let usage = this.#usage.get(id);
-    if (!usage) this.#usage.set(id, (usage = { uses: 0, lastUsedAt: 0, previousLastUsedAt: null, grants: new Set() }));
+    if (!usage) {
+      usage = { uses: 0, lastUsedAt: 0, previousLastUsedAt: null, permissions: new Set() };
+      this.#usage.set(id, usage);
+    }
     return usage;
   }
 
@@ -109,7 +115,7 @@ export class Activity {
     try {
       await (this.#writing ??= this.#write(false).finally(() => (this.#writing = undefined)));
     } catch {
-      this.#schedule(); // The store can't take it now: it is kept.
+      this.#schedule(); // The batch was put back: it is written later.
     }
   }
 
@@ -120,27 +126,32 @@ export class Activity {
     [this.#usage, this.#activated, this.#drafts] = [new Map(), new Map(), []];
     try {
       await this.#options.write({
-        usage: Array.from(usage, ([id, seen]) => ({ ...NO_USAGE, ...seen, id, lastUsedAt: seen.lastUsedAt || null })),
+        usage: Array.from(usage, ([id, recorded]) => ({
+          ...NO_USAGE,
+          ...recorded,
+          id,
+          lastUsedAt: recorded.lastUsedAt || null,
+        })),
         activated: Array.from(activated, ([id, publicId]) => ({ id, publicId })),
         refusals,
       });
     } catch (error) {
-      this.#keep(usage, activated, refusals);
+      this.#putBack(usage, activated, refusals);
       throw error;
     }
   }
 
-  #keep(
-    usage: ReadonlyMap<string, Seen>,
+  #putBack(
+    usage: ReadonlyMap<string, KeyActivity>,
     activated: ReadonlyMap<string, string>,
     refusals: readonly AuditDraft[],
   ): void {
-    for (const [id, seen] of usage) {
-      const kept = this.#usageOf(id);
-      kept.uses += seen.uses;
-      kept.lastUsedAt ||= seen.lastUsedAt;
-      kept.previousLastUsedAt ??= seen.previousLastUsedAt;
-      for (const grant of seen.grants) kept.grants.add(grant);
+    for (const [id, recorded] of usage) {
+      const current = this.#usageOf(id);
+      current.uses += recorded.uses;
+      current.lastUsedAt ||= recorded.lastUsedAt;
+      current.previousLastUsedAt ??= recorded.previousLastUsedAt;
+      for (const permission of recorded.permissions) current.permissions.add(permission);
     }
     for (const [id, publicId] of activated) if (!this.#activated.has(id)) this.#activated.set(id, publicId);
     this.#drafts = [...refusals, ...this.#drafts].slice(0, 1000);

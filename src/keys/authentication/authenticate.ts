@@ -5,15 +5,15 @@ import { isInProgress } from '../key/rotation.ts';
 import { digestSecret, hasOwnForm, readSecret } from '../secret/secret.ts';
 import { type Status, statusOf } from '../key/status.ts';
 
-/** Why a secret is not let in. `rotated` is one that a newer one has replaced. */
+/** Why a secret is refused. `rotated` means that a newer secret has replaced it. */
 export type RefusalReason = 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated';
 
-/** What a secret leads to: a key that is let in, or the reason why it is not, with the key where there is one. */
+/** The result of looking up a secret: an accepted key, or why the secret is refused, with its key if there is one. */
 export type Lookup =
   | { key: ApiKey; secret: 'current' | 'previous'; refused?: undefined }
   | { refused: RefusalReason; publicId?: string | undefined; key?: ApiKey | undefined };
 
-/** Who stands behind a secret, or why nobody does. Only logs may tell the reasons apart. */
+/** The principal of an accepted secret, or why the secret is refused. Only logs may tell the reasons apart. */
 export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
 
 const REFUSALS: Record<Status, RefusalReason | undefined> = {
@@ -23,9 +23,9 @@ const REFUSALS: Record<Status, RefusalReason | undefined> = {
 };
 
 /**
- * Finds the key that a secret belongs to. A secret of our own form is checked first, so that a typo costs no look-up;
- * one of another form may have been imported.
- * @throws KeysError with a STORE_ code when the store does not answer
+ * Finds the key that a secret belongs to. The checksum of a secret in our own format is verified first, so that a typo
+ * costs no query; a secret in another format may have been imported.
+ * @throws KeysError STORE_… if the store does not answer
  */
 export async function lookUp(secret: string, repository: KeyRepository, now: number): Promise<Lookup> {
   const publicId = readSecret(secret)?.publicId;

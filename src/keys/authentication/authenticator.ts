@@ -6,15 +6,17 @@ import type { KeyRepository } from '../repository.ts';
 import { digestSecret, prefixOf } from '../secret/secret.ts';
 import { type VerifiedKey, VerifiedKeys } from './verified-keys.ts';
 
+/** What an authenticator needs from outside. */
 export interface AuthenticatorOptions {
   repository: KeyRepository;
   catalog: Catalog;
   /** Milliseconds since 1970. */
   clock: () => number;
+  /** Records uses and refusals. */
   activity: Activity;
 }
 
-/** Lets keys in: it asks the store about a secret once, and again after the store has changed. */
+/** Authenticates secrets. It looks each one up once, and again only after the store has changed. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #verified = new VerifiedKeys();
@@ -23,7 +25,7 @@ export class Authenticator {
     this.#options = options;
   }
 
-  /** Who stands behind the secret of this digest, where that is known without asking the store. It counts as no use. */
+  /** The key whose secret has this digest, if that is known without a query. Does not count as a use. */
   findVerified(digest: string): VerifiedKey | undefined {
     const { repository, clock } = this.#options;
     return this.#verified.get(digest, repository.revision(), clock());
@@ -34,7 +36,7 @@ export class Authenticator {
     this.#options.activity.used(key, secret);
   }
 
-  /** Finds out whose secret this is, which counts as a use of the key. @throws KeysError STORE_… */
+  /** Authenticates a secret, which counts as a use of its key. @throws KeysError STORE_… */
   async authenticate(secret: string): Promise<Authentication> {
     const { repository, catalog, clock, activity } = this.#options;
     const digest = digestSecret(secret);
@@ -43,7 +45,7 @@ export class Authenticator {
       this.countUse(known);
       return { principal: known.principal };
     }
-    // Before the store is asked: what it answers may be older than a change that comes meanwhile.
+    // Read before the query, whose result may be older than a change that is made meanwhile.
     const revision = repository.revision();
     const found = await lookUp(secret, repository, clock());
     if (!found.refused) {

@@ -4,17 +4,17 @@ import { type Actor, mayFor } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
 import { type Status, statusOf } from '../key/status.ts';
 
-/** Whether a secret is let in: the status of its key, or ROTATED for one that a newer secret has replaced. */
+/** The status of a secret: that of its key, or ROTATED if a newer secret has replaced it. */
 export type SecretStatus = Status | 'ROTATED';
 
-/** Whose secret this is, with the public id of the secret itself, or why nobody can tell. */
+/** The key that a secret belongs to, with the public id of the secret itself, or why there is none. */
 export type Identification =
   | { key: ApiKey; status: SecretStatus; publicId: string }
   | { unknown: 'malformed' | 'unknown'; publicId?: string | undefined };
 
 /**
- * Finds the key that a secret belongs to, whatever the key's status. A key that the actor may not read is unknown to it.
- * @throws KeysError with a STORE_ code when the store does not answer
+ * Finds the key that a secret belongs to, whatever its status. A key that the actor may not read counts as unknown.
+ * @throws KeysError STORE_… if the store does not answer
  */
 export async function identify(
   secret: string,

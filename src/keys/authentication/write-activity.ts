@@ -5,7 +5,7 @@ import type { KeyWriter } from '../repository.ts';
 import { activateRotation } from '../changes/rotate.ts';
 import { Transaction } from '../changes/transaction.ts';
 
-/** Writes what was seen of the use of keys: uses, new secrets that have arrived, and refused requests. */
+/** Writes a batch of activity: uses, the activation of rotations, and refused requests. */
 export async function writeActivity(
   writer: KeyWriter,
   { usage, activated, refusals }: ActivityBatch,

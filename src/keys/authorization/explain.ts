@@ -4,14 +4,14 @@ import { assertValid } from '../errors.ts';
 import { parsePermissions } from '../permissions/grants.ts';
 import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
 
-/** Reads one permission. @throws ValidationError PERMISSION_INVALID */
+/** Parses one permission. @throws ValidationError PERMISSION_INVALID */
 export function readPermission(text: string, catalog: Catalog): Permission {
   const { values, issues } = parsePermissions([text], catalog);
   assertValid(issues);
   return values[0]!;
 }
 
-/** Which roles and permissions of a key allow this. None where it is not allowed. */
+/** The roles and permissions of a key that allow an action; none if it is not allowed. */
 export function grantsBehind(
   key: Pick<ApiKey, 'roles' | 'permissions'>,
   permission: Permission,
@@ -20,10 +20,13 @@ export function grantsBehind(
   const [resource, action] = splitPermission(permission);
   const allows = (roles: Role[], permissions: Permission[]) =>
     PermissionSet.of(catalog, { roles, permissions }).has(resource, action);
-  return [...key.roles.filter((role) => allows([role], [])), ...key.permissions.filter((grant) => allows([], [grant]))];
+  return [
+    ...key.roles.filter((role) => allows([role], [])),
+    ...key.permissions.filter((granted) => allows([], [granted])),
+  ];
 }
 
-/** How a grant is named in a text: `role ADMIN` or `permission DOCKER:READ_ANY`. */
+/** A grant in prose: `role ADMIN` or `permission DOCKER:READ_ANY`. */
 export function describeGrant(grant: Role | Permission): string {
   return grant in ROLE_MEANINGS ? `role ${grant}` : `permission ${grant}`;
 }

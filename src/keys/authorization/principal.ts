@@ -5,28 +5,35 @@ import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
 
-/** Sees what a key makes use of, and what it asked for in vain. */
+/** Is told which permissions a key uses, and which it lacks. */
 export interface AccessObserver {
-  used(grant: Permission): void;
-  lacked(grants: readonly Permission[]): void;
+  /** The key has used a permission. */
+  used(permission: Permission): void;
+  /** A request of the key was refused because it lacks these permissions. */
+  lacked(permissions: readonly Permission[]): void;
 }
 
-/** Who asks by a key, with all that it may do. */
+/** An authenticated key, with all that it may do. */
 export interface Principal {
+  /** The key. */
   readonly key: ApiKey;
+  /** What its roles and permissions allow together. */
   readonly access: PermissionSet;
+  /** Is told what the key does with its permissions. */
   readonly observer?: AccessObserver | undefined;
 }
 
-/** Who holds the store itself, by the command line: may do all. */
+/** Whoever has access to the store itself, by the command line or as the host program: may do everything. */
 export const OPERATOR = 'operator';
+/** Who makes a request: a key, or the operator. */
 export type Actor = Principal | typeof OPERATOR;
 
+/** The principal of an accepted key. */
 export function principalOf(key: ApiKey, catalog: Catalog, observer?: AccessObserver): Principal {
   return { key, access: PermissionSet.of(catalog, key), observer };
 }
 
-/** What one may do to keys: to any, or to one's own (see `owns`). */
+/** What an actor may do to any key, or to its own keys only (see `owns`). */
 type Verb = 'CREATE' | 'READ' | 'UPDATE' | 'DELETE';
 
 /** A key owns itself and the keys that it created. */
@@ -34,18 +41,18 @@ export function owns(principal: Principal, key: ApiKey): boolean {
   return key.id === principal.key.id || key.createdBy === principal.key.id;
 }
 
-/** Whether an actor may do this to any key at all. */
+/** Whether an actor may do this to every key. */
 export function mayForAny(actor: Actor, verb: Verb): boolean {
   return actor === OPERATOR || uses(actor, 'API_KEY', `${verb}_ANY`);
 }
 
-/** Whether an actor may do this to a certain key. */
+/** Whether an actor may do this to a key. */
 export function mayFor(actor: Actor, verb: Verb, key: ApiKey): boolean {
   if (actor !== OPERATOR && owns(actor, key)) return uses(actor, 'API_KEY', `${verb}_OWN`);
   return mayForAny(actor, verb);
 }
 
-/** Refuses an actor that may not do this to these keys. */
+/** Refuses an actor unless it may do this to each of these keys. @throws ForbiddenError */
 export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): void {
   for (const key of keys) {
     if (mayFor(actor, verb, key)) continue;
@@ -54,28 +61,29 @@ export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): v
   }
 }
 
-/** Refuses an actor that would hand out more than it holds. */
+/** Refuses an actor that would grant more than it holds. @throws ForbiddenError */
 export function requireToHold(actor: Actor, granted: PermissionSet): void {
   if (actor === OPERATOR) return;
   const missing = granted.missingFrom(actor.access);
-  if (missing.length > 0) throw forbidden(actor, missing, 'Nobody grants more than they hold: ');
-  for (const grant of granted.permissions()) actor.observer?.used(grant);
+  if (missing.length > 0) throw forbidden(actor, missing, 'A key cannot grant more than it holds: ');
+  for (const permission of granted.permissions()) actor.observer?.used(permission);
 }
 
 /**
- * Refuses an actor whose own end comes before the one it would give: temporary access makes no lasting one.
+ * Refuses an actor that would grant access beyond its own expiry: temporary access stays temporary.
  * @param expiresAt milliseconds since 1970; null for never
+ * @throws ForbiddenError
  */
 export function requireToOutlive(actor: Actor, expiresAt: number | null): void {
   if (actor === OPERATOR || actor.key.expiresAt === null) return;
   if (expiresAt !== null && expiresAt <= actor.key.expiresAt) return;
   throw new ForbiddenError(
-    `Nobody grants more than they hold: this key ends at ${formatTime(actor.key.expiresAt)}.`,
+    `A key cannot grant more than it holds: this key expires at ${formatTime(actor.key.expiresAt)}.`,
     [],
   );
 }
 
-/** Refuses an actor that may not create a key with these grants and this end. */
+/** Refuses an actor that may not create a key with these grants and this expiry. @throws ForbiddenError */
 export function requireToCreate(
   actor: Actor,
   key: Pick<ApiKey, 'roles' | 'permissions' | 'expiresAt'>,
@@ -86,26 +94,31 @@ export function requireToCreate(
   requireToOutlive(actor, key.expiresAt);
 }
 
-/** Refuses a principal that lacks a permission. @param grant the permission as one text, where the caller has it */
+/**
+ * Refuses a principal that lacks a permission; otherwise it counts as used.
+ * @param permission `RESOURCE:ACTION`, if the caller has it already
+ * @throws ForbiddenError
+ */
 export function requirePermission(
   principal: Principal,
   resource: string,
   action: Action,
-  grant: Permission = `${resource}:${action}`,
+  permission: Permission = `${resource}:${action}`,
 ): void {
-  if (!principal.access.has(resource, action)) throw forbidden(principal, [grant]);
-  principal.observer?.used(grant);
+  if (!principal.access.has(resource, action)) throw forbidden(principal, [permission]);
+  principal.observer?.used(permission);
 }
 
-/** Whether a principal has a permission, which it makes use of now. */
+/** Whether a principal has a permission; if so, it counts as used. */
 export function uses(principal: Principal, resource: string, action: Action): boolean {
   if (!principal.access.has(resource, action)) return false;
   principal.observer?.used(`${resource}:${action}`);
   return true;
 }
 
-/** A refusal that names the permissions which are missing: the first 5 in its text, all of them in `missing`. */
+/** The actor may not do this. The message names the first 5 missing permissions. */
 export class ForbiddenError extends KeysError {
+  /** All missing permissions; empty where another rule refuses. */
   readonly missing: readonly Permission[];
 
   constructor(message: string, missing: readonly Permission[]) {

@@ -1,15 +1,32 @@
-import type { NewKey, StoredKey } from '../key/api-key.ts';
-import type { Catalog } from '../permissions/catalog.ts';
-import { normalizeDescription } from '../key/description.ts';
+import { OPERATOR, requireFor, requireToCreate } from '../authorization/principal.ts';
 import { NameTakenError } from '../errors.ts';
+import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
+import { normalizeDescription } from '../key/description.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
-import { OPERATOR, requireFor, requireToCreate } from '../authorization/principal.ts';
+import { readGrants } from '../key/validation.ts';
+import type { Catalog, Permission } from '../permissions/catalog.ts';
+import type { KeyFinder } from '../repository.ts';
 import type { Secret } from '../secret/secret.ts';
 import type { Transaction } from './transaction.ts';
-import { readGrants } from '../key/validation.ts';
 
-/** A new key from a request that was checked. Who creates it is seen to when it is inserted. */
+/** What creating a key does to the store. */
+export interface Creation<Replaced extends ApiKey = StoredKey> {
+  /** The new key. */
+  key: StoredKey;
+  /** What is deleted for it: the key of the same name first, then the keys that this one had created. */
+  replaced: Replaced[];
+}
+
+/** What a creation would make, without an id and a secret. */
+export interface KeyPreview extends Pick<ApiKey, 'name' | 'description' | 'roles' | 'permissions' | 'expiresAt'> {
+  /** Everything that the roles and permissions allow together. */
+  effectivePermissions: Permission[];
+  /** The keys that would be deleted for it, as in `Creation`. */
+  replaced: ApiKey[];
+}
+
+/** Builds a key from a validated request. Its creator is known when it is created. */
 export function buildKey(
   input: NewKey,
   { catalog, now, id, secret }: { catalog: Catalog; now: number; id: string; secret: Secret },
@@ -31,45 +48,41 @@ export function buildKey(
   };
 }
 
-/**
- * Inserts a new key for who asks for it, and deletes the key of its name where that is to be replaced.
- * @returns the key as it was inserted, and what made way for it: the key of its name first, then those that it had created
- * @throws NameTakenError; ForbiddenError
- */
-export async function createKey(
-  transaction: Transaction,
+/** Checks whether the caller may create a key, and tells what that would do. @throws NameTakenError; ForbiddenError */
+export async function planCreation<Key extends ApiKey>(
+  { caller, find, catalog, now }: Pick<Transaction, 'caller' | 'catalog' | 'now'> & { find: KeyFinder<Key> },
   input: NewKey,
-  fresh: StoredKey,
-): Promise<{ key: StoredKey; replaced: StoredKey[] }> {
-  const { caller, find, catalog, now } = transaction;
-  const key = { ...fresh };
+  built: StoredKey,
+): Promise<Creation<Key>> {
+  const key = { ...built };
   if (caller !== OPERATOR) {
     key.createdBy = caller.key.id;
-    // Where nothing else was asked for, a key ends with the one that creates it.
+    // Without a requested expiry, a key expires with the one that creates it.
     if (expiryOf(input, now) === undefined) key.expiresAt = caller.key.expiresAt;
   }
   requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);
   if (existing && !input.overwrite) throw new NameTakenError(key.name, true);
-  const replaced = existing ? await find.findWithDescendants([existing.id]) : [];
-  if (existing) {
-    requireFor(caller, 'DELETE', [existing]);
-    await transaction.delete(replaced);
-    // A key that replaces its own creator, or itself, takes that key's place among the others.
-    if (replaced.some(({ id }) => id === key.createdBy)) key.createdBy = existing.createdBy;
-  }
+  if (!existing) return { key, replaced: [] };
+  const replaced = await find.findWithDescendants([existing.id]);
+  requireFor(caller, 'DELETE', [existing]);
+  // A key that replaces its own creator, or itself, inherits that key's creator.
+  if (replaced.some(({ id }) => id === key.createdBy)) key.createdBy = existing.createdBy;
+  return { key, replaced };
+}
+
+/** Creates a key, and deletes what it replaces. @throws NameTakenError; ForbiddenError */
+export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Creation> {
+  const { key, replaced } = await planCreation(transaction, input, built);
+  await transaction.delete(replaced);
   await transaction.insert([key]);
   return { key, replaced };
 }
 
-/** Takes a creation back: the key is removed, and what it replaced works again. */
-export async function undoCreateKey(
-  transaction: Transaction,
-  key: StoredKey,
-  replaced: readonly StoredKey[],
-): Promise<void> {
+/** Reverts a creation: the key is deleted, and what it replaced works again. */
+export async function revertCreation(transaction: Transaction, { key, replaced }: Creation): Promise<void> {
   const created = await transaction.find.findById(key.id);
-  // Where it was deleted or replaced meanwhile, somebody else has decided already.
+  // Deleted or replaced meanwhile: somebody else has decided already.
   if (!created) return;
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;

@@ -7,7 +7,7 @@ import type { Secret } from '../secret/secret.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
 
 /**
- * Gives a key a new secret; the one that it had works on until the grace ends.
+ * Gives a key a new secret; the previous one keeps working until the grace ends.
  * @throws KeysError NOT_FOUND; ROTATION_IN_PROGRESS while it has two; ForbiddenError
  */
 export async function rotateKey(
@@ -18,7 +18,7 @@ export async function rotateKey(
 ): Promise<ChangedKey> {
   const { caller, catalog, now } = transaction;
   const before = await transaction.findToChange(id);
-  // Who gets a secret can do all that it can do.
+  // Whoever gets the secret can do all that the key can do.
   requireToHold(caller, PermissionSet.of(catalog, before));
   requireToOutlive(caller, before.expiresAt);
   if (isInProgress(before.rotation, now)) {
@@ -43,23 +43,30 @@ export async function rotateKey(
 }
 
 /**
- * Lets the grace begin: the new secret is known to have arrived. Nothing happens where it began before, or where the key
- * has another secret by now.
+ * Starts the grace of the previous secret, since the new one is known to have arrived. Nothing changes where the grace
+ * has started already, or where the key has another secret by now.
  */
-export async function activateRotation(transaction: Transaction, id: string, publicId: string): Promise<void> {
+export async function activateRotation(
+  transaction: Transaction,
+  id: string,
+  publicId: string,
+): Promise<ChangedKey | undefined> {
   const before = await transaction.find.findById(id);
-  if (before?.publicId !== publicId || before.rotation?.previousEndsAt !== null) return;
+  if (before?.publicId !== publicId || before.rotation?.previousEndsAt !== null) return undefined;
   const rotation = { ...before.rotation, previousEndsAt: transaction.now + before.rotation.grace };
-  await transaction.change(before, { ...before, rotation }, 'ROTATE_ACTIVATE');
+  return transaction.change(before, { ...before, rotation }, 'ROTATE_ACTIVATE');
 }
 
-/** Ends the secret before at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
+/** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
 export async function finishRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);
   return transaction.change(before, { ...before, rotation: null, previousDigest: null }, 'ROTATE_FINISH');
 }
 
-/** Ends the new secret at once; the one before stays. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
+/**
+ * Revokes the new secret at once; the previous one stays.
+ * @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError
+ */
 export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);
   const { rotation, previousDigest } = before;
@@ -73,8 +80,8 @@ export async function rollBackRotation(transaction: Transaction, id: string): Pr
   return transaction.change(before, after, 'ROTATE_ROLLBACK');
 }
 
-/** Takes a rotation back whose secret nobody got, unless the key has changed its secret since. */
-export async function undoRotation(transaction: Transaction, id: string, publicId: string): Promise<void> {
+/** Reverts a rotation whose secret was not delivered, unless the key has got another secret since. */
+export async function revertRotation(transaction: Transaction, id: string, publicId: string): Promise<void> {
   const key = await transaction.find.findById(id);
   if (key?.publicId === publicId && key.rotation) await rollBackRotation(transaction, id);
 }

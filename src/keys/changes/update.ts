@@ -8,7 +8,10 @@ import { requireToHold, requireToOutlive } from '../authorization/principal.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
 import { validateGrants, readGrants } from '../key/validation.ts';
 
-/** Changes what a request that was checked asks for. @throws ValidationError; KeysError NOT_FOUND; NameTakenError; ForbiddenError */
+/**
+ * Changes what a request that was checked asks for.
+ * @throws ValidationError; KeysError NOT_FOUND; NameTakenError; ForbiddenError
+ */
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<ChangedKey> {
   const { caller, find, catalog, now } = transaction;
   const before = await transaction.findToChange(id);

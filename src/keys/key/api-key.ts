@@ -2,57 +2,69 @@ import type { Permission, Role } from '../permissions/catalog.ts';
 import type { ExpiryRequest } from './expiry.ts';
 import type { Rotation } from './rotation.ts';
 
-/** A key as it is known inside the program. Its secret is not part of it. */
+/** An API key. Its secret is not part of it. */
 export interface ApiKey {
   /** A UUID. */
   id: string;
+  /** The name, in the form of `normalizeName`; no two keys have the same. */
   name: string;
+  /** Free text of at most 1,000 code points; null if there is none. */
   description: string | null;
+  /** The granted roles. */
   roles: Role[];
+  /** The permissions that are granted besides the roles. */
   permissions: Permission[];
-  /** The 12 characters that stand open in the secret; one of our making for a secret of another form, see `createImportedId`. */
+  /** The 12 public characters of the secret; for a secret in another format, see `createImportedId`. */
   publicId: string;
-  /** Milliseconds since 1970. */
+  /** When it was created, in milliseconds since 1970. */
   createdAt: number;
-  /** The id of the key that created it; null where the command line did. */
+  /** The id of the key that created it; null if the operator did. */
   createdBy: string | null;
-  /** When it ends, in milliseconds since 1970; null where it does not. */
+  /** When it expires, in milliseconds since 1970; null if it never does. */
   expiresAt: number | null;
-  /** When it was switched off, in milliseconds since 1970; null where it is on. */
+  /** When it was disabled, in milliseconds since 1970; null while it is enabled. */
   disabledAt: number | null;
-  /** Whether it was made from a declaration, and may be deleted when it is declared no longer. */
+  /** Whether an apply created it, so that pruning may delete it. */
   managed: boolean;
-  /** The secret that it had before, from a rotation until the next change of its secret. */
+  /** The last rotation, until it is finished, rolled back or followed by another; null if there is none. */
   rotation: Rotation | null;
 }
 
-/** A key with what its secrets are recognised by: what the store keeps. */
+/** A key with the digests of its secrets, as the store keeps it. */
 export interface StoredKey extends ApiKey {
   /** See `digestSecret`. */
   digest: string;
-  /** The digest of the secret before, where there is a rotation. */
+  /** The digest of the previous secret; null without a rotation. */
   previousDigest: string | null;
 }
 
-/** The key without the digests of its secrets, which stay inside the rules. */
+/** The key without the digests of its secrets, for callers outside `src/keys`. */
 export function withoutDigests({ digest: _digest, previousDigest: _previousDigest, ...key }: StoredKey): ApiKey {
   return key;
 }
 
-/** What was asked for when a key is made. Texts are as the user wrote them. */
+/** A request to create a key, with at least one role or permission. Texts are as the user wrote them. */
 export interface NewKey extends ExpiryRequest {
+  /** 1 to 100 letters, digits and spaces. */
   name: string;
+  /** At most 1,000 code points, without control characters. */
   description?: string | null;
+  /** Names of roles, case-insensitive. */
   roles?: readonly string[];
+  /** Permissions as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
   /** Replace the key of that name, if there is one. */
   overwrite?: boolean;
 }
 
-/** What is to change in a key; what is left out stays. An `expiresAt` of null takes the end away. */
+/** Changes to a key; omitted fields stay as they are. An `expiresAt` of null removes the expiry. */
 export interface KeyChange extends ExpiryRequest {
+  /** The new name. */
   name?: string;
+  /** The new description; null removes it. */
   description?: string | null;
+  /** Names of all roles that the key is to have, case-insensitive. */
   roles?: readonly string[];
+  /** All permissions that the key is to have besides its roles, as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
 }

@@ -1,14 +1,15 @@
 import type { Issue } from '../errors.ts';
 import { codePoints, hasControlCharacters } from '../text.ts';
 
+/** In code points. */
 export const MAX_DESCRIPTION_LENGTH = 1000;
 
-/** A description as it is stored: NFC and trimmed; nothing at all where only blanks are left. */
+/** A description as it is stored: NFC and trimmed; null if it is blank. */
 export function normalizeDescription(description: string | null | undefined): string | null {
   return description?.normalize('NFC').trim() || null;
 }
 
-/** Checks a description: at most 1,000 code points and no control characters. Returns what is wrong, or nothing. */
+/** Checks a description: at most 1,000 code points and no control characters. Returns the issue, if there is one. */
 export function validateDescription(description: string): Issue | undefined {
   const length = codePoints(description.normalize('NFC').trim());
   if (length > MAX_DESCRIPTION_LENGTH)

@@ -2,53 +2,53 @@ import type { Issue } from '../errors.ts';
 import { printable } from '../text.ts';
 import { readDate, readDuration, UNIT_MS } from '../time.ts';
 
-/** When a key is to end, as the user wrote it: after a duration, at a date, or never (null). */
+/** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
   /** A number with a unit: `90m`, `12h`, `30d`. */
   expiresIn?: string | undefined;
-  /** A date and time by RFC 3339. */
+  /** An RFC 3339 date and time. */
   expiresAt?: string | null | undefined;
 }
 
-/** Ten years: a key that is to live longer needs no end. */
+/** Ten years: a key that is to live longer needs no expiry. */
 const MAX_DURATION_MS = 3653 * UNIT_MS.d;
 
-/** Reads when a key is to end: milliseconds since 1970, null for never, or what is wrong with it. */
+/** Parses an expiry: milliseconds since 1970, null for never, or the issue with it. */
 export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number): number | null | Issue {
   if (expiresIn !== undefined && expiresAt !== undefined)
-    return issue('A key ends after a duration or at a date, not both.');
+    return issue('A key expires after a duration or at a date, not both.');
   if (expiresIn !== undefined) {
     const duration = readDuration(expiresIn);
     if (duration === undefined)
       return issue(
         `"${printable(expiresIn)}" is not a duration. Write a number with s, m, h, d or w, such as 90m, 12h or 30d.`,
       );
-    return within(now + duration, now, expiresIn);
+    return withinLimit(now + duration, now, expiresIn);
   }
   if (expiresAt === undefined || expiresAt === null) return null;
   const instant = readDate(expiresAt);
   if (instant === undefined)
-    return issue(`"${printable(expiresAt)}" is not a date and time by RFC 3339, such as 2030-12-31T23:59:59Z.`);
+    return issue(`"${printable(expiresAt)}" is not an RFC 3339 date and time, such as 2030-12-31T23:59:59Z.`);
   if (instant <= now) return issue(`"${printable(expiresAt)}" is in the past. Choose a later date.`);
-  return within(instant, now, expiresAt);
+  return withinLimit(instant, now, expiresAt);
 }
 
-/** When a key is to end, by a request that was checked; nothing where it does not say. */
+/** The expiry in a validated request; undefined if it names none. */
 export function expiryOf(request: ExpiryRequest, now: number): number | null | undefined {
   if (request.expiresIn === undefined && request.expiresAt === undefined) return undefined;
   return readExpiry(request, now) as number | null;
 }
 
-/** What is wrong with a request, if anything is. */
+/** The issue with the expiry in a request, if there is one. */
 export function validateExpiry(request: ExpiryRequest, now: number): Issue[] {
   const read = readExpiry(request, now);
   return typeof read === 'object' && read !== null ? [read] : [];
 }
 
-function within(instant: number, now: number, text: string): number | Issue {
+function withinLimit(instant: number, now: number, text: string): number | Issue {
   return instant - now <= MAX_DURATION_MS
     ? instant
-    : issue(`"${printable(text)}" is more than ten years away. Choose an earlier end, or none.`);
+    : issue(`"${printable(text)}" is more than ten years away. Choose an earlier date, or none.`);
 }
 
 function issue(message: string): Issue {

@@ -1,26 +1,27 @@
 import type { Issue } from '../errors.ts';
 import { codePoints, describeCharacter, listOf } from '../text.ts';
 
+/** In code points. */
 export const MAX_NAME_LENGTH = 100;
 
 /** Letters with the marks that belong to them, decimal digits and spaces. */
 const ALLOWED = /(?:\p{L}\p{M}*|\p{Nd}|\u0020)+/uy;
-/** Hangul fillers, variation selectors and their like: letters or marks by category that show nothing. */
+/** Hangul fillers, variation selectors and the like: letters or marks by category, but invisible. */
 const INVISIBLE = /\p{DI}/u;
 
-/** A name in the form in which it is stored and compared: NFC, without spaces at its ends. */
+/** A name as it is stored and compared: NFC, without leading or trailing spaces. */
 export function normalizeName(name: string): string {
   return name.normalize('NFC').replace(/^\u0020+|\u0020+$/g, '');
 }
 
 /**
- * Checks a name by the rules: letters (with their combining marks), decimal digits and U+0020 only, all of which show,
- * and 1 to 100 code points after normalization. Returns what is wrong, or nothing.
+ * Checks a name: only letters (with their combining marks), decimal digits and U+0020, all visible, and 1 to 100 code
+ * points after normalization. Returns the issue, if there is one.
  */
 export function validateName(name: string): Issue | undefined {
   const normalized = normalizeName(name);
   if (normalized === '') return issue('The name is empty: it needs at least one letter or digit.');
-  const found = refusedCharacters(normalized);
+  const found = invalidCharacters(normalized);
   if (found.length > 0) {
     const shown = found.slice(0, 5).map((character) => describeCharacter(character));
     const more = found.length > 5 ? [`${found.length - 5} more`] : [];
@@ -32,21 +33,21 @@ export function validateName(name: string): Issue | undefined {
   return undefined;
 }
 
-function refusedCharacters(name: string): string[] {
-  const refused = new Set<string>();
+function invalidCharacters(name: string): string[] {
+  const invalid = new Set<string>();
   let index = 0;
   while (index < name.length) {
     ALLOWED.lastIndex = index;
     const run = ALLOWED.exec(name)?.[0] ?? '';
-    for (const character of run) if (INVISIBLE.test(character)) refused.add(character);
+    for (const character of run) if (INVISIBLE.test(character)) invalid.add(character);
     index += run.length;
     const next = name.codePointAt(index);
     if (next === undefined) break;
     const character = String.fromCodePoint(next);
-    refused.add(character);
+    invalid.add(character);
     index += character.length;
   }
-  return [...refused];
+  return [...invalid];
 }
 
 function issue(message: string): Issue {

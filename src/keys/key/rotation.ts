@@ -2,37 +2,40 @@ import type { Issue } from '../errors.ts';
 import { readDuration } from '../time.ts';
 import { printable } from '../text.ts';
 
-/** The secret that a key had before its newest one, and for how long it still works. */
+/** A rotation of a key's secret: the previous secret, and how long it still works. */
 export interface Rotation {
+  /** The public id of the previous secret. */
   previousPublicId: string;
-  /** Milliseconds since 1970. */
+  /** When the key got its new secret, in milliseconds since 1970. */
   startedAt: number;
-  /** How long the secret before works after the new one counts, in milliseconds. */
+  /** How long the previous secret works once the grace period has begun, in milliseconds. */
   grace: number;
-  /** When the secret before ends, in milliseconds since 1970; null while the new one has not been used yet. */
+  /** When the previous secret expires, in milliseconds since 1970; null until the new one is first used. */
   previousEndsAt: number | null;
 }
 
-/** When the grace begins: at once, or when the new secret is first used. */
+/** When the grace period may begin: at once, or when the new secret is first used. */
 export const ACTIVATIONS = ['NOW', 'ON_FIRST_USE'] as const;
+/** When the grace period begins. */
 export type Activation = (typeof ACTIVATIONS)[number];
 
-/** How a key is to get a new secret, as the user wrote it. */
+/** How to rotate a key's secret, as the user wrote it. */
 export interface RotationRequest {
-  /** A duration such as `24h`, which is also the default; `0s` for none. */
+  /** How long the previous secret still works: a duration such as `24h` (the default), or `0s` for none. */
   grace?: string | null | undefined;
-  /** `now`, which is the default, or `on-first-use`. */
+  /** When that time begins: `now` (the default) or `on-first-use`. */
   activate?: string | null | undefined;
 }
 
+/** The grace period if none is given. */
 export const DEFAULT_GRACE = '24h';
 
-/** Whether the secret before still works, so that the key has two. */
+/** Whether the previous secret still works, so that the key has two. */
 export function isInProgress(rotation: Rotation | null, now: number): rotation is Rotation {
   return rotation !== null && (rotation.previousEndsAt === null || now < rotation.previousEndsAt);
 }
 
-/** Reads how a key is to get a new secret, or what is wrong with it. */
+/** Parses a request to rotate a secret. With issues, the other values are meaningless. */
 export function readRotation({ grace, activate }: RotationRequest): {
   grace: number;
   activate: Activation;
@@ -44,13 +47,13 @@ export function readRotation({ grace, activate }: RotationRequest): {
   const activation = ACTIVATIONS.find((name) => name === wanted);
   const issues: Issue[] = [];
   if (duration === undefined) {
-    const message = `"${printable(text)}" is not a duration. Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.`;
-    issues.push({ code: 'EXPIRY_INVALID', message });
+    const remedy = 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.';
+    issues.push({ code: 'EXPIRY_INVALID', message: `"${printable(text)}" is not a duration. ${remedy}` });
   }
   if (!activation)
     issues.push({
       code: 'USAGE',
-      message: `"${printable(activate ?? '')}" is no activation. It is now or on-first-use.`,
+      message: `"${printable(activate ?? '')}" is not an activation. Use now or on-first-use.`,
     });
   return { grace: duration ?? 0, activate: activation ?? 'NOW', issues };
 }

@@ -1,10 +1,11 @@
 import type { ApiKey } from './api-key.ts';
 
+/** The statuses of a key. */
 export const STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED'] as const;
-/** Whether a key is let in. One that has expired is EXPIRED, whether it was disabled or not. */
+/** Whether a key is accepted: only if ACTIVE. An expired key is EXPIRED even if it is disabled as well. */
 export type Status = (typeof STATUSES)[number];
 
-/** A key's status at a time, in milliseconds since 1970: it is expired from the very instant at which it ends. */
+/** A key's status at a time in milliseconds since 1970. It is expired from the instant `expiresAt` on. */
 export function statusOf({ expiresAt, disabledAt }: Pick<ApiKey, 'expiresAt' | 'disabledAt'>, now: number): Status {
   if (expiresAt !== null && expiresAt <= now) return 'EXPIRED';
   return disabledAt === null ? 'ACTIVE' : 'DISABLED';

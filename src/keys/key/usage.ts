@@ -1,18 +1,28 @@
 import type { Permission } from '../permissions/catalog.ts';
+import type { Rotation } from './rotation.ts';
 
 /** How much a key was used. Times are milliseconds since 1970. */
 export interface UsageTotals {
+  /** How often it was accepted. */
   uses: number;
+  /** When it was last accepted; null if never. */
   lastUsedAt: number | null;
-  /** When the secret from before a rotation was last used. */
+  /** When the previous secret was last used. */
   previousLastUsedAt: number | null;
 }
 
-/** What is to be added to what is known of a key's use. */
+/** What to add to the recorded usage of a key. */
 export interface KeyUsage extends UsageTotals {
+  /** The id of the key. */
   id: string;
-  /** The grants that it has used. */
-  grants: ReadonlySet<Permission>;
+  /** The permissions that it used. */
+  permissions: ReadonlySet<Permission>;
 }
 
+/** When the previous secret was last used since a rotation; null if it was not. */
+export function previousUseSince({ startedAt }: Rotation, { previousLastUsedAt }: UsageTotals): number | null {
+  return previousLastUsedAt !== null && previousLastUsedAt >= startedAt ? previousLastUsedAt : null;
+}
+
+/** The usage of a key that was never used. */
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };

@@ -6,12 +6,12 @@ import { validateExpiry } from './expiry.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { validateName } from './name.ts';
 
-/** All that is wrong with what a new key is to be. A name that is missing is left to the caller, who may still ask for it. */
+/** All issues with a new key, but for a missing name: the caller may still prompt for it. */
 export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Issue[] {
   return [...validateChange(input, catalog, now), ...validateGrants(input.roles ?? [], input.permissions ?? [])];
 }
 
-/** All that is wrong with the values that are given. */
+/** All issues with the given values. */
 export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
   const { name, description, roles = [], permissions = [] } = change;
   const texts = [
@@ -26,13 +26,13 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
   ];
 }
 
-/** Asks for at least one role or permission. Items that are wrong count: they are issues of their own. */
+/** Requires at least one role or permission. Invalid items count: they are issues of their own. */
 export function validateGrants(roles: readonly unknown[], permissions: readonly unknown[]): Issue[] {
   if (roles.length > 0 || permissions.length > 0) return [];
   return [{ code: 'NO_GRANTS', message: 'An API key needs at least one role or permission.' }];
 }
 
-/** Roles and permissions, read from texts that were checked. */
+/** The roles and permissions in validated input. */
 export function readGrants(
   input: Pick<NewKey, 'roles' | 'permissions'>,
   catalog: Catalog,

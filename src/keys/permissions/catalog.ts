@@ -1,4 +1,4 @@
-/** The resources that every installation knows. A host adds its own. */
+/** The built-in resources. A host adds its own. */
 export const RESOURCES = [
   'ACTIVATION_CODE',
   'API_KEY',
@@ -31,7 +31,7 @@ export const RESOURCES = [
   'WELCOME',
 ] as const;
 
-/** What may be done: on any object of a resource, or on the caller's own ones. `X_ANY` includes `X_OWN`. */
+/** What may be done: to any object of a resource, or only to the caller's own. `X_ANY` includes `X_OWN`. */
 export const ACTIONS = [
   'CREATE_ANY',
   'CREATE_OWN',
@@ -42,27 +42,34 @@ export const ACTIONS = [
   'DELETE_ANY',
   'DELETE_OWN',
 ] as const;
+/** One of `ACTIONS`. */
 export type Action = (typeof ACTIONS)[number];
 
+/** The roles: named sets of permissions. */
 export const ROLES = ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'] as const;
+/** One of `ROLES`. */
 export type Role = (typeof ROLES)[number];
 
-/** A permission as it is written on the command line and stored: `RESOURCE:ACTION`. */
+/** `RESOURCE:ACTION`, as written on the command line and stored. */
 export type Permission = `${string}:${Action}`;
 
-/** What can be granted in one installation: the built-in resources and the host's own, and what each role stands for. */
+/** Everything that can be granted in one installation. */
 export interface Catalog {
+  /** The built-in resources and the host's own. */
   readonly resources: readonly string[];
+  /** All actions. */
   readonly actions: readonly Action[];
+  /** All roles. */
   readonly roles: readonly Role[];
-  /** The permissions that a role stands for. */
+  /** The permissions that a role includes. */
   permissionsOf(role: Role): readonly Permission[];
 }
 
+/** What each role is for, as shown to users. */
 export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   ADMIN: 'Full system access: every action on every resource.',
   CONNECT: 'Access to the cloud-connection features, and all of GUEST.',
-  VIEWER: 'Read-only access to every resource but those that hold credentials, and all of GUEST.',
+  VIEWER: 'Read-only access to every resource except those that hold credentials, and all of GUEST.',
   GUEST: 'Limited access: its own key, and whether the service is online.',
 };
 
@@ -71,14 +78,14 @@ const CREDENTIAL_RESOURCES: ReadonlySet<string> = new Set(['API_KEY', 'ACTIVATIO
 const GUEST: readonly Permission[] = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
 
 /**
- * Makes the catalog of an installation.
- * @param hostResources the host's own resource names: capital letters, digits and underscores, at most 64
- * @throws Error when a name has another form
+ * Creates the catalog of an installation.
+ * @param hostResources names of the host's own resources: capital letters, digits and underscores, at most 64
+ * @throws Error if a name is invalid
  */
 export function createCatalog(hostResources: readonly string[] = []): Catalog {
   for (const name of hostResources) {
     if (!RESOURCE_NAME.test(name)) {
-      throw new Error(`"${name}" is no resource name: use capital letters, digits and underscores, at most 64.`);
+      throw new Error(`"${name}" is not a resource name: use capital letters, digits and underscores, at most 64.`);
     }
   }
   const resources = [...new Set<string>([...RESOURCES, ...hostResources])];

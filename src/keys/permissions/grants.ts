@@ -3,13 +3,15 @@ import type { Issue } from '../errors.ts';
 import { nearest } from '../nearest.ts';
 import { listOf, printable } from '../text.ts';
 
-/** Values that were read, and what was wrong with those that were not. */
+/** The result of parsing a list. */
 export interface Parsed<Value> {
+  /** The valid items, without duplicates. */
   values: Value[];
+  /** What is wrong with the others. */
   issues: Issue[];
 }
 
-/** Reads role names, whatever their case; doubles are dropped, unknown and empty ones are issues. */
+/** Parses names of roles, case-insensitive. Duplicates are dropped; unknown and empty items are issues. */
 export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<Role> {
   return parseItems<Role>(items, (item) => {
     const role = match(item, catalog.roles);
@@ -19,7 +21,7 @@ export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<R
   });
 }
 
-/** Reads `RESOURCE:ACTION` permissions, whatever their case; doubles are dropped, all others are issues. */
+/** Parses permissions, `RESOURCE:ACTION`, case-insensitive. Duplicates are dropped; all else is an issue. */
 export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Permission> {
   return parseItems<Permission>(items, (item) => {
     const [resourceText = '', actionText = '', ...rest] = item.split(':').map((part) => part.trim());
@@ -33,8 +35,9 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
         return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
       const shown = `"${printable(item)}"`;
       if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
-        const hint = `${resource ?? nearest(resourceText, catalog.resources, 1)[0] ?? 'DOCKER'}:${action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY'}`;
-        return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${hint}.`;
+        const likelyResource = resource ?? nearest(resourceText, catalog.resources, 1)[0] ?? 'DOCKER';
+        const likelyAction = action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY';
+        return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${likelyResource}:${likelyAction}.`;
       }
       const parts = [];
       if (!resource)

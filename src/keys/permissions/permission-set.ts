@@ -2,18 +2,25 @@ import { ACTIONS, type Action, type Catalog, type Permission, type Role } from '
 
 /** The actions that are allowed on one resource. */
 export interface ResourceActions {
+  /** The name of the resource. */
   resource: string;
+  /** The actions. */
   actions: Action[];
 }
 
 const BITS = new Map<string, number>(ACTIONS.map((action, index) => [action, 1 << index]));
-/** With each `X_ANY` comes `X_OWN`, which stands one place to its left in the mask. */
+/** Each `X_ANY` implies `X_OWN`, which is the next higher bit. */
 const ANY_BITS = ACTIONS.reduce((mask, action) => (action.endsWith('_ANY') ? mask | BITS.get(action)! : mask), 0);
 
-/** An immutable set of permissions, closed under "`X_ANY` includes `X_OWN`". */
+/**
+ * An immutable set of permissions, in which `X_ANY` includes `X_OWN`.
+ * @example
+ * new PermissionSet(['DOCKER:READ_ANY']).has('DOCKER', 'READ_OWN'); // true
+ */
 export class PermissionSet {
   readonly #masks = new Map<string, number>();
 
+  /** The set of these permissions and of those that they include. */
   constructor(permissions: Iterable<Permission>) {
     for (const permission of permissions) {
       const [resource, action] = splitPermission(permission);
@@ -22,11 +29,12 @@ export class PermissionSet {
     }
   }
 
-  /** What roles and single permissions allow together, by the catalog of this installation. */
+  /** What roles and permissions allow together, in an installation with this catalog. */
   static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
     return new PermissionSet([...granted.roles.flatMap((role) => catalog.permissionsOf(role)), ...granted.permissions]);
   }
 
+  /** Whether an action on a resource is allowed. */
   has(resource: string, action: Action): boolean {
     return ((this.#masks.get(resource) ?? 0) & BITS.get(action)!) !== 0;
   }
@@ -36,14 +44,14 @@ export class PermissionSet {
     return this.permissions().filter((permission) => !other.has(...splitPermission(permission)));
   }
 
-  /** All permissions, `X_OWN` beside its `X_ANY` included, in the order in which the resources came. */
+  /** All permissions, included ones too, grouped by resource in the order of insertion. */
   permissions(): Permission[] {
     return this.byResource().flatMap(({ resource, actions }) =>
       actions.map((action): Permission => `${resource}:${action}`),
     );
   }
 
-  /** One entry a resource, its actions in the order of `ACTIONS`. */
+  /** One entry per resource, its actions in the order of `ACTIONS`. */
   byResource(): ResourceActions[] {
     return Array.from(this.#masks, ([resource, mask]) => ({
       resource,
@@ -58,7 +66,7 @@ export function splitPermission(permission: Permission): [resource: string, acti
   return [permission.slice(0, colon), permission.slice(colon + 1) as Action];
 }
 
-/** Groups permissions by resource, as they were granted: nothing is added or left out. */
+/** Groups permissions by resource exactly as granted, without those that they include. */
 export function groupPermissions(permissions: readonly Permission[]): ResourceActions[] {
   const groups = new Map<string, Action[]>();
   for (const permission of permissions) {

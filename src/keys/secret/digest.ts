@@ -1,20 +1,20 @@
-/** The scheme by which digests are tagged. */
+/** The tag of digests, which names their scheme. */
 const SCHEME = 'sha256:';
 const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^(?:[0-9A-Za-z+/]{43}|[0-9A-Za-z_-]{43})=?$/;
 
-/** Reads a SHA-256 in hex, base64 or base64url into what the store keeps of a secret; nothing where it is none. */
+/** Parses a SHA-256 in hex, base64 or base64url into a digest as stored; undefined if it is not one. */
 export function readDigest(text: string): string | undefined {
   const encoded = text.trim().replace(/^sha256:/i, '');
   if (HEX.test(encoded)) return SCHEME + encoded.toLowerCase();
   if (!BASE64.test(encoded)) return undefined;
   const bytes = Buffer.from(encoded, 'base64');
-  // The last character has two bits to spare: where they are set, it was mistyped.
+  // The last character has two unused bits; if one is set, it was mistyped.
   const canonical = encoded.replace('=', '').replaceAll('+', '-').replaceAll('/', '_');
   return bytes.toString('base64url') === canonical ? SCHEME + bytes.toString('hex') : undefined;
 }
 
-/** The SHA-256 of a digest as the store keeps it, in hex. */
+/** The SHA-256 in a stored digest, in hex. */
 export function hexOf(digest: string): string {
   return digest.slice(SCHEME.length);
 }

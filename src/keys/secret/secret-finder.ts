@@ -1,55 +1,57 @@
 import { Buffer } from 'node:buffer';
 import { readSecret, SECRET_LENGTH, SECRET_START } from './secret.ts';
 
-/** A secret, and where it begins. Lines and columns count from 1, columns in characters of UTF-8. */
+/** A secret and its position. */
 export interface FoundSecret {
   secret: string;
   publicId: string;
+  /** Counts from 1. */
   line: number;
+  /** Counts from 1, in UTF-8 characters. */
   column: number;
 }
 
 const LINE_FEED = 0x0a;
 
 /**
- * Finds secrets in bytes that come in parts, by form and checksum, in bounded memory. What stands beside a secret does not
- * matter, so that one behind an escaped line break or a `%3D` is found: the checksum keeps chance finds out.
+ * Finds secrets in a stream of bytes, by form and checksum, in bounded memory. The characters next to a secret do not
+ * matter, so it is found even behind an escaped line break or a `%3D`; the checksum rules out chance matches.
  */
 export class SecretFinder {
   #line = 1;
   #column = 1;
-  /** The end of what was seen, where a secret may have begun. */
+  /** The unscanned tail of the input, in which a secret may begin. */
   #rest = Buffer.alloc(0);
 
-  /** Finds the secrets that end in the next bytes. What is given may be changed when all were taken. */
+  /** Finds the secrets that end in the next bytes. The buffer may be reused once the generator is exhausted. */
   *find(next: Buffer): Generator<FoundSecret> {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, next]) : next;
-    let passed = 0;
+    let counted = 0;
     let start = bytes.indexOf(SECRET_START, 0, 'latin1');
     while (start >= 0 && start + SECRET_LENGTH <= bytes.length) {
       const secret = bytes.toString('latin1', start, start + SECRET_LENGTH);
       const read = readSecret(secret);
       if (read) {
-        this.#pass(bytes, passed, start);
-        passed = start;
+        this.#advance(bytes, counted, start);
+        counted = start;
         yield { secret, publicId: read.publicId, line: this.#line, column: this.#column };
       }
       start = bytes.indexOf(SECRET_START, start + 1, 'latin1');
     }
-    const end = Math.max(passed, bytes.length - SECRET_LENGTH + 1);
-    this.#pass(bytes, passed, end);
+    const end = Math.max(counted, bytes.length - SECRET_LENGTH + 1);
+    this.#advance(bytes, counted, end);
     this.#rest = Buffer.from(bytes.subarray(end));
   }
 
-  /** Counts lines and columns on. */
-  #pass(bytes: Buffer, from: number, to: number): void {
+  /** Moves the current line and column over these bytes. */
+  #advance(bytes: Buffer, from: number, to: number): void {
     let [line, column] = [this.#line, this.#column];
     for (let index = from; index < to; index += 1) {
       const byte = bytes[index]!;
       if (byte === LINE_FEED) {
         line += 1;
         column = 1;
-      } else if ((byte & 0xc0) !== 0x80) column += 1; // Not the second or a later byte of a character.
+      } else if ((byte & 0xc0) !== 0x80) column += 1; // Continuation bytes do not count.
     }
     [this.#line, this.#column] = [line, column];
   }

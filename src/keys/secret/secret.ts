@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Gives `size` bytes from a cryptographically secure source. */
+/** Returns `size` bytes from a cryptographically secure source. */
 export type RandomBytes = (size: number) => Uint8Array;
 
-/** A new secret, and what may be known of it afterwards. */
+/** A new secret, with what is kept of it. */
 export interface Secret {
   /** The whole secret. Shown once, never stored. */
   text: string;
-  /** The 12 characters by which logs and lists name it. */
+  /** The 12 characters that identify it in logs and lists. */
   publicId: string;
-  /** What the store keeps: the scheme, and the SHA-256 of the whole. */
+  /** What the store keeps: see `digestSecret`. */
   digest: string;
 }
 
@@ -23,18 +23,15 @@ const IMPORTED = 'imported-';
 const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
 const IMPORTED_PREFIX = /^imported-[0-9A-Za-z]{12}$/;
 
-/** How every secret of this form begins. */
+/** How every secret in our own format begins. */
 export const SECRET_START = 'svc_';
-/** How many characters a secret of this form has. */
+/** The length of a secret in our own format, in characters. */
 export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
 
 const FORM = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
-/** Finds secrets of this form in any text. */
-export const SECRET_PATTERN = /\bsvc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}\b/g;
-
 /**
- * Makes a secret: `svc_<id>_<secret><check>`, all base62, with 12 characters of public id, 43 of secret (32 random
+ * Creates a secret: `svc_<id>_<secret><check>`, all base62, with 12 characters of public id, 43 of secret (32 random
  * bytes) and 6 of CRC-32 over everything before them.
  */
 export function createSecret(randomBytes: RandomBytes): Secret {
@@ -45,7 +42,7 @@ export function createSecret(randomBytes: RandomBytes): Secret {
   return { text, publicId, digest: digestSecret(text) };
 }
 
-/** Reads the public id of a secret by form and checksum alone; nothing where either is wrong. */
+/** The public id of a secret in our own format; undefined if its form or checksum is wrong. */
 export function readSecret(text: string): { publicId: string } | undefined {
   const publicId = FORM.exec(text)?.[1];
   if (publicId === undefined || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH))
@@ -53,37 +50,37 @@ export function readSecret(text: string): { publicId: string } | undefined {
   return { publicId };
 }
 
-/** Whether a text has the form of our secrets, whatever its checksum. */
+/** Whether a text has the form of our own secrets, whatever its checksum. */
 export function hasOwnForm(text: string): boolean {
   return FORM.test(text);
 }
 
-/** What the store keeps of a secret, tagged with its scheme. */
+/** The digest of a secret, which the store keeps in its place: its SHA-256 in hex, tagged with the scheme. */
 export function digestSecret(text: string): string {
   return `sha256:${hash('sha256', text, 'hex')}`;
 }
 
-/** How a key is named where its secret must not show: `svc_<id>_…`, and `imported-<id>` for one of another form. */
+/** What is shown in place of a secret: `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
 export function prefixOf(publicId: string): string {
   return isImportedId(publicId) ? publicId : `svc_${publicId}_…`;
 }
 
-/** The public id that a prefix shows; nothing where the text is no prefix. */
+/** The public id in a prefix; undefined if the text is not a prefix. */
 export function publicIdOfPrefix(prefix: string): string | undefined {
   return OWN_PREFIX.exec(prefix)?.[1] ?? IMPORTED_PREFIX.exec(prefix)?.[0];
 }
 
-/** Whether a public id is one of a secret of another form. */
+/** Whether a public id belongs to a secret in another format. */
 export function isImportedId(publicId: string): boolean {
   return publicId.startsWith(IMPORTED);
 }
 
-/** A public id for a secret of another form, in which none stands open. */
+/** Generates a public id for a secret in another format, which contains none. */
 export function createImportedId(randomBytes: RandomBytes): string {
   return IMPORTED + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
 }
 
-/** Replaces every secret in a text by its prefix, cut or mistyped ones included. */
+/** Replaces every secret in a text with its prefix, including truncated and mistyped ones. */
 export function redactSecrets(text: string): string {
   return text.replace(/svc_([0-9A-Za-z]{12})_[0-9A-Za-z]+/g, (_, publicId: string) => prefixOf(publicId));
 }
@@ -98,7 +95,7 @@ function encodeBase62(number: bigint, length: number): string {
   return text;
 }
 
-/** Bytes from 248 on are thrown away: 248 is the last multiple of 62, so every character is as likely as any other. */
+/** Discards bytes from 248 on: 248 is a multiple of 62, so every character is equally likely. */
 function randomBase62(length: number, randomBytes: RandomBytes): string {
   let text = '';
   while (text.length < length) {

@@ -1,29 +1,39 @@
 import type { StoredKey } from '../key/api-key.ts';
 import { type ErrorCode, NameTakenError } from '../errors.ts';
-import type { ImportLine } from './read-import.ts';
+import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 import type { StoredKeyFinder } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
 import type { Transaction } from '../changes/transaction.ts';
 
-/** What became of one line. */
-export interface LineReport extends Pick<ImportLine, 'line' | 'name' | 'errors' | 'warnings'> {
-  /** A line is "not imported" when nothing is wrong with it, but with another one, or when nothing was to be imported. */
+/** The outcome for one line. */
+export interface LineReport {
+  /** Its number, counted from 1. */
+  line: number;
+  /** `not imported`: the line itself is valid, but another one failed, or it was a dry run. */
   status: 'imported' | 'failed' | 'not imported';
-  /** The id and the prefix of the key; null where there is none now. */
+  /** The name of the key; null if it is invalid. */
+  name: string | null;
+  /** The id of the imported key. */
   id: string | null;
+  /** The prefix of the imported key. */
   prefix: string | null;
+  /** Why the line failed. */
+  errors: readonly ImportProblem[];
+  /** What is worth knowing about the key. */
+  warnings: readonly ImportWarning[];
 }
 
-/** What became of a file of keys: each was imported, or none. */
+/** The outcome of an import: all keys were imported, or none. */
 export interface ImportReport {
+  /** The number of keys that were imported. */
   imported: number;
+  /** The number of lines that failed. */
   failed: number;
+  /** One entry per line, without the empty ones. */
   lines: LineReport[];
 }
 
-type Conflict = ImportLine['errors'][number];
-
-/** Values that two keys can't have in common, and how it is told where they have. */
+/** Values that must be unique, and the messages for those that are not. */
 const UNIQUE: readonly {
   code: ErrorCode;
   valueOf: (key: StoredKey) => string;
@@ -45,7 +55,7 @@ const UNIQUE: readonly {
     valueOf: ({ digest }) => digest,
     find: (find, values) => find.findByDigests(values),
     valuesOf: ({ digest, previousDigest }) => [digest, previousDigest],
-    inStore: (_, { name }) => `The API key "${name}" has this secret already.`,
+    inStore: (_, { name }) => `The API key "${name}" already has this secret.`,
     inFile: (line) => `Line ${line} has the same secret.`,
   },
   {
@@ -53,7 +63,7 @@ const UNIQUE: readonly {
     valueOf: ({ publicId }) => publicId,
     find: (find, values) => find.findBy('publicId', values),
     valuesOf: ({ publicId }) => [publicId],
-    inStore: ({ publicId }, { name }) => `The API key "${name}" has the prefix ${prefixOf(publicId)} already.`,
+    inStore: ({ publicId }, { name }) => `The API key "${name}" already has the prefix ${prefixOf(publicId)}.`,
     inFile: (line) => `Line ${line} has the same prefix.`,
   },
   {
@@ -61,12 +71,12 @@ const UNIQUE: readonly {
     valueOf: ({ id }) => id,
     find: (find, values) => find.findBy('id', values),
     valuesOf: ({ id }) => [id],
-    inStore: (_, { name }) => `The API key "${name}" has this id already.`,
+    inStore: (_, { name }) => `The API key "${name}" already has this id.`,
     inFile: (line) => `Line ${line} has the same id.`,
   },
 ];
 
-/** Imports the keys of all lines, or none where one of them can't be imported. With `dryRun` it only looks whether they can be. */
+/** Imports the keys of all lines, or none if one of them fails. With `dryRun` it only checks them. */
 export async function importKeys(
   transaction: Transaction,
   lines: readonly ImportLine[],
@@ -92,9 +102,12 @@ export async function importKeys(
   };
 }
 
-/** What keeps keys from being imported beside others, by the number of their line. */
-async function findConflicts(find: StoredKeyFinder, lines: readonly ImportLine[]): Promise<Map<number, Conflict[]>> {
-  const conflicts = new Map<number, Conflict[]>();
+/** Conflicts with existing keys and with earlier lines, by the number of the line. */
+async function findConflicts(
+  find: StoredKeyFinder,
+  lines: readonly ImportLine[],
+): Promise<Map<number, ImportProblem[]>> {
+  const conflicts = new Map<number, ImportProblem[]>();
   const add = (line: number, code: ErrorCode, message: string) => {
     const known = conflicts.get(line);
     if (known) known.push({ code, message });
@@ -110,9 +123,9 @@ async function findConflicts(find: StoredKeyFinder, lines: readonly ImportLine[]
       if (!key) continue;
       const value = unique.valueOf(key);
       const holder = holders.get(value);
-      const before = seen.get(value);
+      const earlierLine = seen.get(value);
       if (holder) add(line, unique.code, unique.inStore(key, holder));
-      else if (before !== undefined) add(line, unique.code, unique.inFile(before));
+      else if (earlierLine !== undefined) add(line, unique.code, unique.inFile(earlierLine));
       else seen.set(value, line);
     }
   }
@@ -129,12 +142,12 @@ async function findConflicts(find: StoredKeyFinder, lines: readonly ImportLine[]
 async function linesWithoutCreator(find: StoredKeyFinder, lines: readonly ImportLine[]): Promise<number[]> {
   const creators = new Set(keysOf(lines).flatMap(({ createdBy }) => createdBy ?? []));
   const known = new Set((await find.findBy('id', [...creators])).map(({ id }) => id));
-  const without: number[] = [];
+  const orphans: number[] = [];
   for (const { line, id, key } of lines) {
-    if (key?.createdBy && !known.has(key.createdBy)) without.push(line);
+    if (key?.createdBy && !known.has(key.createdBy)) orphans.push(line);
     if (id !== undefined) known.add(id);
   }
-  return without;
+  return orphans;
 }
 
 function keysOf(lines: readonly ImportLine[]): StoredKey[] {

@@ -2,7 +2,7 @@ import type { Issue } from '../errors.ts';
 import { nearest } from '../nearest.ts';
 import { listOf } from '../text.ts';
 
-/** What stands on a line that describes a key. Texts are as they were written. */
+/** The fields of a line that describes a key, as they were written. */
 export interface ImportedFields {
   name: string;
   secret?: string;
@@ -19,44 +19,44 @@ export interface ImportedFields {
 }
 
 const KINDS = {
-  text: { words: 'a text', fits: (value: unknown) => typeof value === 'string' },
+  string: { words: 'a string', fits: (value: unknown) => typeof value === 'string' },
   list: {
-    words: 'a list of texts',
+    words: 'a list of strings',
     fits: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
   },
-  truth: { words: 'true or false', fits: (value: unknown) => typeof value === 'boolean' },
+  boolean: { words: 'true or false', fits: (value: unknown) => typeof value === 'boolean' },
 };
 
 const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
-  name: 'text',
-  secret: 'text',
-  sha256: 'text',
-  description: 'text',
+  name: 'string',
+  secret: 'string',
+  sha256: 'string',
+  description: 'string',
   roles: 'list',
   permissions: 'list',
-  expiresAt: 'text',
-  disabled: 'truth',
-  id: 'text',
-  createdAt: 'text',
-  createdBy: 'text',
-  prefix: 'text',
+  expiresAt: 'string',
+  disabled: 'boolean',
+  id: 'string',
+  createdAt: 'string',
+  createdBy: 'string',
+  prefix: 'string',
 };
 const NAMES = Object.keys(FIELDS) as (keyof ImportedFields)[];
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfies (keyof ImportedFields)[]);
-/** What may be repeated of a name that is no field's: nothing that could be a secret. */
-const HARMLESS = /^[A-Za-z]+(?:_[A-Za-z]+)*$/;
-/** Shorter secrets may stand in a text by chance. */
-const MIN_TELLING_LENGTH = 8;
+/** Unknown field names that may be repeated in a message: none that could be a secret. */
+const SHOWABLE_NAME = /^[A-Za-z]+(?:_[A-Za-z]+)*$/;
+/** Shorter secrets may occur in a text by chance. */
+const MIN_EXPOSED_LENGTH = 8;
 
 /**
- * Reads a line that describes a key. No issue repeats a value, since any value may be a secret in the wrong place.
- * @returns the fields, where they can be looked at further, and what is wrong
+ * Parses a line that describes a key. No issue repeats a value: any value may be a misplaced secret.
+ * @returns the fields, if they can be validated further, and the issues
  */
 export function readFields(text: string): { fields?: ImportedFields; issues: Issue[] } {
   const object = readObject(text);
   if (!object)
-    return { issues: [invalid('The line is no JSON object. Write each key as one object on a line of its own.')] };
-  // What is null is not given: databases write it so.
+    return { issues: [invalid('The line is not a JSON object. Write each key as one object on a line of its own.')] };
+  // Databases write null for what is not given.
   const given = Object.entries(object).filter(([, value]) => value !== null);
   const unknown = given.filter(([name]) => !isField(name)).map(([name]) => unknownField(name));
   const known = given.filter((entry): entry is [keyof ImportedFields, unknown] => isField(entry[0]));
@@ -81,14 +81,15 @@ function isField(name: string): boolean {
 }
 
 function unknownField(name: string): Issue {
-  const what = HARMLESS.test(name) && name.length <= 30 ? `"${name}" is` : 'The line has a field that is';
+  const isShowable = SHOWABLE_NAME.test(name) && name.length <= 30;
+  const problem = isShowable ? `"${name}" is not a field of a key.` : 'The line has an unknown field.';
   const upper = nearest(
     name,
     NAMES.map((field) => field.toUpperCase()),
     1,
   )[0];
   const close = NAMES.find((field) => field.toUpperCase() === upper);
-  return invalid(`${what} no field of a key. ${close ? `Did you mean ${close}?` : `The fields are ${listOf(NAMES)}.`}`);
+  return invalid(`${problem} ${close ? `Did you mean ${close}?` : `The fields are ${listOf(NAMES)}.`}`);
 }
 
 function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {
@@ -99,17 +100,17 @@ function wrongKind([name, value]: [keyof ImportedFields, unknown]): Issue[] {
 function missing(names: ReadonlySet<keyof ImportedFields>): Issue[] {
   const issues = names.has('name') ? [] : [invalid('The name is missing.')];
   if (names.has('secret') !== names.has('sha256')) return issues;
-  const given = names.has('secret') ? 'Both are here' : 'Both are missing';
+  const given = names.has('secret') ? 'Both are given' : 'Both are missing';
   return [
     ...issues,
     {
       code: 'SECRET_INVALID',
-      message: `A key needs its secret or the secret's sha256, and only one of them. ${given}.`,
+      message: `A key needs either its secret or the secret's sha256. ${given}.`,
     },
   ];
 }
 
-/** Finds a secret, or its digest, that also stands in a field which is stored and shown. */
+/** Finds a secret or digest that is repeated in a field that is stored and shown. */
 function exposed(known: readonly [keyof ImportedFields, unknown][]): Issue[] {
   const secrets = known.filter(([name]) => SECRET_FIELDS.has(name)).map(([, value]) => value);
   return known
@@ -119,13 +120,13 @@ function exposed(known: readonly [keyof ImportedFields, unknown][]): Issue[] {
     )
     .map(([name]) => ({
       code: 'SECRET_INVALID',
-      message: `What is secret also stands in "${name}", which is shown openly. Take it out there.`,
+      message: `The secret or its digest also appears in "${name}", which is shown openly. Remove it there.`,
     }));
 }
 
 function holds(value: unknown, secret: string): boolean {
   if (value === secret) return true;
-  return secret.length >= MIN_TELLING_LENGTH && JSON.stringify(value).includes(JSON.stringify(secret).slice(1, -1));
+  return secret.length >= MIN_EXPOSED_LENGTH && JSON.stringify(value).includes(JSON.stringify(secret).slice(1, -1));
 }
 
 function invalid(message: string): Issue {

@@ -11,20 +11,21 @@ import {
   readSecret,
 } from '../secret/secret.ts';
 
-/** What an `Authorization: Bearer` header can carry; longer ones meet the limits of servers and proxies. */
+/** What an `Authorization: Bearer` header can carry. Servers and proxies limit its length. */
 const SENDABLE = /^[\x21-\x7e]{1,8000}$/;
-/** A secret with fewer characters may be guessed. */
+/** A shorter secret may be guessed. */
 const MIN_SECRET_LENGTH = 20;
 
-/** What the store keeps of the secret of an imported key. */
+/** What is kept of the secret of an imported key. */
 export interface ImportedSecret {
   publicId: string;
+  /** See `digestSecret`. */
   digest: string;
-  /** Whether it is so short that it may be guessed. */
+  /** Whether the secret is so short that it may be guessed. */
   guessable: boolean;
 }
 
-/** Reads the secret of an imported key, or its digest. A secret of our own form keeps its public id. */
+/** Reads the secret of an imported key, or its digest. A secret in our own format keeps its public id. */
 export function readImportedSecret(
   { secret, sha256, prefix }: Pick<ImportedFields, 'secret' | 'sha256' | 'prefix'>,
   randomBytes: RandomBytes,
@@ -32,16 +33,16 @@ export function readImportedSecret(
   const prefixed = prefix === undefined ? undefined : publicIdOfPrefix(prefix);
   if (prefix !== undefined && prefixed === undefined)
     return issue(
-      '"prefix" is no prefix of svc-api, such as svc_0a1B2c3D4e5F_…. Leave it out for a key that was made elsewhere.',
+      '"prefix" is not an svc-api prefix, such as svc_0a1B2c3D4e5F_…. Leave it out for a key that was made elsewhere.',
     );
   if (secret === undefined) {
     const digest = readDigest(sha256 ?? '');
-    if (digest === undefined) return issue('"sha256" is no SHA-256 in hex, base64 or base64url.');
+    if (digest === undefined) return issue('"sha256" is not a SHA-256 in hex, base64 or base64url.');
     return { publicId: prefixed ?? createImportedId(randomBytes), digest, guessable: false };
   }
   if (!SENDABLE.test(secret))
     return issue(
-      'The secret must be 1 to 8,000 characters of visible ASCII without spaces: no request can carry it otherwise.',
+      'The secret must be 1 to 8,000 visible ASCII characters without spaces: a request can carry no other.',
     );
   const own = readSecret(secret)?.publicId;
   if (own === undefined && hasOwnForm(secret))

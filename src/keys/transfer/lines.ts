@@ -1,14 +1,13 @@
-/** The longest line that is read, in bytes. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** A line of a text, counted from 1; without its text where that is too long, or no UTF-8. */
+/** A line and its number, counted from 1. A line that is too long or not valid UTF-8 comes without its text. */
 export type Line = { number: number; text: string } | { number: number; unreadable: 'TOO_LONG' | 'NOT_UTF8' };
 
 const LINE_FEED = 10;
 
-/** Reads a text line by line, in bounded memory whatever it holds. */
+/** Splits a stream into lines, in bounded memory whatever it holds. */
 export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
-  // Skips a byte order mark by itself.
+  // Strips a byte order mark.
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let parts: Uint8Array[] = [];
   let length = 0;

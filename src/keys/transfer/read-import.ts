@@ -11,8 +11,8 @@ import { validateName, normalizeName } from '../key/name.ts';
 import type { RandomBytes } from '../secret/secret.ts';
 import { validateNewKey, readGrants } from '../key/validation.ts';
 
-/** What reading a file of keys depends on. */
-export interface ImportSurroundings {
+/** What reading an import depends on. */
+export interface ImportContext {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
@@ -20,60 +20,67 @@ export interface ImportSurroundings {
   randomId: () => string;
 }
 
-/** Something that is worth knowing of a key that can be imported. */
-export interface ImportWarning {
-  code: 'SECRET_GUESSABLE' | 'EXPIRED';
+/** Why a line cannot be imported. */
+export interface ImportProblem {
+  /** Stable between versions. */
+  code: ErrorCode;
+  /** A sentence, without any secret. */
   message: string;
 }
 
-/** A line of a file of keys. */
+/** What is worth knowing about a key that can be imported. */
+export interface ImportWarning {
+  /** Stable between versions. */
+  code: 'SECRET_GUESSABLE' | 'EXPIRED';
+  /** A sentence, without any secret. */
+  message: string;
+}
+
+/** A parsed line. */
 export interface ImportLine {
-  /** Counted from 1, with the empty ones. */
+  /** Its number, counted from 1, including empty lines. */
   line: number;
-  /** The name of the key, where it may be shown. */
+  /** The name of the key; null if it is invalid. */
   name: string | null;
-  /** The id that it is to have, where the line says so. */
+  /** The id of the key, if the line gives one. */
   id?: string | undefined;
-  /** The key, where nothing is wrong with it by itself. */
+  /** The key, if it is valid by itself. */
   key?: StoredKey;
-  errors: readonly { code: ErrorCode; message: string }[];
+  errors: readonly ImportProblem[];
   warnings: readonly ImportWarning[];
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const UNREADABLE = {
   TOO_LONG: `The line is longer than ${MAX_LINE_BYTES / 1024} KiB.`,
-  NOT_UTF8: 'The line is no text in UTF-8.',
+  NOT_UTF8: 'The line is not valid UTF-8.',
 };
 
-/** Reads keys from JSON lines. Empty lines are passed over. */
-export async function readImport(
-  input: AsyncIterable<Uint8Array>,
-  surroundings: ImportSurroundings,
-): Promise<ImportLine[]> {
+/** Reads keys from JSON lines. Empty lines are skipped. */
+export async function readImport(input: AsyncIterable<Uint8Array>, context: ImportContext): Promise<ImportLine[]> {
   const read: ImportLine[] = [];
   for await (const line of linesOf(input)) {
     if ('text' in line && line.text.trim() === '') continue;
-    read.push(readLine(line, surroundings));
+    read.push(readLine(line, context));
   }
   return read;
 }
 
-function readLine(line: Line, surroundings: ImportSurroundings): ImportLine {
-  const none = { line: line.number, name: null, warnings: [] };
-  if ('unreadable' in line) return { ...none, errors: [invalid(UNREADABLE[line.unreadable])] };
+function readLine(line: Line, context: ImportContext): ImportLine {
+  const base = { line: line.number, name: null, warnings: [] };
+  if ('unreadable' in line) return { ...base, errors: [invalid(UNREADABLE[line.unreadable])] };
   const { fields, issues } = readFields(line.text);
-  return fields ? { ...none, ...readKey(fields, issues, surroundings) } : { ...none, errors: issues };
+  return fields ? { ...base, ...readKey(fields, issues, context) } : { ...base, errors: issues };
 }
 
 function readKey(
   { expiresAt, ...fields }: ImportedFields,
   issues: readonly Issue[],
-  { catalog, now, randomBytes, randomId }: ImportSurroundings,
+  { catalog, now, randomBytes, randomId }: ImportContext,
 ): Omit<ImportLine, 'line'> {
   const errors = [...issues, ...validateNewKey(fields, catalog, now)];
   const secret = accept(readImportedSecret(fields, randomBytes));
-  const end = accept(expiresAt === undefined ? null : readEnd(expiresAt, now));
+  const expiry = accept(expiresAt === undefined ? null : readImportedExpiry(expiresAt, now));
   const id = accept(readId(fields.id, 'id'));
   const createdAt = accept(readCreation(fields.createdAt, now));
   const createdBy = accept(readId(fields.createdBy, 'createdBy'));
@@ -87,7 +94,7 @@ function readKey(
     publicId: secret.publicId,
     createdAt: createdAt ?? now,
     createdBy: createdBy ?? null,
-    expiresAt: end ?? null,
+    expiresAt: expiry ?? null,
     disabledAt: fields.disabled ? now : null,
     managed: false,
     rotation: null,
@@ -103,8 +110,8 @@ function readKey(
   }
 }
 
-/** When an imported key ends. Unlike that of a new one, its end may be past. */
-function readEnd(text: string, now: number): number | null | Issue {
+/** The expiry of an imported key, which may be past, unlike that of a new one. */
+function readImportedExpiry(text: string, now: number): number | null | Issue {
   const instant = readDate(text);
   return instant !== undefined && instant <= now ? instant : readExpiry({ expiresAt: text }, now);
 }
@@ -112,9 +119,9 @@ function readEnd(text: string, now: number): number | null | Issue {
 function readCreation(text: string | undefined, now: number): number | Issue {
   if (text === undefined) return now;
   const instant = readDate(text);
-  // Times before 1970 have no place in a cursor of the list.
+  // A cursor of the list cannot hold times before 1970.
   return instant === undefined || instant < 0
-    ? invalid('"createdAt" is not a date and time by RFC 3339, such as 2025-12-31T23:59:59Z, from 1970 on.')
+    ? invalid('"createdAt" is not an RFC 3339 date and time from 1970 on, such as 2025-12-31T23:59:59Z.')
     : instant;
 }
 

@@ -4,7 +4,7 @@ import type { Tables } from '../tables.ts';
 import { announceChanges } from './postgres-triggers.ts';
 import { textType } from './text.ts';
 
-/** Keys, each with the digest of its secret. A key leaves with the key that created it. */
+/** Keys, each with the digest of its secret. A key is deleted with the key that created it. */
 export async function createApiKeys(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   const text = textType(dialect);
   await db.schema

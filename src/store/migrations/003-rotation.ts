@@ -3,7 +3,7 @@ import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { textType } from './text.ts';
 
-/** The secret that a key had before its newest one, which may still work for a while. */
+/** The previous secret of a key, which may still work for a while. */
 export async function addRotation(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   const text = textType(dialect);
   for (const column of ['previous_digest', 'previous_public_id'])

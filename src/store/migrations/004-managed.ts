@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Tables } from '../tables.ts';
 
-/** Which keys were made from a declaration. */
+/** Which keys an apply created. */
 export async function addManaged(db: Kysely<Tables>): Promise<void> {
   await db.schema
     .alterTable('api_keys')

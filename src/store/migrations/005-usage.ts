@@ -3,7 +3,7 @@ import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 import { textType } from './text.ts';
 
-/** How much keys are used, and what for. Apart from the keys, so that writing it behind touches none of them. */
+/** How much keys are used, and which permissions they use: in tables of their own, so that recording changes no key. */
 export async function createUsage(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   const text = textType(dialect);
   await db.schema

@@ -4,7 +4,7 @@ import type { Tables } from '../tables.ts';
 import { forbidAuditChanges } from './postgres-triggers.ts';
 import { textType } from './text.ts';
 
-/** What was done by whom: a chain of entries that only grows, and the number and hash of its newest one. */
+/** Who did what: an append-only chain of entries, and the number and hash of the newest one. */
 export async function createAuditLog(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   const text = textType(dialect);
   await db.schema
@@ -33,7 +33,8 @@ export async function createAuditLog(db: Kysely<Tables>, dialect: DialectName): 
   for (const change of ['update', 'delete']) {
     await sql
       .raw(
-        `create trigger audit_log_no_${change} before ${change} on audit_log begin select raise(abort, 'the audit log only grows'); end`,
+        `create trigger audit_log_no_${change} before ${change} on audit_log ` +
+          `begin select raise(abort, 'the audit log only grows'); end`,
       )
       .execute(db);
   }

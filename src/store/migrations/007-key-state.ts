@@ -3,8 +3,8 @@ import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 
 /**
- * A text that becomes another one with each change of a key, whoever makes it, so that who sees that a file was written knows
- * whether keys were, or only counts. In PostgreSQL the announcements tell.
+ * A text that changes with every change of a key, whoever makes it. It tells a process that sees the file change
+ * whether keys were changed, or only activity was recorded. PostgreSQL sends notifications instead.
  */
 export async function createKeyState(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   if (dialect === 'postgres') return;
@@ -13,7 +13,8 @@ export async function createKeyState(db: Kysely<Tables>, dialect: DialectName): 
   for (const change of ['insert', 'update', 'delete']) {
     await sql
       .raw(
-        `create trigger key_state_after_${change} after ${change} on api_keys begin update key_state set state = hex(randomblob(8)); end`,
+        `create trigger key_state_after_${change} after ${change} on api_keys ` +
+          'begin update key_state set state = hex(randomblob(8)); end',
       )
       .execute(db);
   }

@@ -9,7 +9,7 @@ import { createUsage } from './005-usage.ts';
 import { createAuditLog } from './006-audit-log.ts';
 import { createKeyState } from './007-key-state.ts';
 
-/** Brings a store from one schema to the next, so that the version before can go on with it. */
+/** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
 
 /** All migrations, oldest first. One that has been released is never changed. */

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../tables.ts';
 
-/** Tells whoever listens of each change of a key, in its transaction, whoever makes it. See `PostgresListener`. */
+/** Notifies listeners of every change of a key, in its transaction, whoever makes it. See `PostgresListener`. */
 export async function announceChanges(db: Kysely<Tables>): Promise<void> {
   await sql`create function announce_api_keys() returns trigger language plpgsql as $$
     begin perform pg_notify('svc_api_keys', tg_table_schema); return null; end $$`.execute(db);
@@ -9,7 +9,7 @@ export async function announceChanges(db: Kysely<Tables>): Promise<void> {
     for each statement execute function announce_api_keys()`.execute(db);
 }
 
-/** Makes the audit log one that only grows. */
+/** Makes the audit log append-only. */
 export async function forbidAuditChanges(db: Kysely<Tables>): Promise<void> {
   await sql`create function forbid_audit_changes() returns trigger language plpgsql as $$
     begin raise exception 'the audit log only grows'; end $$`.execute(db);

@@ -1,21 +1,30 @@
 import { KeysError } from '../../keys/errors.ts';
 
-/** Lets one piece of work in after the other. */
+/** Runs one piece of work at a time, in the order in which they came. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Does the work when it is its turn. @throws KeysError STORE_LOCKED when that does not come within so many milliseconds */
-  run<Result>(wait: number, work: () => Promise<Result>): Promise<Result> {
-    const deadline = performance.now() + wait;
-    const turn = this.#last.then(() => {
-      if (performance.now() > deadline)
-        throw new KeysError(
-          'STORE_LOCKED',
-          'The key store has too many changes to make at once. Try again in a moment.',
+  /**
+   * Runs the work when all earlier work has ended.
+   * @throws KeysError STORE_LOCKED as soon as it has waited for `waitMs` milliseconds; what `work` throws
+   */
+  run<Result>(waitMs: number, work: () => Promise<Result>): Promise<Result> {
+    let isExpired = false;
+    const turn = this.#last.then(() => !isExpired);
+    const result = new Promise<Result>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        isExpired = true;
+        reject(
+          new KeysError('STORE_LOCKED', 'The key store has too many changes to make at once. Try again in a moment.'),
         );
-      return work();
+      }, waitMs);
+      this.#last = turn
+        .then((isDue) => {
+          clearTimeout(timer);
+          return isDue ? work().then(resolve, reject) : undefined;
+        })
+        .catch(reject);
     });
-    this.#last = turn.catch(() => {});
-    return turn;
+    return result;
   }
 }

@@ -4,10 +4,11 @@ import { KeysError } from '../../keys/errors.ts';
 
 /** Where a PostgreSQL store is, read from its URL. */
 export interface PostgresAddress {
-  /** The URL as it may be shown: without the password, and without what belongs to the connection alone. */
+  /** The URL in a form that may be shown: without the password and the parameters of the connection. */
   location: string;
-  /** The schema that the tables are in, where the URL names one. */
+  /** The schema of the tables, if the URL names one. */
   schema: string | undefined;
+  /** How to connect. */
   config: PoolConfig;
 }
 
@@ -25,19 +26,19 @@ const PARAMETERS = [
   'statement_timeout',
 ];
 
-/** Tells whether a store is named by a URL of PostgreSQL. */
+/** Whether a store's location is a PostgreSQL URL. */
 export function isPostgresUrl(database: string): boolean {
   return /^postgres(ql)?:\/\//i.test(database);
 }
 
-/** Reads the URL of a store. Its parts are never repeated in an error: one may be the password. @throws KeysError USAGE */
+/** Parses the URL of a store. Errors never repeat a part of it, which may be the password. @throws KeysError USAGE */
 export function readPostgresUrl(text: string): PostgresAddress {
   const url = parse(text);
   const given = Object.fromEntries(url.searchParams) as Record<string, string | undefined>;
   const database = decode(url.pathname.slice(1));
   const schema = given['schema'] || undefined;
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
-    throw wrong('its schema must be of lower-case letters, digits and "_", 63 at most');
+    throw invalid('its schema may only have lower-case letters, digits and "_", 63 at most');
   const timeouts = {
     connect: secondsOf(given['connect_timeout'], 'connect_timeout'),
     statement: numberOf(given['statement_timeout'], 'statement_timeout'),
@@ -67,12 +68,13 @@ function parse(text: string): URL {
   try {
     url = new URL(text);
   } catch {
-    throw wrong('it cannot be read');
+    throw invalid('it cannot be parsed');
   }
-  // A password that is written as it is, with a "/" or "#" in it, would end up in the path.
-  if (url.hash || url.pathname.includes('@') || url.pathname.slice(1).includes('/')) throw wrong('it cannot be read');
+  // A password with an unencoded "/" or "#" would end up in the path.
+  if (url.hash || url.pathname.includes('@') || url.pathname.slice(1).includes('/'))
+    throw invalid('it cannot be parsed');
   const unknown = [...url.searchParams.keys()].some((name) => !PARAMETERS.includes(name));
-  if (unknown) throw wrong(`it may have these parameters only: ${PARAMETERS.join(', ')}`);
+  if (unknown) throw invalid(`it may only have the parameters ${PARAMETERS.join(', ')}`);
   return url;
 }
 
@@ -88,19 +90,19 @@ function hostOf(url: URL, given: Record<string, string | undefined>): string {
   return given['host'] || decode(url.hostname).replace(/^\[(.*)\]$/, '$1');
 }
 
-/** What `sslmode` means to libpq; without it the connection is not encrypted. */
+/** TLS options for `sslmode` as libpq defines it; without it the connection is not encrypted. */
 function tlsOf(given: Record<string, string | undefined>): PoolConfig['ssl'] {
   const { sslmode = given['sslrootcert'] ? 'verify-full' : 'disable', sslrootcert, sslcert, sslkey } = given;
   if (sslmode === 'disable') return false;
   if (!['require', 'verify-ca', 'verify-full'].includes(sslmode)) {
-    throw wrong('its sslmode must be disable, require, verify-ca or verify-full');
+    throw invalid('its sslmode must be disable, require, verify-ca or verify-full');
   }
   return {
     rejectUnauthorized: sslmode !== 'require' || sslrootcert !== undefined,
     ...(sslrootcert && sslrootcert !== 'system' && { ca: contentOf(sslrootcert) }),
     ...(sslcert && { cert: contentOf(sslcert) }),
     ...(sslkey && { key: contentOf(sslkey) }),
-    // The name of the host is not looked at.
+    // Only verify-full checks the name of the host.
     ...(sslmode !== 'verify-full' && { checkServerIdentity: () => undefined }),
   };
 }
@@ -122,7 +124,7 @@ function secondsOf(text: string | undefined, name: string): number | undefined {
 
 function numberOf(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,7}$/.test(text)) throw wrong(`its ${name} must be a whole number`);
+  if (!/^\d{1,7}$/.test(text)) throw invalid(`its ${name} must be a whole number`);
   return Number(text);
 }
 
@@ -130,13 +132,14 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong('it cannot be read');
+    throw invalid('it cannot be parsed');
   }
 }
 
-function wrong(reason: string): KeysError {
+function invalid(reason: string): KeysError {
   return new KeysError(
     'USAGE',
-    `The address of the key store is wrong: ${reason}. Write postgres://user:password@host:5432/database; percent-encode what is no letter or digit in the password.`,
+    `The address of the key store is invalid: ${reason}. Write postgres://user:password@host:5432/database, ` +
+      'and percent-encode everything but letters and digits in the password.',
   );
 }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
@@ -11,10 +10,11 @@ import { lockWriters, migratePostgres, versionOf } from './postgres-migrate.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
 import { Mutex } from './mutex.ts';
+import { retry } from '../retry.ts';
 
-/** How often a connection may be lost before that is an error: several may have been, while nobody used them. */
+/** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;
-/** How long a migration may wait for others, and how long each of its steps may take, in milliseconds. */
+/** How long a migration may wait for others, and how long each of its steps may take. */
 const MIGRATION_WAIT_MS = 60_000;
 const MIGRATION_STEP_MS = 600_000;
 
@@ -26,7 +26,7 @@ interface Parts {
   lockWaitMs: number;
 }
 
-/** An open PostgreSQL store. Several programs may share it: one writes at a time, and all hear of each change. */
+/** An open PostgreSQL store. Programs may share it: one writes at a time, and all are notified of each change. */
 export class PostgresConnection implements Connection {
   readonly dialect = 'postgres';
   readonly location: string;
@@ -34,7 +34,7 @@ export class PostgresConnection implements Connection {
   readonly #db: Kysely<Tables>;
   readonly #listener: PostgresListener;
   readonly #lockWaitMs: number;
-  /** Those that wait to write must not take up all connections: keys are checked on them, too. */
+  /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
   private constructor({ db, listener, location, created, lockWaitMs }: Parts) {
@@ -45,20 +45,21 @@ export class PostgresConnection implements Connection {
     this.#lockWaitMs = lockWaitMs;
   }
 
-  /** Opens the store at a URL, and makes its tables first where there are none and none must be there. @throws KeysError USAGE, STORE_… */
+  /** Opens the store at a URL, or creates it unless it must exist. @throws KeysError USAGE, STORE_… */
   static async open(
     url: string,
     { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
   ): Promise<PostgresConnection> {
     const { location, schema, config } = readPostgresUrl(url);
-    const timed = withTimeouts(config, lockWaitMs);
-    const db = await openPool(timed);
+    const timedConfig = withTimeouts(config, lockWaitMs);
+    const db = await openPool(timedConfig);
     try {
       const version = await retryLost(() => versionOf(db, location));
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
-      const created = version !== MIGRATIONS.length && (await migrate(timed, location, schema));
-      return new PostgresConnection({ db, listener: new PostgresListener(timed), location, created, lockWaitMs });
+      const created = version !== MIGRATIONS.length && (await migrate(timedConfig, location, schema));
+      const listener = new PostgresListener(timedConfig);
+      return new PostgresConnection({ db, listener, location, created, lockWaitMs });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -117,17 +118,17 @@ export class PostgresConnection implements Connection {
           committing = true;
           return result;
         });
-    for (;;) {
+    const attempt = async () => {
       try {
-        // A commit whose answer is lost may have come about: doing it all again could do it twice.
+        // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
-      } catch (error) {
-        if (!isSerializationFailure(error) || performance.now() > deadline) throw error;
-        await delay(5 + Math.random() * 20);
       } finally {
         if (committing && changed) this.#listener.changed();
       }
-    }
+    };
+    return retry(attempt, {
+      isRetryable: (error) => isSerializationFailure(error) && performance.now() <= deadline,
+    });
   }
 }
 
@@ -145,10 +146,10 @@ async function migrate(config: PoolConfig, location: string, schema: string | un
   }
 }
 
-/** To connect takes longer than to write, also where nothing is to be waited for, in milliseconds. */
+/** Connecting may take this long, even if writes must not wait. */
 const MIN_CONNECT_MS = 2000;
 
-/** Each limit a little above the one that should end it first; the server's own come before those of this end. */
+/** Each timeout is a little longer than the one that should fire before it; the server's fire before the client's. */
 function withTimeouts(config: PoolConfig, lockWaitMs: number): PoolConfig {
   const {
     connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS),
@@ -160,18 +161,14 @@ function withTimeouts(config: PoolConfig, lockWaitMs: number): PoolConfig {
     lock_timeout: lockWaitMs,
     statement_timeout: statement,
     query_timeout: Number(statement) + 1000,
-    // A server that was cut off in the middle of a change must not hold the lock of the writers.
+    // A process that was cut off in the middle of a change must not keep the write lock.
     idle_in_transaction_session_timeout: Number(statement) + 2000,
   };
 }
 
-async function retryLost<Result>(work: () => Promise<Result>, isAllowed: () => boolean = () => true): Promise<Result> {
-  for (let losses = 1; ; losses += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isLost(error) || !isAllowed() || losses > MAX_RETRIES) throw error;
-      await delay(10 * losses);
-    }
-  }
+function retryLost<Result>(work: () => Promise<Result>, isAllowed: () => boolean = () => true): Promise<Result> {
+  return retry(work, {
+    isRetryable: (error, attempts) => isLost(error) && isAllowed() && attempts <= MAX_RETRIES,
+    delayMs: (attempts) => 10 * attempts,
+  });
 }

@@ -6,10 +6,10 @@ const SLOW = 'did not answer in time. Try again in a moment';
 const LOCKED = 'is locked by another process. Try again in a moment';
 const UNTRUSTED = 'cannot be reached: the certificate of its server cannot be verified. Check sslmode and sslrootcert';
 
-/** The codes of PostgreSQL (its manual, appendix A), of Node's sockets and of TLS, and what `pg` says without a code. */
+/** Codes of PostgreSQL (appendix A of its manual), of Node's sockets and TLS, and those in `CODES_BY_MESSAGE`. */
 const CAUSES: readonly Cause[] = [
   ['08', 'STORE_UNAVAILABLE', STOPPED],
-  ['25006', 'STORE_READONLY', 'is on a server that only reads. Give the address of the one that writes'],
+  ['25006', 'STORE_READONLY', 'is on a read-only server. Give the address of the primary'],
   ['28', 'STORE_UNAVAILABLE', 'cannot be opened: its server refuses the user or the password. Check both'],
   ['3D000', 'STORE_UNAVAILABLE', 'cannot be opened: its server has no such database. Create it, or check the address'],
   ['3F000', 'STORE_UNAVAILABLE', 'cannot be opened: its database has no such schema. Create it, or check the address'],
@@ -17,7 +17,7 @@ const CAUSES: readonly Cause[] = [
   [
     '42501',
     'STORE_READONLY',
-    'may not be used so by this user. Permission the user all rights to the tables and the schema',
+    'cannot be used: its user lacks rights. Grant the user all rights to the tables and the schema',
   ],
   ['53100', 'STORE_FULL', 'cannot grow: the disk of its server is full. Make room and try again'],
   [
@@ -44,11 +44,11 @@ const CAUSES: readonly Cause[] = [
   ['UNABLE_TO_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['CERT_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['ERR_TLS_CERT', 'STORE_UNAVAILABLE', UNTRUSTED],
-  ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: its server does not encrypt, as sslmode asks for'],
+  ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: sslmode asks for encryption, which its server does not support'],
 ];
 
-/** Errors of `pg` that have a text alone, and the code that each would have. */
-const TEXTS: readonly (readonly [text: RegExp, code: string])[] = [
+/** Errors of `pg` that have only a message, and the code that each stands for. */
+const CODES_BY_MESSAGE: readonly (readonly [message: RegExp, code: string])[] = [
   [
     /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/,
     'ETIMEDOUT',
@@ -59,22 +59,22 @@ const TEXTS: readonly (readonly [text: RegExp, code: string])[] = [
   [/^(SASL|client password|Password)/, '28P01'],
 ];
 
-/** The error that users see for one of PostgreSQL or of the way to it. */
+/** Turns an error of PostgreSQL, or of the connection to it, into one for users. */
 export function postgresError(error: unknown, location: string): Error {
   return takenError(takenColumn(error), error) ?? storeError(withCode(error), location, CAUSES);
 }
 
-/** Tells whether the connection was lost, so that another one may do; what was not committed was undone. */
+/** Whether the connection was lost, so that another may succeed. What was not committed was rolled back. */
 export function isLost(error: unknown): boolean {
   return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(driverCodeOf(withCode(error)));
 }
 
-/** Tells whether the connection can't be used any more after this error, or nobody knows. */
+/** Whether the connection is, or may be, unusable after this error. */
 export function isBroken(error: unknown): boolean {
   return isLost(error) || !('severity' in (error as object));
 }
 
-/** Tells whether a transaction was undone because of others that ran at the same time, so that it may be tried again. */
+/** Whether a transaction was rolled back because of concurrent ones, so that it may be retried. */
 export function isSerializationFailure(error: unknown): boolean {
   return /^40(001|P01)$/.test(driverCodeOf(error));
 }
@@ -88,6 +88,6 @@ function takenColumn(error: unknown): string | undefined {
 
 function withCode(error: unknown): unknown {
   if (!(error instanceof Error) || driverCodeOf(error) !== '') return error;
-  const code = TEXTS.find(([text]) => text.test(error.message))?.[1];
+  const code = CODES_BY_MESSAGE.find(([message]) => message.test(error.message))?.[1];
   return code === undefined ? error : Object.assign(new Error(error.message, { cause: error }), { code });
 }

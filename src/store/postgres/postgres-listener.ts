@@ -2,23 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import { loadDriver } from './postgres-pool.ts';
 
-/** For how long after the last question that the server has answered its silence means that nothing has changed, in milliseconds. */
+/** How long after the last heartbeat that was answered the revision is trusted. */
 export const TRUST_MS = 2000;
 const HEARTBEAT_MS = 500;
 const RETRY_MS = 250;
 
-/** The schema, to hear of its own keys alone, and what moves with each change, should an announcement get lost. */
-const STATE = 'select current_schema() as schema, (select hash from audit_head) as head';
+/** The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost. */
+const HEARTBEAT = 'select current_schema() as schema, (select hash from audit_head) as head';
 
 /**
- * Hears on a connection of its own of each change of a key. Announcements are made in the transaction of the change, so
- * that none can be missed while the connection lives; that it does is asked over and over.
+ * Listens on a connection of its own for changes of keys. Notifications are part of the transaction of the change, so
+ * that none is missed while the connection is alive, which a regular heartbeat checks.
  */
 export class PostgresListener {
   readonly #config: ClientConfig;
   readonly #closed = new AbortController();
   #revision = 0;
-  /** When the newest question was asked that has been answered. */
+  /** When the last heartbeat that was answered was sent. */
   #aliveAt = Number.NEGATIVE_INFINITY;
   #client: Client | undefined;
   #isStarted = false;
@@ -33,20 +33,20 @@ export class PostgresListener {
     };
   }
 
-  /** See `KeyRepository.revision`. The first call starts the listening: a program that ends soon does without. */
+  /** See `KeyRepository.revision`. The first call starts listening: a short-lived program does without. */
   revision(): number | undefined {
     if (!this.#isStarted) this.#start();
     return performance.now() - this.#aliveAt < TRUST_MS ? this.#revision : undefined;
   }
 
-  /** This program has changed something, and need not wait until it hears of it. */
+  /** Changes the revision at once, as after a change by this process. */
   changed(): void {
     this.#revision += 1;
   }
 
   close(): void {
     this.#closed.abort();
-    this.#leave();
+    this.#disconnect();
   }
 
   #start(): void {
@@ -56,9 +56,9 @@ export class PostgresListener {
 
   async #run(): Promise<void> {
     while (!this.#closed.signal.aborted) {
-      // Whatever is wrong with the database is for who asks it for a key.
+      // The next query for a key reports what is wrong.
       await this.#listen().catch(() => {});
-      this.#leave();
+      this.#disconnect();
       await this.#wait(RETRY_MS, this.#closed.signal);
     }
   }
@@ -69,7 +69,7 @@ export class PostgresListener {
     const client = (this.#client = new Client(this.#config));
     const ended = new AbortController();
     const lost = () => {
-      if (this.#client === client) this.#leave();
+      if (this.#client === client) this.#disconnect();
       ended.abort();
     };
     client.on('error', lost).on('end', lost);
@@ -80,27 +80,27 @@ export class PostgresListener {
       if (payload === state.schema) this.changed();
     });
     await client.query('listen svc_api_keys');
-    // What was announced before it listened is unknown.
+    // Earlier notifications were missed.
     this.changed();
     while (!ended.signal.aborted && this.#client === client) {
-      const asked = performance.now();
-      const { rows } = await client.query<typeof state>(STATE);
+      const sentAt = performance.now();
+      const { rows } = await client.query<typeof state>(HEARTBEAT);
       if (this.#client !== client) return;
       if (rows[0]!.head !== state.head) this.changed();
       state = rows[0]!;
-      this.#aliveAt = asked;
+      this.#aliveAt = sentAt;
       await this.#wait(HEARTBEAT_MS, ended.signal);
     }
   }
 
-  #leave(): void {
+  #disconnect(): void {
     this.#aliveAt = Number.NEGATIVE_INFINITY;
     const client = this.#client;
     this.#client = undefined;
     client?.end().catch(() => {});
   }
 
-  async #wait(time: number, signal: AbortSignal): Promise<void> {
-    await delay(time, undefined, { ref: false, signal }).catch(() => {});
+  async #wait(durationMs: number, signal: AbortSignal): Promise<void> {
+    await delay(durationMs, undefined, { ref: false, signal }).catch(() => {});
   }
 }

@@ -6,12 +6,12 @@ import type { Tables } from '../tables.ts';
 
 const TABLES = ['api_keys', 'key_usage', 'used_grants', 'audit_log', 'audit_head'];
 
-/** Takes the lock that lets one writer in at a time, until the transaction ends. Who only reads does not need it. */
+/** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
   await sql`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)})`.execute(transaction);
 }
 
-/** The number of a store's schema; nothing where there is no store. @throws KeysError STORE_NEWER */
+/** The version of a store's schema; undefined if there is no store. @throws KeysError STORE_NEWER */
 export async function versionOf(
   db: Kysely<Tables>,
   location: string,
@@ -27,24 +27,28 @@ export async function versionOf(
   if (version !== undefined && version > newest) {
     throw new KeysError(
       'STORE_NEWER',
-      `The key store ${location} was made by a newer version of svc-api (schema ${version}; this one knows ${newest}). Update svc-api.`,
+      `The key store ${location} was made by a newer version of svc-api ` +
+        `(schema ${version}; this one knows ${newest}). Update svc-api.`,
     );
   }
   return version;
 }
 
+/** Which store to migrate, and how far. */
 export interface PostgresMigration {
+  /** The URL without its password. */
   location: string;
-  /** The schema that the tables belong into, which is made where it is not there; the first of the search path without it. */
+  /** The schema of the tables, created if it is missing. Default: the first of the search path. */
   schema: string | undefined;
+  /** Default: all. */
   migrations?: readonly Migration[];
 }
 
 /**
- * Brings a PostgreSQL store to the newest schema, in one transaction that keeps other writers out: of several programs
+ * Brings a PostgreSQL store to the newest schema, in one transaction that locks out other writers: of several programs
  * that start at once, one migrates and the others find it done.
- * @returns whether there was no store before
- * @throws KeysError STORE_FOREIGN where tables of another program have our names; STORE_NEWER
+ * @returns whether it created the store
+ * @throws KeysError STORE_FOREIGN if another program has tables of the same names; STORE_NEWER
  */
 export function migratePostgres(
   db: Kysely<Tables>,
@@ -54,10 +58,9 @@ export function migratePostgres(
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (transaction) => {
-      await sql`select pg_advisory_xact_lock(${lockKey(sql`coalesce(${schema ?? null}::text, current_schema())`)})`.execute(
-        transaction,
-      );
-      if (schema !== undefined) await makeSchema(transaction, schema);
+      const target = sql`coalesce(${schema ?? null}::text, current_schema())`;
+      await sql`select pg_advisory_xact_lock(${lockKey(target)})`.execute(transaction);
+      if (schema !== undefined) await createSchema(transaction, schema);
       const { rows } = await sql<{ found: string }>`select table_name::text as found from information_schema.tables
         where table_schema = current_schema()`.execute(transaction);
       const found = new Set(rows.map((row) => row.found));
@@ -65,13 +68,15 @@ export function migratePostgres(
       if (isNew && TABLES.some((table) => found.has(table))) {
         throw new KeysError(
           'STORE_FOREIGN',
-          `The database ${location} has tables of another program under the names of ours. Use another database, or another schema: …?schema=svc_api.`,
+          `The database ${location} has tables of another program with the same names as those of svc-api. ` +
+            'Use another database, or another schema: …?schema=svc_api.',
         );
       }
       if (isNew) {
-        await sql`create table svc_api_schema (one integer primary key check (one = 1), version integer not null)`.execute(
-          transaction,
-        );
+        await sql`create table svc_api_schema (
+          one integer primary key check (one = 1),
+          version integer not null
+        )`.execute(transaction);
         await sql`insert into svc_api_schema values (1, 0)`.execute(transaction);
       }
       const version = (await versionOf(transaction, location, migrations.length)) ?? 0;
@@ -81,13 +86,13 @@ export function migratePostgres(
     });
 }
 
-/** Not `if not exists` alone, which needs the right to make one also where it is there. */
-async function makeSchema(transaction: Kysely<Tables>, schema: string): Promise<void> {
+/** `create schema if not exists` would need the right to create one even if it exists. */
+async function createSchema(transaction: Kysely<Tables>, schema: string): Promise<void> {
   const { rows } = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(transaction);
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(transaction);
 }
 
-/** Several stores may be in one database, each in a schema of its own. */
+/** The lock of a store: one database may have several, each in its own schema. */
 function lockKey(schema: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`hashtextextended('svc-api ' || ${schema}, 0)`;
 }

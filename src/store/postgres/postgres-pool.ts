@@ -4,7 +4,7 @@ import { KeysError } from '../../keys/errors.ts';
 import { isBroken } from './postgres-errors.ts';
 import type { Tables } from '../tables.ts';
 
-/** Loads the driver, which only those have who need it. @throws KeysError STORE_UNAVAILABLE */
+/** Loads the driver, an optional dependency. @throws KeysError STORE_UNAVAILABLE */
 export async function loadDriver(): Promise<typeof import('pg')> {
   try {
     return await import('pg');
@@ -12,17 +12,18 @@ export async function loadDriver(): Promise<typeof import('pg')> {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new KeysError(
       'STORE_UNAVAILABLE',
-      'A key store on PostgreSQL needs the package "pg", which is not installed. Run "npm install pg" where svc-api is installed.',
+      'A key store on PostgreSQL needs the package "pg", which is not installed. ' +
+        'Run "npm install pg" where svc-api is installed.',
       { cause: error },
     );
   }
 }
 
-/** A database to ask, over connections that are made when they are needed. */
+/** A database over a pool of connections, which are opened on demand. */
 export async function openPool(config: PoolConfig): Promise<Kysely<Tables>> {
   const { Pool } = await loadDriver();
   const pool = new Pool({ ...config, allowExitOnIdle: true, keepAlive: true });
-  // Without a listener, a connection that is lost while nobody uses it would end the process.
+  // Without listeners, an idle connection that is lost would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   const dialect: Dialect = new PostgresDialect({
@@ -35,13 +36,13 @@ export async function openPool(config: PoolConfig): Promise<Kysely<Tables>> {
   return new Kysely<Tables>({ dialect });
 }
 
-/** A connection that does not go back to the others after it was lost, or has not answered. */
+/** A connection that leaves the pool on release after it was lost or did not answer. */
 function guarded(client: PoolClient): PostgresPoolClient {
   let broken: Error | undefined;
   const query = async (text: string, parameters: readonly unknown[]) => {
     if (broken) throw broken;
     try {
-      return await client.query(text, parameters.map(withoutNul));
+      return await client.query(text, [...parameters]);
     } catch (error) {
       if (isBroken(error)) broken = error as Error;
       throw error;
@@ -51,9 +52,4 @@ function guarded(client: PoolClient): PostgresPoolClient {
     query: query as unknown as PostgresPoolClient['query'],
     release: (destroy) => client.release(destroy || broken),
   };
-}
-
-/** What is looked for and has a NUL in it is nowhere: no text of a store has one. PostgreSQL refuses it. */
-function withoutNul(value: unknown): unknown {
-  return typeof value === 'string' && value.includes('\0') ? '\u{FFFE}' : value;
 }

@@ -12,8 +12,8 @@ import {
 } from 'kysely';
 import type { Connection, WriteWork } from '../connection.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
-import { retryWhileLocked } from './retry.ts';
-import { sqliteError } from './sqlite-errors.ts';
+import { retry } from '../retry.ts';
+import { isLocked, sqliteError } from './sqlite-errors.ts';
 import {
   createStoreFile,
   type FileIdentity,
@@ -25,7 +25,7 @@ import {
 } from './sqlite-file.ts';
 import type { Tables } from '../tables.ts';
 
-/** How long the driver itself waits for a lock, in milliseconds: it blocks the event loop meanwhile. */
+/** How long the driver itself waits for a lock: it blocks the event loop meanwhile. */
 const DRIVER_WAIT_MS = 25;
 
 class ImmediateSqliteDriver extends SqliteDriver {
@@ -46,38 +46,38 @@ class ImmediateSqliteDriver extends SqliteDriver {
     }
   }
 
-  /** Takes the write lock when a transaction begins: one that reads first and then writes could not get it later. */
+  /** Takes the write lock at once: a transaction that reads before it writes could fail to get it later. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'));
   }
 
-  /** SQLite has rolled back already after some errors, such as a full disk: asking again would hide the error itself. */
+  /** After some errors, such as a full disk, SQLite has already rolled back: doing it again would hide the error. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#database.inTransaction) await super.rollbackTransaction(connection);
   }
 }
 
-/** An open file, and how to tell later whether it is still the one at its path. */
+/** An open database file, and how to tell whether it is still the one at its path. */
 interface OpenFile {
   db: Kysely<Tables>;
   driver: Database.Database;
   identity: FileIdentity;
   sideFiles: SideFiles;
-  /** The number that SQLite changes when another connection has written. */
+  /** A number that SQLite changes when another connection has written. */
   dataVersion: () => number;
-  /** The text that is another one after each change of a key. */
+  /** A text that changes with every change of a key. */
   keyState: () => string;
 }
 
-/** An open SQLite store that follows its path: when another file is moved there, that one is opened instead. */
+/** An open SQLite store that follows its path: if another file is moved there, that one is opened instead. */
 export class SqliteConnection implements Connection {
   readonly dialect = 'sqlite';
   readonly location: string;
-  /** Whether the file was made by this program just now. */
+  /** Whether opening it has created the file. */
   readonly created: boolean;
-  /** How long to try while another process holds the lock, in milliseconds. */
+  /** How long to retry while another process holds the lock, in milliseconds. */
   readonly lockWaitMs: number;
-  /** Nothing while there is no file at the path. */
+  /** Undefined while there is no file at the path. */
   #file: OpenFile | undefined;
   #opening: Promise<OpenFile> | undefined;
   #checkedThisTurn = false;
@@ -91,7 +91,7 @@ export class SqliteConnection implements Connection {
     this.lockWaitMs = lockWaitMs;
   }
 
-  /** Opens the store at an absolute path, and makes it first where there is none and none must exist. @throws KeysError STORE_… */
+  /** Opens the store at an absolute path, or creates it unless it must exist. @throws KeysError STORE_… */
   static async open(
     path: string,
     { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
@@ -115,15 +115,15 @@ export class SqliteConnection implements Connection {
   }
 
   write<Result>(work: WriteWork<Result>): Promise<Result> {
-    // The file itself tells what was changed in it.
+    // Changes are detected in the file itself.
     return this.run((db) => db.transaction().execute((transaction) => work(transaction, () => {})));
   }
 
-  /** The database to ask. */
+  /** The database at the path now. */
   async #database(): Promise<Kysely<Tables>> {
-    this.#look();
+    this.#checkFile();
     if (!this.#file) {
-      this.#opening ??= openFile(this.location, this.lockWaitMs, () => this.#lookAgain()).finally(
+      this.#opening ??= openFile(this.location, this.lockWaitMs, () => this.#recheckFile()).finally(
         () => (this.#opening = undefined),
       );
       this.#file = await this.#opening;
@@ -133,17 +133,17 @@ export class SqliteConnection implements Connection {
 
   revision(): number | undefined {
     try {
-      this.#look();
+      this.#checkFile();
     } catch {
-      return undefined; // What is wrong with the file is for who asks for the database.
+      return undefined; // The next query reports what is wrong.
     }
     return this.#file && this.#revision;
   }
 
-  /** Looks, once a turn of the event loop, whether the path still leads to the same file and whether keys in it were changed. */
-  #look(): void {
+  /** Checks, once per turn of the event loop, whether another file is at the path and whether keys were changed. */
+  #checkFile(): void {
     if (this.#checkedThisTurn) return;
-    this.#leaveMovedFile();
+    this.#closeMovedFile();
     const version = this.#file?.dataVersion();
     if (version !== this.#dataVersion) {
       const state = this.#file?.keyState();
@@ -158,26 +158,26 @@ export class SqliteConnection implements Connection {
     }).unref();
   }
 
-  /** SQLite does not count what this connection itself has written. */
-  #lookAgain(): void {
+  /** `data_version` does not count this connection's own writes. */
+  #recheckFile(): void {
     this.#dataVersion = undefined;
     this.#checkedThisTurn = false;
   }
 
   async close(): Promise<void> {
-    this.#leaveMovedFile();
+    this.#closeMovedFile();
     await this.#file?.db.destroy();
   }
 
   /**
-   * Closes a file that is no longer at the path. No transaction can be under way: each ends in the turn in which it has
-   * asked for the database.
+   * Closes a file that is no longer at the path. No transaction can be in progress: each ends in the turn of the event
+   * loop in which it began.
    */
-  #leaveMovedFile(): void {
+  #closeMovedFile(): void {
     const file = this.#file;
     if (!file || isSameFile(statSync(this.location, { throwIfNoEntry: false }), file.identity)) return;
     this.#file = undefined;
-    // What is only in the -wal file still belongs into the file that was moved away.
+    // Changes that are only in the -wal file belong to the file that was moved away.
     try {
       file.driver.pragma('wal_checkpoint(truncate)');
     } finally {
@@ -187,13 +187,18 @@ export class SqliteConnection implements Connection {
   }
 }
 
+function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {
+  const deadline = performance.now() + lockWaitMs;
+  return retry(work, { isRetryable: (error) => isLocked(error) && performance.now() <= deadline });
+}
+
 async function openFile(path: string, lockWaitMs: number, committed: () => void): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
   const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
   const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
   try {
     await retryWhileLocked(lockWaitMs, async () => {
-      // A secret is shown after its transaction: the transaction must be on the disk by then.
+      // A secret is shown after its transaction, which must be on disk by then.
       driver.pragma('synchronous = full');
       driver.pragma('foreign_keys = on');
       driver.pragma('trusted_schema = off');

@@ -1,6 +1,6 @@
 import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
 
-/** SQLite's result codes, by their first words, and the codes of the file system, each as what the user is told. */
+/** Result codes of SQLite and codes of the file system, by prefix. */
 const CAUSES: readonly Cause[] = [
   ['SQLITE_BUSY', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
   ['SQLITE_LOCKED', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
@@ -26,7 +26,8 @@ const CAUSES: readonly Cause[] = [
   [
     'SQLITE_IOERR_SHORT_READ',
     'STORE_CORRUPT',
-    'is damaged, or was replaced while another program had it open. Stop that program and try again, or restore it from a backup',
+    'is damaged, or was replaced while another program had it open. ' +
+      'Stop that program and try again, or restore it from a backup',
   ],
   ['SQLITE_CORRUPT', 'STORE_CORRUPT', 'is damaged. Restore it from a backup'],
   ['SQLITE_NOTADB', 'STORE_CORRUPT', 'is not a key store, or is damaged. Check the path, or restore it from a backup'],
@@ -51,18 +52,18 @@ const CAUSES: readonly Cause[] = [
   ['ENOTDIR', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
   ['EEXIST', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
   ['EISDIR', 'STORE_UNAVAILABLE', 'is a folder. Give the path of a file in it'],
-  ['ELOOP', 'STORE_UNAVAILABLE', 'cannot be opened: its path has a loop of links. Check the path'],
+  ['ELOOP', 'STORE_UNAVAILABLE', 'cannot be opened: its path has a loop of symbolic links. Check the path'],
   ['ENAMETOOLONG', 'STORE_UNAVAILABLE', 'cannot be opened: its path is too long. Choose another'],
 ];
 
-/** The error that users see for one of SQLite or the file system. */
+/** Turns an error of SQLite or the file system into one for users. */
 export function sqliteError(error: unknown, location: string): Error {
   const [, column] =
     /^UNIQUE constraint failed: api_keys\.(\w+)/.exec(error instanceof Error ? error.message : '') ?? [];
   return takenError(column, error) ?? storeError(error, location, CAUSES);
 }
 
-/** Tells whether an error means that another process holds the lock, so that trying again may help. */
+/** Whether another process holds the lock, so that a retry may succeed. */
 export function isLocked(error: unknown): boolean {
   const code = driverCodeOf(error);
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');

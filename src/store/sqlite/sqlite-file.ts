@@ -2,16 +2,16 @@ import { chmodSync, closeSync, constants, fchmodSync, mkdirSync, openSync, rmSyn
 import { dirname } from 'node:path';
 import { KeysError } from '../../keys/errors.ts';
 
-/** Which file a path leads to: it changes when another one is moved there. */
+/** The file behind a path: it changes when another one is moved there. */
 export interface FileIdentity {
   dev: number;
   ino: number;
 }
 
 /**
- * Makes sure that the store's file is there. A new one has mode 0600 and new folders have 0700, whatever the umask;
- * SQLite gives its -wal and -shm files the mode of the file. What exists is left as it is.
- * @returns true when the file is new
+ * Creates the store's file if it is missing, with mode 0600, and its folders with 0700, whatever the umask. SQLite
+ * gives its -wal and -shm files the mode of the file. What exists stays as it is.
+ * @returns whether the file is new
  */
 export function createStoreFile(path: string): boolean {
   createFolder(dirname(path));
@@ -26,7 +26,7 @@ export function createStoreFile(path: string): boolean {
   }
 }
 
-/** Which file the store is now. @throws KeysError STORE_UNAVAILABLE when the path leads to something else */
+/** The file at the path. @throws KeysError STORE_UNAVAILABLE if it is not a regular file */
 export function identifyStoreFile(path: string): FileIdentity {
   const stat = statSync(path);
   if (!stat.isFile()) {
@@ -35,14 +35,15 @@ export function identifyStoreFile(path: string): FileIdentity {
   return { dev: stat.dev, ino: stat.ino };
 }
 
-/** Tells whether two identities are those of one file, or of none. */
+/** Whether two identities are those of the same file, or both of none. */
 export function isSameFile(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
   return one?.dev === other?.dev && one?.ino === other?.ino;
 }
 
-/** The files that SQLite keeps beside an open store, by their path. */
+/** The files that SQLite keeps next to an open store, by path. */
 export type SideFiles = ReadonlyMap<string, FileIdentity>;
 
+/** The -wal and -shm files of the store at a path. */
 export function identifySideFiles(path: string): SideFiles {
   const found = new Map<string, FileIdentity>();
   for (const side of [`${path}-wal`, `${path}-shm`]) {
@@ -53,16 +54,16 @@ export function identifySideFiles(path: string): SideFiles {
 }
 
 /**
- * Removes what a store has left beside its path after another file was moved there: SQLite would read the changes in it
- * into that one. Side files that came with the other file stay.
+ * Removes the side files of a store that was moved away: SQLite would apply them to the file that is now at its path.
+ * Side files that came with that file stay.
  */
-export function removeSideFiles(left: SideFiles): void {
-  for (const [path, identity] of left) {
+export function removeSideFiles(sideFiles: SideFiles): void {
+  for (const [path, identity] of sideFiles) {
     if (isSameFile(statSync(path, { throwIfNoEntry: false }), identity)) rmSync(path, { force: true });
   }
 }
 
-/** One folder after the other, because the umask may take away the right to enter the one just made. */
+/** One folder at a time: the umask may deny access to the one just created. */
 function createFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })) return;
   createFolder(dirname(folder));
@@ -70,7 +71,7 @@ function createFolder(folder: string): void {
     mkdirSync(folder, { mode: 0o700 });
     chmodSync(folder, 0o700);
   } catch (error) {
-    // Another process may have made it just now.
+    // Another process may have created it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }

@@ -8,8 +8,8 @@ const APPLICATION_ID = 0x73_76_63_6b;
 
 /**
  * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs that
- * start at once, one migrates and the others find it done. The schema's number is the file's `user_version`.
- * @throws KeysError STORE_FOREIGN for an SQLite file that is no key store, STORE_NEWER for one of a later version
+ * start at once, one migrates and the others find it done. The file's `user_version` is the version of the schema.
+ * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version
  */
 export async function migrateSqlite(db: Kysely<Tables>, location: string): Promise<void> {
   if ((await versionOf(db, location)) === MIGRATIONS.length) return;
@@ -29,7 +29,7 @@ interface Marks {
 }
 
 async function versionOf(db: Kysely<Tables>, location: string): Promise<number> {
-  // In one statement, which sees one state of the file: another program may be making the store just now.
+  // One statement sees one state of the file: another program may be creating the store.
   const { rows } = await sql<Marks>`select application_id as "applicationId", user_version as version,
     (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);
   const { applicationId, version, tables } = rows[0]!;
@@ -42,7 +42,8 @@ async function versionOf(db: Kysely<Tables>, location: string): Promise<number> 
   if (version > MIGRATIONS.length) {
     throw new KeysError(
       'STORE_NEWER',
-      `The key store ${location} was made by a newer version of svc-api (schema ${version}; this one knows ${MIGRATIONS.length}). Update svc-api.`,
+      `The key store ${location} was made by a newer version of svc-api ` +
+        `(schema ${version}; this one knows ${MIGRATIONS.length}). Update svc-api.`,
     );
   }
   return version;

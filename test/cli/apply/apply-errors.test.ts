@@ -23,7 +23,7 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
   ['a broken list', 'keys: [\n', '2:1', /end with a \]/],
   ['a tab', 'keys:\n\t- name: A', '2:1', /Tabs/],
   ['a field twice', 'keys: []\n"keys": []', '2:1', /The field "keys" is given more than once/],
-  ['a second document', 'keys: []\n---\nkeys: []', '2:1', /Another document/],
+  ['a second document', 'keys: []\n---\nkeys: []', '2:1', /A second document/],
   ['an unknown tag', 'keys: !secret []', '1:7', /Unresolved tag/],
   ['an alias of nothing', 'keys:\n  - *A', '2:5', /no anchor "&A"/],
   ['a key that is no map', 'keys:\n  - A', '2:5', /must be a map with the field "name"/],
@@ -63,9 +63,9 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
     /"FLY" is not an action/,
   ],
   ['an unknown resource', key('permissions: [DOKER:READ_ANY]'), '4:19', /Did you mean DOCKER/],
-  ['an end that is no date', key('expiresAt: tomorrow'), '4:16', /not a date and time/],
+  ['an end that is no date', key('expiresAt: tomorrow'), '4:16', /not an RFC 3339 date and time/],
   ['an end that is a number', key('expiresAt: 2030'), '4:16', /"expiresAt" must be text/],
-  ['an end on no day', key('expiresAt: 2030-02-30T00:00:00Z'), '4:16', /not a date and time/],
+  ['an end on no day', key('expiresAt: 2030-02-30T00:00:00Z'), '4:16', /not an RFC 3339 date and time/],
   ['an end in the past', key('expiresAt: 2020-01-01T00:00:00Z'), '4:16', /in the past/],
   ['an end that is far away', key('expiresAt: 2099-01-01T00:00:00Z'), '4:16', /more than ten years/],
   ['enabled as text', key('enabled: yes'), '4:14', /true or false/],
@@ -128,7 +128,7 @@ describe('a file that apply refuses', () => {
   it('has the first 20 issues shown, and the others counted', async () => {
     test.declare(`keys:\n${'  - {name: A, roles: [GUEST]}\n'.repeat(31)}`);
     const lines = (await test.apply()).stderr.trimEnd().split('\n');
-    assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more issues follow.']);
+    assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more not shown.']);
   });
 
   it('has no secret and no control character repeated, wherever it has them', async () => {
@@ -161,7 +161,7 @@ describe('a file that apply refuses', () => {
       (_, level) => `&a${level} [${level === 0 ? 'x' : `*a${level - 1}, `.repeat(9)}]`,
     );
     const bombs = {
-      'aliases of aliases': [`keys: [${levels.join(', ')}]`, 'The aliases stand for too much'],
+      'aliases of aliases': [`keys: [${levels.join(', ')}]`, 'The aliases expand to too much'],
       'deep nesting': [`keys: ${'['.repeat(200_000)}`, 'nested too deeply'],
       'deep nesting of another kind': ['- '.repeat(200_000), 'nested too deeply'],
       'many fields': [Array.from({ length: 50_000 }, (_, index) => `k${index}: 1`).join('\n'), 'is not a field'],
@@ -185,7 +185,7 @@ describe('a file that apply refuses', () => {
     const expected = {
       [missing]: `The file ${missing} could not be read (ENOENT).`,
       [folder]: `The file ${folder} could not be read (EISDIR).`,
-      [binary]: `The file ${binary} is not text in UTF-8.`,
+      [binary]: `The file ${binary} is not UTF-8 text.`,
     };
     for (const [path, message] of Object.entries(expected)) {
       const { stdout, stderr, code } = await test.cli.run(['apikey', 'apply', '-f', path]);

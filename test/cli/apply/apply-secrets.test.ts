@@ -113,16 +113,19 @@ describe('the secrets of applied keys', () => {
     await store.close();
   });
 
-  it('leave no file where the store cannot be written', async () => {
+  it('leave the files as they were where the store cannot be written', async () => {
     await test.cli.given('Kept');
+    mkdirSync(test.secrets, { recursive: true });
+    writeFileSync(join(test.secrets, 'One key'), 'older');
     const { default: Database } = await import('better-sqlite3');
     const file = new Database(test.cli.database);
     file.exec(
-      `CREATE TRIGGER broken BEFORE INSERT ON api_keys WHEN NEW.name = 'One key' BEGIN SELECT RAISE(ABORT, 'broken'); END`,
+      `CREATE TRIGGER broken BEFORE INSERT ON audit_log WHEN NEW.key_name = 'One key' BEGIN SELECT RAISE(ABORT, 'broken'); END`,
     );
     const failed = await test.apply(['--secrets-dir', test.secrets]);
     assert.match(failed.stderr, /^Error: The key store .* failed/);
-    assert.deepEqual(readdirSync(test.secrets), []);
+    assert.deepEqual(readdirSync(test.secrets), ['One key']);
+    assert.equal(readFileSync(join(test.secrets, 'One key'), 'utf8'), 'older');
     file.close();
     assert.deepEqual(await test.names(), ['Kept']);
   });
@@ -139,7 +142,7 @@ describe('the secrets of applied keys', () => {
       );
       assert.match(
         stderr,
-        /could not be written to stdout \(\w+\)\. All changes were taken back, because nobody has the new secrets\.\n$/,
+        /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\n$/,
       );
       assert.equal(code, 1);
       assert.deepEqual((await snapshot())[0], before);
@@ -158,7 +161,7 @@ describe('the secrets of applied keys', () => {
     const long = '鍵'.repeat(86);
     test.declare(`keys:\n  - {name: Short, roles: [GUEST]}\n  - roles: [GUEST]\n    name: ${long}\n`);
     const { code, error } = await test.json('--secrets-dir', test.secrets);
-    const message = `${test.file}:4:11: The name takes 258 bytes; for a file in --secrets-dir at most 255 are allowed.`;
+    const message = `${test.file}:4:11: The name is 258 bytes long; with --secrets-dir, at most 255 are allowed.`;
     assert.deepEqual([code, error], ['DECLARATION_INVALID', message]);
     assert.throws(() => statSync(test.secrets), { code: 'ENOENT' });
     assert.equal((await test.json())['created'], 2);

@@ -310,7 +310,7 @@ describe('the exit code of apikey exec', () => {
       'is 126 where the command cannot be run',
       [script],
       126,
-      `Error: The command "${script}" could not be run: it is not executable, or may not be executed.\n`,
+      `Error: The command "${script}" could not be run: permission denied, or it is not executable.\n`,
     ],
     [
       'is 126 where its path leads through a file',
@@ -346,7 +346,7 @@ describe('apikey exec that is used wrongly', () => {
     [
       'words before --',
       ['--roles', 'VIEWER', 'x', ...touch],
-      /^Error: "x" stands before --, where only flags can be\.\n$/,
+      /^Error: "x" comes before --, where only flags are allowed\.\n$/,
     ],
     [
       'no grants',
@@ -358,9 +358,13 @@ describe('apikey exec that is used wrongly', () => {
     [
       'no variable name',
       ['--roles', 'VIEWER', '--env', '1-A', ...touch],
-      /^Error: --env is "1-A", which is no name of an environment variable\. Use /,
+      /^Error: --env is "1-A", which is not a name for an environment variable\. Use /,
     ],
-    ['an empty variable name', ['--roles', 'VIEWER', '--env', '', ...touch], /^Error: --env is "", which is no name/],
+    [
+      'an empty variable name',
+      ['--roles', 'VIEWER', '--env', '', ...touch],
+      /^Error: --env is "", which is not a name/,
+    ],
     ['no duration', ['--roles', 'VIEWER', '--ttl', 'soon', ...touch], /^Error: "soon" is not a duration\. /],
     ['a duration of nothing', ['--roles', 'VIEWER', '--ttl', '0s', ...touch], /^Error: "0s" is not a duration\. /],
     [
@@ -410,7 +414,7 @@ describe('a temporary key that cannot be deleted', () => {
       ]);
       assert.match(
         stderr,
-        /^Error: The temporary key "exec [\d a-f]+" could not be deleted \(STORE_UNAVAILABLE\): The key store \S+ does not exist\. .* It ends by itself at \S+Z\.\n$/,
+        /^Error: The temporary key "exec [\d a-f]+" could not be deleted \(STORE_UNAVAILABLE\): The key store \S+ does not exist\. .* It expires at \S+Z\.\n$/,
       );
       assert.deepEqual([stdout, code], ['', expected]);
       assert.equal(existsSync(database), false, 'no store is made anew');

@@ -19,9 +19,9 @@ describeOnEach('apikey rotate', () => {
   /** How the secrets fare, by the rules. */
   const enter = async (...secrets: string[]) => {
     const keys = await openKeys({ database: cli.database });
-    const results = await Promise.all(secrets.map((secret) => keys.lookUp(secret)));
+    const results = await Promise.all(secrets.map((secret) => keys.identify(secret, OPERATOR)));
     await keys.close();
-    return results.map(({ refused }) => refused ?? 'let in');
+    return results.map((found) => ('key' in found ? found.status : found.unknown));
   };
   const rotationOf = async () => {
     const keys = await openKeys({ database: cli.database });
@@ -30,15 +30,15 @@ describeOnEach('apikey rotate', () => {
     return key!.rotation;
   };
 
-  it('writes the new secret alone to stdout; the one before works for a day', async () => {
+  it('writes the new secret alone to stdout; the previous one works for a day', async () => {
     const { stdout, stderr, code } = await rotate('CI deploy');
     assert.match(stdout, /^svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\n$/);
     assert.equal(code, 0);
     assert.match(
       stderr,
-      /^Rotated API key "CI deploy": its new secret is svc_.{12}_…, and is not shown again\. The one before, svc_.{12}_…, works until .*Z\.\n$/,
+      /^Rotated API key "CI deploy": its new secret is svc_.{12}_…, and is not shown again\. The previous one, svc_.{12}_…, works until .*Z\.\n$/,
     );
-    assert.deepEqual(await enter(old.key, stdout.trim()), ['let in', 'let in']);
+    assert.deepEqual(await enter(old.key, stdout.trim()), ['ACTIVE', 'ACTIVE']);
     const { startedAt, previousEndsAt } = (await rotationOf())!;
     assert.ok(Math.abs(previousEndsAt! - startedAt - 86_400_000) < 5000);
   });
@@ -49,13 +49,16 @@ describeOnEach('apikey rotate', () => {
     assert.match(key, SECRET);
     assert.deepEqual(rest, { name: 'CI deploy', id: old.id });
     assert.match(stderr, /^Rotated/);
-    assert.deepEqual(await enter(old.key, key), ['rotated', 'let in']);
+    assert.deepEqual(await enter(old.key, key), ['ROTATED', 'ACTIVE']);
   });
 
   it('is shown by list and show while it is under way, and ended by --finish and --rollback', async () => {
     const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
     const list = await cli.run(['apikey', 'list']);
-    assert.match(list.stdout, /\tsvc_.{12}_… works until the new secret is used, not used since\n$/);
+    assert.match(
+      list.stdout,
+      /\tsvc_.{12}_… accepted until the new secret is used and the grace period is over, not used since\n$/,
+    );
     const shown = JSON.parse((await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout) as { rotation: object };
     assert.deepEqual(Object.keys(shown.rotation), [
       'startedAt',
@@ -67,19 +70,19 @@ describeOnEach('apikey rotate', () => {
     assert.deepEqual([second.code, second.stdout], [1, '']);
     assert.match(
       second.stderr,
-      /rotated already: it has two secrets that work\. End one of them first, with --finish or --rollback\.\n$/,
+      /rotated already: it has two secrets that work\. End that rotation first, with --finish or --rollback\.\n$/,
     );
     const back = await rotate('CI deploy', '--rollback', '--json');
     assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
-    assert.deepEqual(await enter(old.key, stdout.trim()), ['let in', 'unknown']);
+    assert.deepEqual(await enter(old.key, stdout.trim()), ['ACTIVE', 'unknown']);
     const none = await rotate('CI deploy', '--finish', '--json');
     assert.deepEqual([none.code, (JSON.parse(none.stdout) as { code: string }).code], [1, 'ROTATION_NONE']);
     const next = await rotate('CI deploy');
     assert.match(
       (await rotate('CI deploy', '--finish')).stdout,
-      /^API key "CI deploy" has one secret, svc_.{12}_…\. The secret before is refused now\.\n$/,
+      /^API key "CI deploy" has one secret, svc_.{12}_…\. The previous secret is refused now\.\n$/,
     );
-    assert.deepEqual(await enter(old.key, next.stdout.trim()), ['unknown', 'let in']);
+    assert.deepEqual(await enter(old.key, next.stdout.trim()), ['unknown', 'ACTIVE']);
   });
 
   for (const [what, code, ...args] of [
@@ -115,7 +118,7 @@ describeOnEach('apikey rotate', () => {
       const { stderr, code } = await finished(child);
       assert.equal(code, 1);
       assert.match(stderr, /The key has its old secret alone again, because nobody has the new one\.\n$/);
-      assert.deepEqual([await enter(old.key), await rotationOf()], [['let in'], null]);
+      assert.deepEqual([await enter(old.key), await rotationOf()], [['ACTIVE'], null]);
     }
   });
 
@@ -129,7 +132,7 @@ describeOnEach('apikey rotate', () => {
       const known = written === '' ? old.key : written.trim();
       assert.deepEqual(
         await enter(known),
-        ['let in'],
+        ['ACTIVE'],
         `round ${round}: ${written === '' ? 'nothing was written' : 'the new one was written'}`,
       );
       old.key = known;
@@ -137,7 +140,7 @@ describeOnEach('apikey rotate', () => {
     }
   });
 
-  it('begins the grace when a server sees the new secret, and tells when the one before was used', async () => {
+  it('begins the grace when a server sees the new secret, and tells when the previous one was used', async () => {
     const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
     const server = await startServe(cli.database);
     const use = async (secret: string) => {
@@ -154,7 +157,7 @@ describeOnEach('apikey rotate', () => {
     while ((await rotationOf())!.previousEndsAt === null) await new Promise(setImmediate);
     await server.stop();
     const list = await cli.run(['apikey', 'list']);
-    assert.match(list.stdout, /\t2\tsvc_.{12}_… works until \S+Z, last used \S+Z\n$/);
+    assert.match(list.stdout, /\t2\tsvc_.{12}_… accepted until \S+Z, last used \S+Z\n$/);
     const log = await cli.run(['apikey', 'log', '--action', 'rotate-activate', '--json']);
     const { entries } = JSON.parse(log.stdout) as { entries: { actor: object }[] };
     assert.deepEqual(

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { testCli } from '../../support/cli.ts';
 import { describeOnEach } from '../../support/dialects.ts';
@@ -86,6 +87,23 @@ describeOnEach('the verbs of apikey', () => {
     });
     assert.equal((await json('create', '--name', 'x', '--dry-run'))['code'], 'NO_GRANTS');
     assert.equal((await json('show', '--name', 'Docker bot'))['code'], 'NOT_FOUND');
+  });
+
+  it('create --dry-run fails as create would, and makes no store', async () => {
+    const taken = await json('create', '--name', 'Working', '--roles', 'GUEST', '--dry-run');
+    assert.deepEqual(
+      [taken['code'], taken['error']],
+      [
+        'NAME_TAKEN',
+        'An API key named "Working" already exists. Pass --overwrite to replace it, or choose another name.',
+      ],
+    );
+    const replacing = await json('create', '--name', 'Working', '--roles', 'GUEST', '--dry-run', '--overwrite');
+    assert.equal(replacing['code'], 0);
+    const elsewhere = testCli();
+    const preview = await elsewhere.run(['apikey', 'create', '--name', 'x', '--roles', 'GUEST', '--dry-run']);
+    assert.equal(preview.code, 0, preview.stderr);
+    assert.equal(existsSync(elsewhere.database), false);
   });
 
   it('list shows one line a key, with tabs between, to a program', async () => {

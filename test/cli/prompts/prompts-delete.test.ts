@@ -52,7 +52,7 @@ describe('apikey --delete on a terminal', () => {
     await terminal.answer('❯◉ First', `${down}${down}${space}`);
     await terminal.answer('❯◉ Third', enter);
     await terminal.answer(
-      '? Delete these 2 API keys, with all keys that they created? They stop working at once (y/N)',
+      '? Delete these 2 API keys and all keys that they created? They stop working at once (y/N)',
       `y${enter}`,
     );
     assert.equal(await terminal.end(), 0);
@@ -65,7 +65,7 @@ describe('apikey --delete on a terminal', () => {
     const terminal = start(cli);
     await terminal.answer('? API keys to delete', space);
     await terminal.answer('❯◉ First', enter);
-    await terminal.answer('? Delete "First", with all keys that it created? They stop working at once (y/N)', enter);
+    await terminal.answer('? Delete "First" and all keys that it created? They stop working at once (y/N)', enter);
     assert.equal(await terminal.end(), 130);
     assert.match(terminal.screen, /\nCancelled: nothing was changed\.\n$/);
     assert.deepEqual(await names(cli), ['First', 'Second', 'Third']);

@@ -148,7 +148,7 @@ describe('apikey scan', () => {
     assert.deepEqual([stdout, code], [`key:1:1  ${prefixOf(secrets.live)}  UNKNOWN\n`, 0]);
     assert.equal(
       stderr,
-      `There was no key store at ${database}: no key that is found is known.\n1 file read, 1 secret found, 0 live keys.\n`,
+      `There was no key store at ${database}: every key is UNKNOWN.\n1 file read, 1 secret found, 0 live keys.\n`,
     );
   });
 
@@ -332,12 +332,12 @@ describe('apikey scan', () => {
       assert.deepEqual([stdout, code], ['', 2]);
       assert.match(
         stderr,
-        /^Error: --git: \S+ is in no git work tree \(fatal: not a git repository.*\)\. Leave --git out to scan all files\.\n$/,
+        /^Error: --git: \S+ is not in a git work tree \(fatal: not a git repository.*\)\. Leave --git out to scan all files\.\n$/,
       );
       const inside = await scan(['--git', '.git']);
       assert.deepEqual(
         [inside.code, inside.stderr],
-        [2, 'Error: --git: .git is in no git work tree. Leave --git out to scan all files.\n'],
+        [2, 'Error: --git: .git is not in a git work tree. Leave --git out to scan all files.\n'],
       );
     });
 

@@ -52,7 +52,7 @@ describe('serve', () => {
       .map((line) => (JSON.parse(line) as { msg: string }).msg);
     assert.deepEqual(
       [messages[0], messages[1], messages.at(-1)],
-      ['a new key store was made: it has no keys yet', 'listening', 'stopping'],
+      ['created a new key store, which has no keys yet', 'listening', 'stopping'],
     );
   });
 
@@ -143,14 +143,19 @@ describe('serve', () => {
         ['--port', '0', '--host', '192.0.2.1'],
         {},
         1,
-        /^Error: The server cannot start: "192\.0\.2\.1" is no address of this machine\./,
+        /^Error: The server cannot start: "192\.0\.2\.1" is not an address of this machine\./,
       ],
       [['--port', '0', '--host', 'no.such.invalid'], {}, 1, /^Error: The server cannot start: .*"no\.such\.invalid"/],
       [['--port', '0', '--host', ' '], {}, 2, /^Error: --host is empty\./],
-      [['--port', '65536'], {}, 2, /^Error: --port is "65536", which is no port\. Give a number from 0 to 65535\.\n$/],
-      [['--port', ''], {}, 2, /^Error: --port is "", which is no port\./],
-      [['--port=-1'], {}, 2, /^Error: --port is "-1", which is no port\./],
-      [[], { SVC_API_PORT: '4e3' }, 2, /^Error: SVC_API_PORT is "4e3", which is no port\./],
+      [
+        ['--port', '65536'],
+        {},
+        2,
+        /^Error: --port is "65536", which is not a port\. Give a number from 0 to 65535\.\n$/,
+      ],
+      [['--port', ''], {}, 2, /^Error: --port is "", which is not a port\./],
+      [['--port=-1'], {}, 2, /^Error: --port is "-1", which is not a port\./],
+      [[], { SVC_API_PORT: '4e3' }, 2, /^Error: SVC_API_PORT is "4e3", which is not a port\./],
       [['--json'], {}, 2, /^Error: Nonexistent flag: --json\n$/],
     ];
     for (let index = 0; index < rows.length; index += 2) {

@@ -66,7 +66,7 @@ describeOnEach('serve --workers', (dialect) => {
     process.kill(victim!, 'SIGKILL');
     assert.equal(await ask(url, key), 200);
     await server.until(() => server.listening().size === 3);
-    assert.ok(server.logged.some(({ msg }) => msg === 'a worker ended, and is replaced'));
+    assert.ok(server.logged.some(({ msg }) => msg === 'a worker exited and will be replaced'));
     assert.equal(await ask(url, key), 200);
     server.child.kill('SIGINT');
     assert.deepEqual(await server.ended, [0, null]);

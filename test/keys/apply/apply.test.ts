@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
-import type { ApplyOptions } from '../../../src/keys/apply/apply.ts';
+import type { AppliedKeys } from '../../../src/keys/apply/apply.ts';
+import type { ApplyOptions } from '../../../src/keys/service.ts';
 import { DeclarationError, readDeclaration } from '../../../src/keys/apply/declaration.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { failDelivery } from '../../support/delivery.ts';
 
 const A = { name: 'A', roles: ['GUEST'] };
 const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
@@ -175,7 +177,7 @@ describe('applying declared keys', () => {
       const parent = await test.keys.authenticate(created[0]!.secret);
       assert.ok('principal' in parent);
       await createPrincipal(test.keys, { name: 'Child', roles: ['GUEST'] }, parent.principal);
-      const refused = { code: 'PRUNE_REFUSED', message: /because the pruned keys created them: "Child"\./ };
+      const refused = { code: 'PRUNE_REFUSED', message: /because pruned keys created them: "Child"\./ };
       await assert.rejects(apply([{ ...A, description: 'New' }, B], { prune: true }), refused);
       await assert.rejects(test.keys.plan([], { prune: true }, OPERATOR), refused);
       assert.deepEqual(await names(), ['A', 'Child', 'Parent']);
@@ -208,10 +210,10 @@ describe('applying declared keys', () => {
       const changer = await principal('Changer', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY');
       const refused: [Actor, object[], boolean, RegExp][] = [
         [changer, [B], false, /lacks API_KEY:CREATE_OWN/],
-        [creator, [C, { name: 'D', roles: ['ADMIN'] }], false, /Nobody grants more than they hold/],
+        [creator, [C, { name: 'D', roles: ['ADMIN'] }], false, /A key cannot grant more than it holds/],
         [creator, [{ ...A, description: 'New' }], false, /lacks API_KEY:UPDATE_ANY/],
         [creator, [A], false, /lacks API_KEY:UPDATE_ANY/],
-        [changer, [{ name: 'A', roles: ['VIEWER'] }], false, /Nobody grants more than they hold/],
+        [changer, [{ name: 'A', roles: ['VIEWER'] }], false, /A key cannot grant more than it holds/],
         [changer, [A], true, /lacks API_KEY:DELETE_ANY/],
       ];
       for (const [actor, declared, prune, message] of refused) {
@@ -237,7 +239,7 @@ describe('applying declared keys', () => {
       for (const end of [null, '2030-02-01T00:00:00Z'])
         await assert.rejects(apply([{ ...A, expiresAt: end }], {}, short), {
           code: 'FORBIDDEN',
-          message: /this key ends at/,
+          message: /this key expires at/,
         });
       assert.deepEqual(await counts([{ ...A, expiresAt: '2030-01-01T12:00:00Z' }], {}, short), [1, 0, 0, 0]);
     });
@@ -248,7 +250,7 @@ describe('applying declared keys', () => {
       assert.ok('principal' in deployer);
       await assert.rejects(apply([A], { prune: true }, deployer.principal), {
         code: 'PRUNE_REFUSED',
-        message: /the key that asks/,
+        message: /the key that requests it/,
       });
       assert.deepEqual(await names(), ['Deployer']);
     });
@@ -257,20 +259,21 @@ describe('applying declared keys', () => {
   describe('in one transaction', () => {
     const thousand = Array.from({ length: 1000 }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
 
-    it('hands the secrets over before anything is written, and changes nothing where that fails', async () => {
+    it('prepares the delivery before anything is committed, and changes nothing where that fails', async () => {
       await apply([A, B]);
       const seen: string[] = [];
-      const deliver: ApplyOptions['deliver'] = (secrets) => {
+      const prepare = ({ created }: AppliedKeys) => {
         const other = new Database(test.store.location, { readonly: true });
         seen.push(
-          ...secrets.map(({ key }) => key.name),
+          ...created.map(({ key }) => key.name),
           String(other.prepare('SELECT count(*) FROM api_keys').pluck().get()),
         );
         other.close();
         throw new KeysError('OUTPUT_FAILED', 'No room.');
       };
       const declared = [{ ...A, description: 'New' }, C];
-      await assert.rejects(apply(declared, { prune: true, deliver }), { code: 'OUTPUT_FAILED', message: 'No room.' });
+      const delivery = { prepare, deliver: () => assert.fail('nothing was committed') };
+      await assert.rejects(apply(declared, { prune: true, delivery }), { code: 'OUTPUT_FAILED', message: 'No room.' });
       assert.deepEqual(seen, ['C', '2']);
       assert.deepEqual(await names(), ['A', 'B']);
       assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
@@ -292,29 +295,28 @@ describe('applying declared keys', () => {
     });
   });
 
-  describe('and taking it back', () => {
+  describe('and reverting it', () => {
+    const applyLost = (...[keys, meanwhile]: [object[], ((applied: AppliedKeys) => Promise<unknown>)?]) =>
+      failDelivery((delivery) => apply(keys, { prune: true, delivery }), meanwhile);
+
     it('leaves the keys as they were', async () => {
       await apply([A, B, C]);
       const before = await all();
-      const { undo } = await apply(
-        [
-          { ...A, description: 'New', enabled: false },
-          { name: 'D', roles: ['GUEST'] },
-        ],
-        { prune: true },
-      );
-      assert.deepEqual(await names(), ['A', 'D']);
-      await undo();
+      const declared = [
+        { ...A, description: 'New', enabled: false },
+        { name: 'D', roles: ['GUEST'] },
+      ];
+      await applyLost(declared, async () => assert.deepEqual(await names(), ['A', 'D']));
       assert.deepEqual(await all(), before);
     });
 
     it('leaves what somebody else has changed since', async () => {
       await apply([A, B]);
-      const { undo, created } = await apply([{ ...A, description: 'New' }, C], { prune: true });
-      await test.keys.update((await find('A')).id, { description: 'Newer' }, OPERATOR);
-      await test.keys.create({ ...B, description: 'Another' }, OPERATOR);
-      await test.keys.delete([created[0]!.key.id], OPERATOR);
-      await undo();
+      await applyLost([{ ...A, description: 'New' }, C], async ({ created }) => {
+        await test.keys.update((await find('A')).id, { description: 'Newer' }, OPERATOR);
+        await test.keys.create({ ...B, description: 'Another' }, OPERATOR);
+        await test.keys.delete([created[0]!.key.id], OPERATOR);
+      });
       assert.deepEqual(
         (await all()).map(({ name, description }) => [name, description]),
         [

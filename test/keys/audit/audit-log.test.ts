@@ -5,6 +5,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { tempStore } from '../../support/temp.ts';
+import { failDelivery } from '../../support/delivery.ts';
 
 describeOnEach('the audit log', (dialect) => {
   let test: TestKeys;
@@ -88,8 +89,8 @@ describeOnEach('the audit log', (dialect) => {
   it('has one entry for each key that leaves with another', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
-    const { undo } = await test.keys.create({ name: 'Parent', roles: ['GUEST'], overwrite: true }, OPERATOR);
-    await undo();
+    const replacement = { name: 'Parent', roles: ['GUEST'], overwrite: true };
+    await failDelivery((delivery) => test.keys.create(replacement, OPERATOR, delivery));
     assert.deepEqual(
       (await entries()).map(({ action, key }) => `${action} ${key?.name}`),
       [

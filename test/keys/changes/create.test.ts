@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { ApiKey } from '../../../src/keys/key/api-key.ts';
+import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
 import { ValidationError } from '../../../src/keys/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { KeysError } from '../../../src/keys/errors.ts';
+import type { CreatedKey } from '../../../src/keys/service.ts';
+import { failDelivery } from '../../support/delivery.ts';
 
 describeOnEach('creating a key', () => {
   let test: TestKeys;
@@ -80,13 +83,42 @@ describeOnEach('creating a key', () => {
     assert.deepEqual(await names(), ['CI', 'ci']);
   });
 
-  it('can be undone', async () => {
-    const { secret, undo } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    await undo();
+  it('is reverted where its secret cannot be delivered', async () => {
+    const { secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
     assert.equal(await bearerOf(secret), 'unknown');
     assert.deepEqual(await names(), []);
-    await undo();
+  });
+
+  it('prepares the delivery before the commit, and does nothing where that fails', async () => {
+    const prepare = () => {
+      throw new KeysError('OUTPUT_FAILED', 'No room.');
+    };
+    const deliver = () => assert.fail('nothing was committed');
+    const create = test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR, { prepare, deliver });
+    await assert.rejects(create, { code: 'OUTPUT_FAILED', message: 'No room.' });
     assert.deepEqual(await names(), []);
+  });
+
+  it('can be previewed by the same rules, with nothing written', async () => {
+    await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    await assert.rejects(test.keys.preview({ name: 'CI', roles: ['GUEST'] }, OPERATOR), { code: 'NAME_TAKEN' });
+    const input = { name: ' CI', permissions: ['DOCKER:READ_ANY'], expiresIn: '1h', overwrite: true };
+    const { replaced, ...preview } = await test.keys.preview(input, OPERATOR);
+    assert.deepEqual(preview, {
+      name: 'CI',
+      description: null,
+      roles: [],
+      permissions: ['DOCKER:READ_ANY'],
+      expiresAt: test.time.now + 3_600_000,
+      effectivePermissions: ['DOCKER:READ_ANY', 'DOCKER:READ_OWN'],
+    });
+    assert.deepEqual(
+      replaced.map(({ roles }) => roles),
+      [['GUEST']],
+    );
+    const { principal } = await createPrincipal(test.keys, { name: 'Maker', permissions: ['API_KEY:CREATE_OWN'] });
+    await assert.rejects(test.keys.preview({ name: 'x', roles: ['GUEST'] }, principal), { code: 'FORBIDDEN' });
+    assert.deepEqual(await names(), ['CI', 'Maker']);
   });
 
   it('with overwrite simply creates where there is no such key', async () => {
@@ -129,28 +161,26 @@ describeOnEach('creating a key', () => {
       assert.deepEqual(await names(), ['Parent']);
     });
 
-    it('can be undone: the old key and its children work again', async () => {
-      const { secret, undo } = await test.keys.create({ name: 'Parent', roles: ['GUEST'], overwrite: true }, OPERATOR);
-      await undo();
+    it('is reverted where its secret cannot be delivered: the old key and its children work again', async () => {
+      const { secret } = await failToCreate({ name: 'Parent', roles: ['GUEST'], overwrite: true });
       assert.equal(await bearerOf(secret), 'unknown');
       assert.deepEqual(await bearerOf(old.secret), old.key);
       assert.deepEqual(await bearerOf(child.secret), child.key);
     });
 
-    it('is not undone where the new key was deleted or replaced meanwhile', async () => {
-      const first = await test.keys.create({ ...admin, overwrite: true }, OPERATOR);
-      const second = await test.keys.create({ ...admin, overwrite: true }, OPERATOR);
-      await first.undo();
-      assert.deepEqual(await bearerOf(second.secret), second.key);
-      await test.keys.delete([second.key.id], OPERATOR);
-      await second.undo();
+    it('is not reverted where the new key was replaced or deleted meanwhile', async () => {
+      const input = { ...admin, overwrite: true };
+      let second: { secret: string; key: ApiKey } | undefined;
+      await failToCreate(input, async () => (second = await test.keys.create(input, OPERATOR)));
+      assert.deepEqual(await bearerOf(second!.secret), second!.key);
+      await failToCreate(input, ({ key }) => test.keys.delete([key.id], OPERATOR));
       assert.deepEqual(await names(), []);
     });
 
-    it('is undone without the old key where its creator was deleted meanwhile', async () => {
-      const { secret, undo } = await test.keys.create({ name: 'Child', roles: ['GUEST'], overwrite: true }, OPERATOR);
-      await test.keys.delete([old.key.id], OPERATOR);
-      await undo();
+    it('is reverted without the old key where its creator was deleted meanwhile', async () => {
+      const { secret } = await failToCreate({ name: 'Child', roles: ['GUEST'], overwrite: true }, () =>
+        test.keys.delete([old.key.id], OPERATOR),
+      );
       assert.equal(await bearerOf(secret), 'unknown');
       assert.deepEqual(await names(), []);
     });
@@ -184,12 +214,15 @@ describeOnEach('creating a key', () => {
   });
 
   it('tells a malformed secret from an unknown one, for the log', async () => {
-    const { secret, undo } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    await undo();
+    const { secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
     assert.deepEqual(await test.keys.authenticate(secret), { refused: 'unknown', publicId: secret.slice(4, 16) });
     assert.deepEqual(await test.keys.authenticate(`${secret}x`), { refused: 'malformed' });
     assert.deepEqual(await test.keys.authenticate(randomUUID()), { refused: 'malformed' });
   });
+
+  function failToCreate(input: NewKey, meanwhile?: (created: CreatedKey) => Promise<unknown>): Promise<CreatedKey> {
+    return failDelivery((delivery) => test.keys.create(input, OPERATOR, delivery), meanwhile);
+  }
 
   async function principalOf(secret: string) {
     const result = await test.keys.authenticate(secret);

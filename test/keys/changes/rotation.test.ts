@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import type { RotatedKey } from '../../../src/keys/service.ts';
+import { failDelivery } from '../../support/delivery.ts';
 
 const HOUR = 3_600_000;
 
@@ -32,7 +34,7 @@ describeOnEach('rotating a key', () => {
     assert.deepEqual([await enter(secret), await enter(old)], [true, true]);
   });
 
-  it('ends the secret before when the grace is over: 24 hours, or what was asked for, or at once', async () => {
+  it('ends the previous secret when the grace is over: 24 hours, or what was asked for, or at once', async () => {
     for (const [grace, length] of [
       [undefined, 24 * HOUR],
       ['90m', 1.5 * HOUR],
@@ -56,7 +58,7 @@ describeOnEach('rotating a key', () => {
     assert.equal(
       (await test.keys.findById(id, OPERATOR))!.rotation!.previousEndsAt,
       null,
-      'the secret before does not activate',
+      'the previous secret does not activate',
     );
     assert.equal(await enter(secret), true);
     await test.keys.finishActivity();
@@ -110,7 +112,7 @@ describeOnEach('rotating a key', () => {
     await assert.rejects(
       test.keys.rollBackRotation(id, OPERATOR),
       hasCode('ROTATION_NONE'),
-      'the secret before is over',
+      'the previous secret is over',
     );
   });
 
@@ -120,9 +122,11 @@ describeOnEach('rotating a key', () => {
     await test.keys.setEnabled(id, false, OPERATOR);
     assert.deepEqual(await both(secret), ['disabled', 'disabled']);
     await test.keys.setEnabled(id, true, OPERATOR);
-    const replacing = await test.keys.create({ name: 'CI', roles: ['GUEST'], overwrite: true }, OPERATOR);
-    assert.deepEqual(await both(secret), ['unknown', 'unknown']);
-    await replacing.undo();
+    const replacement = { name: 'CI', roles: ['GUEST'], overwrite: true };
+    await failDelivery(
+      (delivery) => test.keys.create(replacement, OPERATOR, delivery),
+      async () => assert.deepEqual(await both(secret), ['unknown', 'unknown']),
+    );
     assert.deepEqual(await both(secret), [true, true], 'both are back');
     test.time.now += 90 * 24 * HOUR;
     assert.deepEqual(await both(secret), ['expired', 'expired']);
@@ -130,19 +134,26 @@ describeOnEach('rotating a key', () => {
     assert.deepEqual(await both(secret), ['unknown', 'unknown']);
   });
 
-  it('can be taken back as long as nothing else has happened to the secret', async () => {
-    const { undo, secret } = await rotate('1h');
-    await undo();
-    assert.deepEqual([await enter(old), await enter(secret)], [true, 'unknown']);
-    const second = await rotate('1h');
-    await test.keys.finishRotation(id, OPERATOR);
-    const third = await rotate('1h');
-    await second.undo();
-    assert.deepEqual(
-      [await enter(second.secret), await enter(third.secret)],
-      [true, true],
-      'the later rotation stands',
-    );
+  it('is reverted where the new secret cannot be delivered, unless the key has another one by then', async () => {
+    const rotateLost = (meanwhile?: (rotated: RotatedKey) => Promise<unknown>) =>
+      failDelivery((delivery) => test.keys.rotate(id, { grace: '1h' }, OPERATOR, delivery), meanwhile);
+    const first = await rotateLost();
+    assert.deepEqual([await enter(old), await enter(first.secret)], [true, 'unknown']);
+    let third = '';
+    const second = await rotateLost(async () => {
+      await test.keys.finishRotation(id, OPERATOR);
+      third = (await rotate('1h')).secret;
+    });
+    assert.deepEqual([await enter(second.secret), await enter(third)], [true, true], 'the later rotation stands');
+  });
+
+  it('starts the grace when the new secret was delivered, not before', async () => {
+    const deliver = async ({ after }: RotatedKey) => {
+      assert.equal(after.rotation?.previousEndsAt, null);
+      test.time.now += HOUR;
+    };
+    const { after } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR, { deliver });
+    assert.equal(after.rotation?.previousEndsAt, test.time.now + HOUR);
   });
 
   it('names every issue: of the duration, of the activation, of the id', async () => {

@@ -15,7 +15,7 @@ describeOnEach('when a key is to end', () => {
       assert.equal(readDuration(text), undefined, text);
   });
 
-  it('or a date and time by RFC 3339', () => {
+  it('or an RFC 3339 date and time', () => {
     const rows = {
       '2030-06-01T12:00:00Z': Date.UTC(2030, 5, 1, 12),
       '2030-06-01t12:00:00.5+02:00': Date.UTC(2030, 5, 1, 10, 0, 0, 500),
@@ -45,7 +45,7 @@ describeOnEach('when a key is to end', () => {
       [{ expiresIn: '5000d' }, /more than ten years away/],
       [{ expiresAt: '2090-01-01T00:00:00Z' }, /more than ten years away/],
       [{ expiresIn: 'soon' }, /"soon" is not a duration/],
-      [{ expiresAt: 'soon' }, /"soon" is not a date/],
+      [{ expiresAt: 'soon' }, /"soon" is not an RFC 3339 date and time/],
       [{ expiresIn: '1h', expiresAt: '2030-06-01T12:00:00Z' }, /not both/],
     ] as const;
     for (const [request, message] of issues) {
@@ -107,7 +107,7 @@ describeOnEach('a key that ends', () => {
     assert.equal((await make('Shorter', { expiresIn: '30m' })).key.expiresAt, NOW + 1_800_000);
     const forbidden = {
       code: 'FORBIDDEN',
-      message: 'Nobody grants more than they hold: this key ends at 2030-01-01T01:00:00.000Z.',
+      message: 'A key cannot grant more than it holds: this key expires at 2030-01-01T01:00:00.000Z.',
     };
     await assert.rejects(make('Longer', { expiresIn: '61m' }), forbidden);
     await assert.rejects(make('For ever', { expiresAt: null }), forbidden);

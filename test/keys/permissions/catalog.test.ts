@@ -56,7 +56,7 @@ describe('the catalog', () => {
 
   for (const name of ['printer', 'PRINT-ER', '', '1ST', 'A:B', 'A'.repeat(65)]) {
     it(`refuses ${JSON.stringify(name)} as a host's resource`, () => {
-      assert.throws(() => createCatalog([name]), /is no resource name/);
+      assert.throws(() => createCatalog([name]), /is not a resource name/);
     });
   }
 });

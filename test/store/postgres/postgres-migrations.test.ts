@@ -76,7 +76,7 @@ describeOn('postgres', 'the tables of a store', () => {
     );
     await assert.rejects(openTestKeys({ database }), {
       code: 'STORE_FOREIGN',
-      message: /tables of another program under the names of ours/,
+      message: /tables of another program with the same names/,
     });
     assert.equal((await readDirectly(database, "select to_regclass('svc_api_schema') as found"))[0]!['found'], null);
   });
@@ -95,7 +95,7 @@ describeOn('postgres', 'the tables of a store', () => {
 
   it('are not made where they must be there already', async () => {
     const database = postgresStore();
-    await assert.rejects(openStore({ database, mustExist: true }), {
+    await assert.rejects(openStore({ database, ifMissing: 'fail' }), {
       code: 'STORE_UNAVAILABLE',
       message: /does not exist/,
     });

@@ -1,0 +1,69 @@
+import type { ErrorCode } from '../keys/errors.ts';
+
+/** Codes of the rules that only the command line, or the start of a server, can meet. */
+type LocalCode =
+  | `STORE_${string}`
+  | 'USAGE'
+  | 'SECRET_INVALID'
+  | 'OUTPUT_FAILED'
+  | 'LISTEN_FAILED'
+  | 'SCHEMA_INVALID'
+  | 'ID_TAKEN'
+  | 'SECRET_TAKEN'
+  | 'PREFIX_TAKEN';
+
+/** Codes of HTTP and of GraphQL, beside those of the rules. */
+type ProtocolCode =
+  | 'UNAUTHENTICATED'
+  | 'INVALID_REQUEST'
+  | 'BAD_REQUEST'
+  | 'METHOD_NOT_ALLOWED'
+  | 'NOT_ACCEPTABLE'
+  | 'TIMEOUT'
+  | 'BODY_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'EXPECTATION_FAILED'
+  | 'HEADERS_TOO_LARGE'
+  | 'GRAPHQL_PARSE_FAILED'
+  | 'GRAPHQL_VALIDATION_FAILED'
+  | 'SERVICE_UNAVAILABLE'
+  | 'INTERNAL_SERVER_ERROR';
+
+/** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
+export type ReplyCode = ProtocolCode | Exclude<ErrorCode, LocalCode>;
+
+/** The status of a code's replies: one of HTTP, or that of a GraphQL reply, whose errors come beside data. */
+type ReplyStatus = number | 'GraphQL';
+
+/** What each code means, and with which status it comes. `docs/http.md` has it as a table. */
+export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStatus, meaning: string]>> = {
+  UNAUTHENTICATED: [401, 'No API key, or one that is not valid.'],
+  INVALID_REQUEST: [400, 'The Authorization header is malformed, or there are two of them.'],
+  BAD_REQUEST: [400, 'The request is not valid: its HTTP, its body, or its operation.'],
+  NOT_FOUND: [404, 'There is nothing at this address. As a GraphQL error: no API key has this id.'],
+  METHOD_NOT_ALLOWED: [405, 'GraphQL is served by POST.'],
+  NOT_ACCEPTABLE: [406, 'The client accepts neither media type of the replies.'],
+  TIMEOUT: [408, 'The request took too long to arrive.'],
+  BODY_TOO_LARGE: [413, 'The body is larger than is allowed.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'The body is not JSON in UTF-8, or it is compressed.'],
+  EXPECTATION_FAILED: [417, 'The Expect header asks for something other than 100-continue.'],
+  HEADERS_TOO_LARGE: [431, 'The headers are larger than is allowed.'],
+  INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
+  SERVICE_UNAVAILABLE: [503, 'The key store does not answer. Try again later.'],
+  GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
+  GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
+  LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],
+  FORBIDDEN: ['GraphQL', 'The key lacks a permission; extensions.missing lists which. From bearerAuth: status 403.'],
+  NAME_INVALID: ['GraphQL', 'The name breaks its rule.'],
+  DESCRIPTION_INVALID: ['GraphQL', 'The description breaks its rule.'],
+  ROLE_INVALID: ['GraphQL', 'There is no such role.'],
+  PERMISSION_INVALID: ['GraphQL', 'There is no such permission.'],
+  NO_GRANTS: ['GraphQL', 'A key needs at least one role or permission.'],
+  EXPIRY_INVALID: ['GraphQL', 'The expiry or a duration cannot be read, is in the past, or is too far away.'],
+  INPUT_INVALID: ['GraphQL', 'Another argument breaks its rule.'],
+  DECLARATION_INVALID: ['GraphQL', 'The declared keys break rules; the message names each place.'],
+  NAME_TAKEN: ['GraphQL', 'Another key has this name.'],
+  ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
+  ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
+  PRUNE_REFUSED: ['GraphQL', 'Pruning would delete keys that no apply made, or the key that asks for it.'],
+};

@@ -1,0 +1,30 @@
+import type { ApiKey } from '../key/api-key.ts';
+import type { Transaction } from './transaction.ts';
+
+/** A key with a secret that was just made for it: the only time that secret is known. */
+export interface NewSecret {
+  secret: string;
+  key: ApiKey;
+}
+
+/**
+ * Where the secrets of a change go. A step that throws, which must be a `KeysError`, leaves the keys as they were
+ * before the change.
+ */
+export interface SecretDelivery<Change> {
+  /**
+   * Saves the secrets before the change is committed. It holds the write lock, so it must not wait for anything; it is
+   * called again where the database asks for the transaction to be repeated.
+   */
+  prepare?: (change: Change) => void;
+  /** Hands the secrets over after the change was committed. */
+  deliver: (change: Change) => void | Promise<void>;
+}
+
+/** A change that makes secrets: `Done` is what the rules know of it, `Change` what their callers learn. */
+export interface SecretChange<Done, Change> {
+  run: (transaction: Transaction) => Promise<Done>;
+  present: (done: Done) => Change;
+  /** Reverts the change, because its secrets could not be delivered. */
+  revert: (transaction: Transaction, done: Done) => Promise<void>;
+}

@@ -1,0 +1,25 @@
+import { KeysError } from '../keys/errors.ts';
+import type { KeyRepository } from '../keys/repository.ts';
+
+/** The repository of a store that does not exist, for a dry run: it holds no keys, and takes none. */
+export function emptyRepository(location: string): KeyRepository {
+  const none = async () => [];
+  const nothing = async () => undefined;
+  const missing = () => new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the path.`);
+  return {
+    findById: nothing,
+    findByName: nothing,
+    findBy: none,
+    findManaged: none,
+    findWithDescendants: none,
+    findByDigest: nothing,
+    list: none,
+    listCreatedBy: none,
+    findUsage: async () => new Map(),
+    findUsedPermissions: async () => new Map(),
+    auditLog: { find: none, head: nothing },
+    revision: () => undefined,
+    write: () => Promise.reject(missing()),
+    check: () => Promise.reject(missing()),
+  };
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { ROOT } from '../support/process.ts';
+
+/** The declaration file of each public name, which the package ships. */
+const PUBLIC = new Map(
+  Array.from(read('dist/index.d.ts').matchAll(/^export (?:type )?\{([^}]+)\} from '([^']+)';$/gm)).flatMap(
+    ([, names = '', from = '']) => namesIn(names).map((name) => [name, declarationFile('dist/index.d.ts', from)]),
+  ),
+);
+
+describe('the public types', () => {
+  it('can be imported when a public signature mentions them', () => {
+    assert.ok(PUBLIC.has('KeysService') && PUBLIC.has('ApiKey'), [...PUBLIC.keys()].join());
+    const missing = [...PUBLIC].flatMap(([name, file]) =>
+      typesMentionedBy(name, file)
+        .filter((type) => !PUBLIC.has(type))
+        .map((type) => `${type}, by ${name}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+});
+
+/** Types of ours that a declaration mentions. Constructors are not public: the library's functions call them. */
+function typesMentionedBy(name: string, file: string): string[] {
+  const text = read(file).replaceAll(/\/\*\*.*?\*\//gs, '');
+  const imported = Array.from(
+    text.matchAll(/^import (?:type )?\{([^}]+)\} from '\.[^']+';$/gm),
+    ([, names = '']) => names,
+  );
+  const declared = Array.from(
+    text.matchAll(/^(?:export )?(?:declare )?(?:interface|type|class) (\w+)/gm),
+    ([, type]) => type!,
+  );
+  const declaration = new RegExp(
+    `^export (?:declare )?(?:interface|type|class|function|const) ${name}\\b.*(?:\\n[ }].*)*`,
+    'gm',
+  );
+  const mentioned = Array.from(text.matchAll(declaration), ([found]) => found.replace(/^ +constructor\(.*?\);$/ms, ''));
+  assert.notEqual(mentioned.length, 0, `no declaration of ${name} in ${file}`);
+  return [...new Set([...imported.flatMap(namesIn), ...declared])].filter((type) =>
+    mentioned.some((found) => new RegExp(`\\b${type}\\b`).test(found)),
+  );
+}
+
+function namesIn(list: string): string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim().replace(/^type /, ''))
+    .filter(Boolean);
+}
+
+function declarationFile(importer: string, path: string): string {
+  return posix.join(posix.dirname(importer), path).replace(/\.ts$/, '.d.ts');
+}
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
