@@ -123,7 +123,10 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
   it('reads a file, stdin by "-", and nothing', async () => {
     const file = join(folder, 'keys.jsonl');
     writeFileSync(file, textOf(GOOD.slice(0, 1)));
-    assert.match((await runCliHere(['apikey', 'import', file, '--database', database])).stdout, /^line 1: imported "CI"/);
+    assert.match(
+      (await runCliHere(['apikey', 'import', file, '--database', database])).stdout,
+      /^line 1: imported "CI"/,
+    );
     assert.match((await fromStdin(GOOD.slice(1, 2), '-')).stdout, /^line 1: imported "By digest"/);
     assert.deepEqual(await fromStdin([]), { stdout: '', stderr: 'There are no keys in the input.\n', code: 0 });
     const empty = JSON.parse((await fromStdin([], '--json')).stdout) as object;
@@ -175,7 +178,9 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     }
     assert.match(said, /imported "CI"|"status": "imported"/);
     const files =
-      dialect === 'sqlite' ? globSync(`${database}*`).map((path) => readFileSync(path, 'latin1')) : [await contentOf(database)];
+      dialect === 'sqlite'
+        ? globSync(`${database}*`).map((path) => readFileSync(path, 'latin1'))
+        : [await contentOf(database)];
     assert.ok(files.some((bytes) => bytes!.includes(DIGEST.toString('hex'))));
     for (const secret of [SECRET, SHORT]) {
       const hash = createHash('sha256').update(secret);

@@ -160,7 +160,8 @@ describeOnEach('apikey verify', () => {
 });
 
 describe('apikey verify at a pipe', () => {
-  const run = (input: string, database: string) => runCliWithInput(input, ['apikey', 'verify', '-', '--database', database]);
+  const run = (input: string, database: string) =>
+    runCliWithInput(input, ['apikey', 'verify', '-', '--database', database]);
 
   it('reads the secret from it', async () => {
     const cli = testCli();

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { manifestOf } from '../../scripts/manifest-of.ts';
 import { references } from '../../scripts/references.ts';
 
 describe('generated files', () => {
@@ -9,12 +8,4 @@ describe('generated files', () => {
       assert.equal(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'), text, 'run: npm run docs');
     });
   }
-
-  it('oclif.manifest.json is what the commands say now', async () => {
-    assert.equal(
-      readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'),
-      await manifestOf(),
-      'run: npm run build',
-    );
-  });
 });

@@ -48,8 +48,7 @@ async function run(args: readonly string[]): Promise<Finished> {
 
 /** Gives this process other surroundings for as long as `work` takes. */
 async function within<Result>({ env, input = '', cwd }: Surroundings, work: () => Promise<Result>): Promise<Result> {
-  const { exit } = process;
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin')!;
+  const own = Object.getOwnPropertyDescriptors(process);
   const before = { code: process.exitCode, env: { ...process.env }, cwd: process.cwd() };
   try {
     replaceEnv(cleanEnv(env));
@@ -59,10 +58,9 @@ async function within<Result>({ env, input = '', cwd }: Surroundings, work: () =
     process.exit = () => assert.fail('This command ends its process, and needs one of its own.');
     return await work();
   } finally {
-    process.exit = exit;
     process.exitCode = before.code;
     process.chdir(before.cwd);
-    Object.defineProperty(process, 'stdin', stdin);
+    Object.defineProperties(process, { stdin: own.stdin, exit: own.exit });
     replaceEnv(before.env);
   }
 }

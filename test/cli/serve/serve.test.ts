@@ -155,8 +155,8 @@ describe('serve', () => {
     ];
     for (const [args, env, exit, says] of rows) {
       // A wrong use is refused before anything of a server is begun.
-      const run = exit === 2 ? cli.run : cli.runProcess;
-      const { stdout, stderr, code } = await run(['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
+      const run = exit === 2 ? 'run' : 'runProcess';
+      const { stdout, stderr, code } = await cli[run](['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
       assert.match(stderr, says);
       assert.equal(stderr.split('\n').length, 2, 'one line');
       assert.deepEqual([stdout, code], ['', exit]);
