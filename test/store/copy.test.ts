@@ -12,7 +12,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { countKeys, createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
 import { postgresStore } from '../support/postgres.ts';
-import { runCli } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log. */
@@ -84,7 +84,7 @@ function alteringTrigger(database: string, table: string, column: string): strin
 }
 
 const copy = (from: string, to: string, ...args: string[]) =>
-  runCli(['apikey', 'copy', '--database', from, '--to', to, ...args]);
+  runCliHere(['apikey', 'copy', '--database', from, '--to', to, ...args]);
 
 describeOnEach('copying a store', () => {
   for (const [what, target] of [
@@ -162,7 +162,7 @@ describeOnEach('copying a store', () => {
       const { stdout, code } = await copy(source, target, '--json');
       assert.deepEqual([(JSON.parse(stdout) as { code: string }).code, code], [expected, exit]);
     }
-    const missing = await runCli(['apikey', 'copy', '--database', from, '--json']);
+    const missing = await runCliHere(['apikey', 'copy', '--database', from, '--json']);
     assert.equal((JSON.parse(missing.stdout) as { code: string }).code, 'USAGE');
   });
 });
