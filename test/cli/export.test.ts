@@ -3,7 +3,8 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
-import { runCli, runCliWithInput } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { runCli } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
 
 const FIELDS = [
@@ -20,7 +21,7 @@ const FIELDS = [
 ];
 
 const exported = async (database: string, ...args: string[]) => {
-  const { stdout, stderr, code } = await runCli(['apikey', 'export', ...args, '--database', database]);
+  const { stdout, stderr, code } = await runCliHere(['apikey', 'export', ...args, '--database', database]);
   assert.equal(code, 0, stderr);
   const keys = stdout
     .split('\n')
@@ -28,8 +29,8 @@ const exported = async (database: string, ...args: string[]) => {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   return { stdout, stderr, keys };
 };
-const importInto = (database: string, lines: string) =>
-  runCliWithInput(lines, ['apikey', 'import', '--json', '--database', database]);
+const importInto = (database: string, input: string) =>
+  runCliHere(['apikey', 'import', '--json', '--database', database], { input });
 
 describeOnEach('apikey export', () => {
   /** A store with a key, its child, an imported one that is off, and one with two secrets. */

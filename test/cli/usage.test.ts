@@ -79,8 +79,8 @@ describe('apikey used wrongly', () => {
     const { key } = await cli.given('A key');
     const results = await Promise.all([
       cli.run(['apikey', '--delete', key]),
-      cli.run(['apikey', '--delete', '--name', 'x', `--${key}`, '--json'], { env: { LOG_LEVEL: 'trace' } }),
-      cli.run(['apikey', '--create', '--name', 'x', '--roles', key, '--json'], { env: { LOG_LEVEL: 'trace' } }),
+      cli.runProcess(['apikey', '--delete', '--name', 'x', `--${key}`, '--json'], { env: { LOG_LEVEL: 'trace' } }),
+      cli.runProcess(['apikey', '--create', '--name', 'x', '--roles', key, '--json'], { env: { LOG_LEVEL: 'trace' } }),
       cli.run(['apikey', '--delete', '--json'], { env: { LOG_LEVEL: key } }),
     ]);
     for (const { stdout, stderr, code } of results) {

@@ -6,18 +6,14 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { openTestKeys } from '../support/keys.ts';
-import { type Finished, finished, startCli } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { type Finished, runCliWithInput } from '../support/process.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** Runs `apikey verify` with a text on stdin. */
 function verify(database: string, input: string, ...args: string[]): Promise<Finished> {
-  const child = startCli(['apikey', 'verify', ...args], {
-    env: { SVC_API_DATABASE: database },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  child.stdin!.on('error', () => {}).end(input); // The command may end before it has read all.
-  return finished(child);
+  return runCliHere(['apikey', 'verify', ...args], { env: { SVC_API_DATABASE: database }, input });
 }
 
 async function verifyJson(database: string, input: string, ...args: string[]) {
@@ -151,6 +147,24 @@ describeOnEach('apikey verify', () => {
       assert.deepEqual([stdout, stderr, code], ['', `Error: ${error}\n`, 2]);
     }
     assert.ok(!existsSync(cli.database));
+  });
+});
+
+describe('apikey verify at a pipe', () => {
+  const run = (input: string, database: string) =>
+    runCliWithInput(input, ['apikey', 'verify', '-', '--database', database]);
+
+  it('reads the secret from it', async () => {
+    const cli = testCli();
+    const { key: secret } = await cli.given('CI deploy');
+    const { stdout, stderr, code } = await run(`${secret}\n`, cli.database);
+    assert.match(stdout, /^valid: API key "CI deploy" /);
+    assert.deepEqual([stderr, code], ['', 0]);
+  });
+
+  it('does not read on where it holds too much', async () => {
+    const { stderr, code } = await run('x'.repeat(1_000_000), tempStore());
+    assert.deepEqual([stderr, code], ['Error: Stdin holds more than 65536 bytes, which is no secret.\n', 2]);
   });
 });
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { lockfileOf } from '../../scripts/lockfile-of.ts';
-import { manifestOf } from '../../scripts/manifest-of.ts';
 import { references } from '../../scripts/references.ts';
 
 describe('generated files', () => {
@@ -10,14 +9,6 @@ describe('generated files', () => {
       assert.equal(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'), text, 'run: npm run docs');
     });
   }
-
-  it('oclif.manifest.json is what the commands say now', async () => {
-    assert.equal(
-      readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'),
-      await manifestOf(),
-      'run: npm run build',
-    );
-  });
 
   it('package-lock.json says which packages ship their binaries, so that `npm ci` compiles nothing', () => {
     assert.match(lockfileOf(), /"gypfile": false/);

@@ -235,6 +235,26 @@ describe('the short way to an answer', () => {
     assert.equal((await uses()) - usesBefore, 5);
   });
 
+  it('leaves a refusal to the whole way, which counts it once', async () => {
+    const body = '{"query":"{ online }"}';
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+    for (let time = 0; time < 3; time += 1) assert.equal((await post(short.url, body, headers)).status, 200);
+    const limited = await createPrincipal(test.keys, { name: 'Limited', permissions: ['ME:READ_OWN'] });
+    const ask = () => post(short.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
+    const refusals = async () => {
+      await test.keys.finishActivity();
+      const entries = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
+      const counts = entries
+        .filter(({ actor }) => actor.name === 'Limited')
+        .map(({ after }) => Number(after!['count']));
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+    for (let time = 1; time <= 5; time += 1) {
+      assert.match((await ask()).body, /FORBIDDEN/);
+      assert.equal(await refusals(), time);
+    }
+  });
+
   it('takes each request on a connection for itself, however alike the one before it was', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const [one, other] = await Promise.all(

@@ -6,11 +6,13 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection } from '../../src/store/open.ts';
+import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { countKeys, createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
 import { postgresStore } from '../support/postgres.ts';
-import { runCli } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log. */
@@ -71,8 +73,18 @@ function impatient(connection: Connection, time: number): Connection {
   };
 }
 
+/** SQL that has a table put another value into a column of each new row. */
+function alteringTrigger(database: string, table: string, column: string): string[] {
+  if (!isPostgresUrl(database))
+    return [`create trigger alter_row after insert on ${table} begin update ${table} set ${column} = 7; end`];
+  return [
+    `create function alter_row() returns trigger language plpgsql as 'begin new.${column} = 7; return new; end'`,
+    `create trigger alter_row before insert on ${table} for each row execute function alter_row()`,
+  ];
+}
+
 const copy = (from: string, to: string, ...args: string[]) =>
-  runCli(['apikey', 'copy', '--database', from, '--to', to, ...args]);
+  runCliHere(['apikey', 'copy', '--database', from, '--to', to, ...args]);
 
 describeOnEach('copying a store', () => {
   for (const [what, target] of [
@@ -108,6 +120,27 @@ describeOnEach('copying a store', () => {
     await target.close();
   });
 
+  for (const [table, column] of [
+    ['api_keys', 'description'],
+    ['key_usage', 'uses'],
+    ['used_grants', 'last_used_at'],
+  ] as const) {
+    it(`is refused where ${table} comes out otherwise there, and then nothing is copied`, async () => {
+      const [from, to] = [tempStore(), tempStore()];
+      await fullStore(from);
+      await (await openTestKeys({ database: to })).store.close();
+      await changeDirectly(to, ...alteringTrigger(to, table, column));
+      const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+      await assert.rejects(copyStore(source, target), {
+        code: 'STORE_FAILED',
+        message: `The copy of ${table} in ${target.location} differs from the original. Nothing was copied.`,
+      });
+      await source.close();
+      await target.close();
+      assert.deepEqual(await readDirectly(to, 'select id from api_keys'), []);
+    });
+  }
+
   it('says in JSON what was copied', async () => {
     const [from, to] = [tempStore(), join(tempFolder(), 'copy.sqlite')];
     await fullStore(from);
@@ -129,7 +162,7 @@ describeOnEach('copying a store', () => {
       const { stdout, code } = await copy(source, target, '--json');
       assert.deepEqual([(JSON.parse(stdout) as { code: string }).code, code], [expected, exit]);
     }
-    const missing = await runCli(['apikey', 'copy', '--database', from, '--json']);
+    const missing = await runCliHere(['apikey', 'copy', '--database', from, '--json']);
     assert.equal((JSON.parse(missing.stdout) as { code: string }).code, 'USAGE');
   });
 });

@@ -19,6 +19,7 @@ import Database from 'better-sqlite3';
 import type { ErrorCode } from '../../src/keys/errors.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../support/keys.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { type Finished, runCli } from '../support/process.ts';
 import { AS_NOBODY, runCliWithFileLimit, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -197,7 +198,7 @@ describe('opening as a store', () => {
         assert.match(error.message, message);
         return true;
       });
-      assertCliFailure(await runCli(create(path)), code, message);
+      assertCliFailure(await runCliHere(create(path)), code, message);
       if (before) {
         assert.ok(before.equals(readFileSync(path)));
         if (code !== 'STORE_CORRUPT') assert.equal(readdirSync(dirname(path)).length, 1);
@@ -284,7 +285,7 @@ describe('a store that cannot grow', () => {
       /the disk is full or a limit is reached/,
     );
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 0);
-    assert.equal((await runCli(create(store.location))).code, 0);
+    assert.equal((await runCliHere(create(store.location))).code, 0);
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 1);
     await store.close();
   });
@@ -297,7 +298,7 @@ describe('a store that cannot grow', () => {
         'STORE_FULL',
         /the disk is full or a limit is reached/,
       );
-      assert.equal((await runCli(create(path))).code, 0);
+      assert.equal((await runCliHere(create(path))).code, 0);
     });
   }
 });

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
 import { countKeys, openTestKeys } from '../support/keys.ts';
-import { runCli } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { tempStore } from '../support/temp.ts';
 
 /** Takes the write lock of a store as another program would. */
@@ -99,7 +99,7 @@ describe('a store that another process writes', () => {
     const store = await openStore({ database: tempStore() });
     const { release } = lock(store.location);
     const args = ['apikey', '--create', '--name', 'New', '--roles', 'GUEST', '--json', '--database', store.location];
-    const { stdout, stderr, code } = await runCli(args);
+    const { stdout, stderr, code } = await runCliHere(args);
     release();
     assert.deepEqual([code, stderr], [1, '']);
     assert.deepEqual(JSON.parse(stdout), {

@@ -1,4 +1,3 @@
-import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +14,7 @@ export interface TestApply {
   /** A folder for secrets that does not exist yet. */
   secrets: string;
   declare(text: string): void;
-  apply(args?: readonly string[], options?: SpawnOptions): Promise<Pick<Finished, 'stdout' | 'stderr' | 'code'>>;
+  apply(args?: readonly string[]): Promise<Pick<Finished, 'stdout' | 'stderr' | 'code'>>;
   /** Applies with `--json`, which must not write to stderr. */
   json(...args: string[]): Promise<Record<string, unknown> & { code: number | string | null }>;
   /** The names of all keys, sorted. */
@@ -27,8 +26,8 @@ export function testApply(): TestApply {
   const cli = testCli();
   const folder = tempFolder();
   const file = join(folder, 'keys.yaml');
-  const apply: TestApply['apply'] = async (args = [], options) => {
-    const { stdout, stderr, code } = await cli.run(['apikey', 'apply', '-f', file, ...args], options);
+  const apply: TestApply['apply'] = async (args = []) => {
+    const { stdout, stderr, code } = await cli.run(['apikey', 'apply', '-f', file, ...args]);
     return { stdout, stderr, code };
   };
   return {

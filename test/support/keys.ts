@@ -5,7 +5,7 @@ import { OPERATOR, type Principal } from '../../src/keys/authorization/principal
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import { tempStore } from './temp.ts';
+import { migratedStore } from './temp.ts';
 
 export interface TestKeys {
   store: Store;
@@ -16,7 +16,7 @@ export interface TestKeys {
   time: { now: number };
 }
 
-/** The rules over a real store in a file of its own, with a stopped clock. */
+/** The rules over a real store of its own, with a stopped clock. */
 export async function openTestKeys(
   options: {
     database?: string;
@@ -28,7 +28,7 @@ export async function openTestKeys(
   } = {},
 ): Promise<TestKeys> {
   const store = await openStore({
-    database: options.database ?? tempStore(),
+    database: options.database ?? (await migratedStore()),
     ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
   });
   const time = { now: Date.UTC(2030, 0, 1) };

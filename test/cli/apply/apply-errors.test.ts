@@ -4,7 +4,6 @@ import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestApply, testApply } from '../../support/apply.ts';
-import { runCliHere } from '../../support/cli-here.ts';
 import { ROOT } from '../../support/process.ts';
 
 /** Texts with the place of what is wrong with them, and a part of what is said about it. */
@@ -92,7 +91,7 @@ describe('a file that apply refuses', () => {
     it(`is named with line and column: ${what}`, async () => {
       test.declare(text);
       const args = ['apikey', 'apply', '-f', test.file, '--dry-run'];
-      const { stdout, stderr, code } = await runCliHere(args, { SVC_API_DATABASE: test.cli.database });
+      const { stdout, stderr, code } = await test.cli.run(args);
       const first = stderr.split('\n')[0]!;
       assert.ok(first.startsWith(`Error: ${test.file}:${place}: `), stderr);
       assert.match(first, message);

@@ -86,9 +86,10 @@ describe('the secrets of applied keys', () => {
       [join(notAFolder, 'below'), 'ENOTDIR'],
       ['/dev/full', 'EEXIST'],
     ] as const) {
-      const failed = await test.apply(['--secrets-dir', folder]);
+      const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', folder];
+      const failed = await test.cli.runProcess(args);
       const expected = `Error: The secrets could not be written to ${folder} (${code}). Nothing was changed.\n`;
-      assert.deepEqual(failed, { stdout: '', stderr: expected, code: 1 });
+      assert.deepEqual(failed, { stdout: '', stderr: expected, code: 1, signal: null });
     }
     assert.deepEqual(readdirSync(test.secrets), ['Ключ']);
     assert.deepEqual(await test.names(), []);
@@ -101,10 +102,8 @@ describe('the secrets of applied keys', () => {
     for (const folder of [home, dirname(test.file)]) chmodSync(folder, 0o777);
     chmodSync(secrets, 0o555);
     const database = join(home, 'keys.sqlite');
-    const failed = await test.apply(['--secrets-dir', secrets, '--database', database], {
-      ...AS_NOBODY,
-      env: { HOME: home },
-    });
+    const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', secrets, '--database', database];
+    const failed = await test.cli.runProcess(args, { ...AS_NOBODY, env: { HOME: home } });
     assert.match(failed.stderr, /^Error: The secrets could not be written to .* \(EACCES\)\. Nothing was changed\.\n$/);
     assert.equal(failed.code, 1);
     assert.deepEqual(readdirSync(secrets), []);

@@ -138,7 +138,7 @@ describe('apikey --create on a terminal', () => {
     const cli = testCli();
     const error =
       'Error: The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.\n       An API key needs at least one role or permission.\n';
-    const withoutStdin = await cli.run(['apikey', '--create'], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const withoutStdin = await cli.runProcess(['apikey', '--create'], { stdio: ['pipe', 'pipe', 'pipe'] });
     assert.deepEqual(withoutStdin, { stdout: '', stderr: error, code: 2, signal: null });
     const file = join(tempFolder(), 'stderr');
     const script = 'exec "$0" "$1" apikey --create 2> "$2"';

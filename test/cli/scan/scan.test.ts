@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, type SpawnOptions } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,9 @@ import { scan as scanPaths } from '../../../src/cli/scan/scan.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../../src/open-keys.ts';
 import { openTestKeys } from '../../support/keys.ts';
-import { cleanEnv, type Finished, finished, startCli } from '../../support/process.ts';
+import { runCliHere, type Surroundings } from '../../support/cli-here.ts';
+import { cleanEnv, type Finished, runCli, startCli } from '../../support/process.ts';
+import { AS_NOBODY } from '../../support/store-process.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 interface Found {
@@ -41,23 +43,21 @@ const write = (path: string, content: string | Buffer) => {
 };
 
 /** Runs `apikey scan` in the folder, with a text on stdin. No secret may ever be in its output. */
-async function scan(
-  args: readonly string[],
-  { input = '', env, ...options }: SpawnOptions & { input?: string } = {},
-): Promise<Finished> {
-  const child = startCli(['apikey', 'scan', ...args], {
+async function scan(args: readonly string[], { input, env }: Omit<Surroundings, 'cwd'> = {}): Promise<Finished> {
+  const surroundings = {
     cwd: folder,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    ...options,
     env: { SVC_API_DATABASE: database, ...env },
-  });
-  child.stdin!.on('error', () => {}).end(input);
-  const result = await finished(child);
+    ...(input !== undefined && { input }),
+  };
+  const result = await runCliHere(['apikey', 'scan', ...args], surroundings);
   for (const secret of all()) assert.ok(!`${result.stdout}${result.stderr}`.includes(secret.slice(17)));
   return result;
 }
 
-async function report(args: readonly string[], options?: SpawnOptions): Promise<Report & { code: number | null }> {
+async function report(
+  args: readonly string[],
+  options?: Omit<Surroundings, 'cwd'>,
+): Promise<Report & { code: number | null }> {
   const { stdout, code } = await scan([...args, '--json'], options);
   return { ...(JSON.parse(stdout) as Report), code };
 }
@@ -212,8 +212,11 @@ describe('apikey scan', () => {
     chmodSync(folder, 0o755);
     chmodSync(join(folder, 'closed'), 0);
     chmodSync(join(folder, 'locked'), 0);
-    const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534, env: { HOME: folder } } : {};
-    const { stderr, code } = await scan(['.'], nobody);
+    const { stderr, code } = await runCli(['apikey', 'scan', '.'], {
+      cwd: folder,
+      env: { HOME: folder },
+      ...AS_NOBODY,
+    });
     chmodSync(join(folder, 'closed'), 0o755);
     const lines = ['closed', 'locked'].map((path) => `./${path} could not be read: EACCES.\n`);
     assert.deepEqual([stderr, code], [`${lines.join('')}1 file read, 0 secrets found, 0 live keys.\n`, 1]);

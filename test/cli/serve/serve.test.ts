@@ -119,7 +119,7 @@ describe('serve', () => {
     const { port } = new URL(byEnv.url);
     const env = { SVC_API_HOST: '127.0.0.2', SVC_API_PORT: port, LOG_LEVEL: 'silent' };
     const [taken, byFlag] = await Promise.all([
-      cli.run(['serve'], { env }),
+      cli.runProcess(['serve'], { env }),
       serve(cli, ['--host', '127.0.0.1', '--port', '0'], { SVC_API_HOST: 'nowhere', SVC_API_PORT: 'none' }),
     ]);
     assert.deepEqual(taken, {
@@ -158,15 +158,13 @@ describe('serve', () => {
       [[], { SVC_API_PORT: '4e3' }, 2, /^Error: SVC_API_PORT is "4e3", which is not a port\./],
       [['--json'], {}, 2, /^Error: Nonexistent flag: --json\n$/],
     ];
-    for (let index = 0; index < rows.length; index += 2) {
-      await Promise.all(
-        rows.slice(index, index + 2).map(async ([args, env, exit, says]) => {
-          const { stdout, stderr, code } = await cli.run(['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
-          assert.match(stderr, says);
-          assert.equal(stderr.split('\n').length, 2, 'one line');
-          assert.deepEqual([stdout, code], ['', exit]);
-        }),
-      );
+    for (const [args, env, exit, says] of rows) {
+      // A wrong use is refused before anything of a server is begun.
+      const run = exit === 2 ? 'run' : 'runProcess';
+      const { stdout, stderr, code } = await cli[run](['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
+      assert.match(stderr, says);
+      assert.equal(stderr.split('\n').length, 2, 'one line');
+      assert.deepEqual([stdout, code], ['', exit]);
     }
   });
 

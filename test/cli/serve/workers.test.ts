@@ -93,7 +93,7 @@ describeOnEach('serve --workers', (dialect) => {
     const cli = testCli();
     const first = await startWorkers(cli.database, '--port', port);
     await first.until(() => first.printed() !== '');
-    const { code, stderr } = await cli.run(['serve', '--workers', '3', '--port', port]);
+    const { code, stderr } = await cli.runProcess(['serve', '--workers', '3', '--port', port]);
     assert.deepEqual([code, stderr.match(/port \d+ is taken/g)?.length], [1, 1], stderr);
     first.child.kill();
     await first.ended;

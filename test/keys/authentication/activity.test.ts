@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Principal, OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
@@ -84,6 +85,37 @@ describeOnEach('the use of keys', () => {
     await quick.keys.finishActivity();
     await test.keys.finishActivity();
     assert.equal((await usageOf(key.id))?.uses, 3);
+    await quick.store.close();
+  });
+
+  it('is kept with its times when the store cannot take it, and what comes meanwhile is later', async () => {
+    const { secret, key } = await create('CI');
+    const { secret: next } = await test.keys.rotate(key.id, {}, OPERATOR);
+    const quick = await openTestKeys({ database, lockWaitMs: 100, schedule: () => {} });
+    const start = quick.time.now;
+    const seenAt = async () => {
+      await quick.keys.finishActivity();
+      const { lastUsedAt, previousLastUsedAt } = (await usageOf(key.id))!;
+      return [lastUsedAt! - start, previousLastUsedAt! - start];
+    };
+    const failedWrite = (meanwhile: () => Promise<unknown>) =>
+      test.store.repository.write(async () => {
+        const attempt = assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
+        await meanwhile();
+        await attempt;
+      });
+    await quick.keys.authenticate(secret);
+    quick.time.now += 1000;
+    await quick.keys.authenticate(next);
+    await failedWrite(async () => {});
+    assert.deepEqual(await seenAt(), [1000, 0]);
+    await quick.keys.authenticate(secret);
+    await failedWrite(async () => {
+      await nextTurn();
+      quick.time.now += 1000;
+      return quick.keys.authenticate(secret);
+    });
+    assert.deepEqual(await seenAt(), [2000, 2000]);
     await quick.store.close();
   });
 

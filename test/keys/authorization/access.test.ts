@@ -126,6 +126,25 @@ describeOnEach('what a key may do to keys', () => {
     await assert.rejects(test.keys.update(key.id, { permissions: ['API_KEY:UPDATE_ANY'] }, by), { code: 'FORBIDDEN' });
   });
 
+  for (const [state, end] of [
+    ['was disabled', (id: string) => test.keys.setEnabled(id, false, OPERATOR)],
+    ['has expired', async () => void (test.time.now += 3_600_000)],
+  ] as const) {
+    it(`nothing that writes once it ${state}, though it was accepted before`, async () => {
+      const { principal: by } = await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'], expiresIn: '1h' });
+      const { key } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
+      await end(by.key.id);
+      const invalid = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
+      await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), invalid);
+      await assert.rejects(test.keys.update(key.id, { name: 'X' }, by), invalid);
+      await assert.rejects(test.keys.setEnabled(by.key.id, true, by), invalid);
+      await assert.rejects(test.keys.rotate(key.id, {}, by), invalid);
+      await assert.rejects(test.keys.delete([key.id], by), invalid);
+      assert.deepEqual(await test.keys.findById(key.id, OPERATOR), key);
+      assert.equal(await countKeys(test.store.repository), 2);
+    });
+  }
+
   it('nothing that writes once it was deleted', async () => {
     const by = (await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'] })).principal;
     const other = await create('Other', ['ME:READ_OWN']);

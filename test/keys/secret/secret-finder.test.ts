@@ -69,7 +69,9 @@ describe('finding secrets', () => {
     const part = Buffer.alloc(1 << 20, 'x');
     const before = held();
     for (let count = 0; count < 50; count += 1) assert.deepEqual([...finder.find(part)], []);
-    assert.ok(held() - before < 10 * part.length);
+    // Another thread frees the buffers, some time after the collection.
+    let collections = 1;
+    while (held() - before >= 10 * part.length) assert.ok((collections += 1) < 100);
     assert.deepEqual(
       [...finder.find(Buffer.from(secret))],
       [{ secret, publicId, line: 1, column: 50 * part.length + 1 }],

@@ -45,6 +45,7 @@ describe('the URL of a PostgreSQL store', () => {
   for (const [what, url] of [
     ['a "#" in the password', 'postgres://me:hunter#2@host/db'],
     ['a "/" in the password', 'postgres://me:1/hunter2@host/db'],
+    ['a "/" in the password and no database', 'postgres://me:1/hunter2@host'],
     ['a "%" in the password', 'postgres://me:hunter%2@host/db'],
     ['a port that is none', 'postgres://me:hunter2@host:port/db'],
     ['a parameter that is unknown', 'postgres://me:hunter2@host/db?password=hunter2'],
