@@ -4,9 +4,7 @@ import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, finished, startCli } from './process.ts';
-
-/** How long a key's end may be waited for, in milliseconds. */
-const DEADLINE = 20_000;
+import { until } from './until.ts';
 
 /** A shell's words for what a command of `startExec` says first. */
 export const SAY_WHO = 'echo "$$ $API_KEY"';
@@ -81,9 +79,6 @@ export async function isAccepted(database: string, secret: string): Promise<bool
 }
 
 /** Waits until a store has no keys. */
-export async function noKeysIn(database: string): Promise<void> {
-  const deadline = Date.now() + DEADLINE;
-  while ((await keysIn(database)).length > 0) {
-    if (Date.now() > deadline) throw new Error('Waited in vain for the end of all keys.');
-  }
+export function noKeysIn(database: string): Promise<void> {
+  return until(async () => (await keysIn(database)).length === 0);
 }
