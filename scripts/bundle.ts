@@ -1,4 +1,4 @@
-import { cpSync, globSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, linkSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -76,6 +76,11 @@ await build({
   ],
 });
 
-for (const part of ['lib', 'prebuilds', 'package.json', 'LICENSE']) {
-  cpSync(`${root}node_modules/better-sqlite3/${part}`, `${root}dist/better-sqlite3/${part}`, { recursive: true });
+// Linked, not copied: one file is loaded once. Two copies of SQLite in one process, as in tests that run a command
+// themselves, would not respect one another's locks.
+const driver = `${root}node_modules/better-sqlite3`;
+for (const file of globSync(['lib/**/*.js', 'prebuilds/*', 'package.json', 'LICENSE'], { cwd: driver })) {
+  const target = join(root, 'dist/better-sqlite3', file);
+  mkdirSync(dirname(target), { recursive: true });
+  linkSync(join(driver, file), target);
 }

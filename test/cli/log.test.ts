@@ -7,6 +7,7 @@ import { userInfo } from 'node:os';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { startCli } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
+import { until } from '../support/until.ts';
 
 interface Entry {
   number: number;
@@ -160,7 +161,7 @@ describeOnEach('apikey log', () => {
     });
     const uses = async () =>
       (JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number }).uses;
-    while ((await uses()) === 0);
+    await until(async () => (await uses()) > 0);
     await server.stop('SIGKILL');
     assert.equal(await uses(), 1);
     assert.match((await log('--verify')).stdout, /intact/);

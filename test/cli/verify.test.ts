@@ -164,7 +164,7 @@ describe('apikey verify at a pipe', () => {
 
   it('does not read on where it holds too much', async () => {
     const { stderr, code } = await run('x'.repeat(1_000_000), tempStore());
-    assert.deepEqual([stderr, code], ['Error: Stdin holds more than 65536 bytes, which is no secret.\n', 2]);
+    assert.deepEqual([stderr, code], ["Error: Stdin has more than 65536 bytes, which can't be a secret.\n", 2]);
   });
 });
 

@@ -53,11 +53,19 @@ async function contentOf(database: string): Promise<object> {
   return content;
 }
 
-/** A store that takes its time to answer, whose server, if it has one, ends a transaction in which it is asked nothing for 50 ms. */
-function impatient(connection: Connection, time: number): Connection {
+/** After how long its server ends a transaction in which it is asked nothing, in milliseconds. */
+const IMPATIENCE_MS = 500;
+
+/** A store that answers the first query of a kind only after the server of the other one has lost its patience. */
+function slowAndImpatient(connection: Connection, kind: 'SelectQueryNode' | 'InsertQueryNode'): Connection {
+  let slow: object | undefined;
+  let begun = 0;
   const plugin: KyselyPlugin = {
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => delay(time, result),
+    transformQuery: ({ node, queryId }) => {
+      if (node.kind === kind) slow ??= queryId;
+      return node;
+    },
+    transformResult: async ({ result, queryId }) => delay(queryId === slow ? 1.2 * IMPATIENCE_MS : 0, result),
   };
   return {
     ...connection,
@@ -66,8 +74,10 @@ function impatient(connection: Connection, time: number): Connection {
     close: () => connection.close(),
     write: (work) =>
       connection.write(async (transaction, changed) => {
+        begun += 1;
+        assert.equal(begun, 1, 'the transaction was ended, and is made again');
         if (connection.dialect === 'postgres')
-          await sql`set idle_in_transaction_session_timeout = 50`.execute(transaction);
+          await sql`set idle_in_transaction_session_timeout = ${sql.lit(IMPATIENCE_MS)}`.execute(transaction);
         return work(transaction.withPlugin(plugin), changed);
       }),
   };
@@ -112,8 +122,8 @@ describeOnEach('copying a store', () => {
     const [from, to] = [tempStore(), postgresStore()];
     await fullStore(from);
     const [source, target] = [
-      impatient(await openConnection({ database: from }), 60),
-      impatient(await openConnection({ database: to }), 0),
+      slowAndImpatient(await openConnection({ database: from }), 'SelectQueryNode'),
+      slowAndImpatient(await openConnection({ database: to }), 'InsertQueryNode'),
     ];
     assert.equal((await copyStore(source, target)).keys, 3);
     await source.close();

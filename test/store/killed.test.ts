@@ -25,7 +25,7 @@ async function stateOf(database: string): Promise<string> {
 describe('a process that is killed while it writes', () => {
   /** After each step of the task `churn`. */
   const states = ['', 'Parent ADMIN', 'Child GUEST; Parent ADMIN', 'Parent VIEWER'];
-  const rounds = 24;
+  const rounds = 16;
 
   it(`leaves the state before its step or the one after, in ${rounds} rounds`, async () => {
     const database = tempStore();

@@ -4,9 +4,7 @@ import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, finished, startCli } from './process.ts';
-
-/** How long to wait for the keys to be deleted. */
-const DEADLINE_MS = 20_000;
+import { until } from './until.ts';
 
 /** The shell command with which a command of `startExec` must begin. */
 export const SAY_WHO = 'echo "$$ $API_KEY"';
@@ -81,9 +79,6 @@ export async function isAccepted(database: string, secret: string): Promise<bool
 }
 
 /** Waits until a store has no keys. */
-export async function noKeysIn(database: string): Promise<void> {
-  const deadline = Date.now() + DEADLINE_MS;
-  while ((await keysIn(database)).length > 0) {
-    if (Date.now() > deadline) throw new Error('Waited in vain for the end of all keys.');
-  }
+export function noKeysIn(database: string): Promise<void> {
+  return until(async () => (await keysIn(database)).length === 0);
 }

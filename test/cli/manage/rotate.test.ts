@@ -7,6 +7,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
 import { BIN, cleanEnv, finished } from '../../support/process.ts';
 import { startServe } from '../../support/serve.ts';
+import { until } from '../../support/until.ts';
 
 describeOnEach('apikey rotate', () => {
   let cli: TestCli;
@@ -154,7 +155,7 @@ describeOnEach('apikey rotate', () => {
     await use(old.key);
     assert.equal((await rotationOf())!.previousEndsAt, null);
     await use(stdout.trim());
-    while ((await rotationOf())!.previousEndsAt === null) await new Promise(setImmediate);
+    await until(async () => (await rotationOf())!.previousEndsAt !== null);
     await server.stop();
     const list = await cli.run(['apikey', 'list']);
     assert.match(list.stdout, /\t2\tsvc_.{12}_… accepted until \S+Z, last used \S+Z\n$/);

@@ -6,6 +6,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';
 import { query } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 
 interface Serving {
   url: string;
@@ -80,13 +81,12 @@ describe('serve', () => {
     ] as const) {
       const { url, child, end } = await serve(cli);
       const { socket } = await half(url, key);
-      socket.on('error', () => {});
+      socket.on('error', () => {}).on('data', assert.fail);
       child.kill('SIGTERM');
       await refused(url);
-      const before = performance.now();
       child.kill(second);
+      // It ends with 0 where the requests have finished, or were given up after their 10 seconds.
       assert.equal((await end).code, exit);
-      assert.ok(performance.now() - before < 5000, 'well before the 10 seconds that requests are given');
     }
   });
 
@@ -213,13 +213,13 @@ async function half(url: string, key: string) {
 /** Waits until a server accepts no more connections. */
 async function refused(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
-  for (;;) {
+  await until(async () => {
     const socket = connect(Number(port), hostname);
-    const open = await once(socket, 'connect').then(
+    const isOpen = await once(socket, 'connect').then(
       () => true,
       () => false,
     );
     socket.destroy();
-    if (!open) return;
-  }
+    return !isOpen;
+  });
 }

@@ -5,6 +5,7 @@ import { testCli } from '../../support/cli.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { freePort } from '../../support/port.ts';
 import { cleanEnv, startCli } from '../../support/process.ts';
+import { until } from '../../support/until.ts';
 
 /** `serve` with workers, and what its processes log. */
 async function startWorkers(database: string, ...args: string[]) {
@@ -85,7 +86,7 @@ describeOnEach('serve --workers', (dialect) => {
         return false;
       }
     };
-    while ([...server.listening()].some(isThere)) await new Promise(setImmediate);
+    await until(() => ![...server.listening()].some(isThere));
   });
 
   it('says once what keeps it from listening', async () => {
