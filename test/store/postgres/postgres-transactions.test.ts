@@ -10,7 +10,7 @@ describeOn('postgres', 'a transaction', () => {
   let connection: PostgresConnection;
   beforeEach(async () => {
     database = postgresStore();
-    connection = await PostgresConnection.open(database, { lockWaitMs: 2000, mustExist: false });
+    connection = await PostgresConnection.open(database, { lockWaitMs: 60_000, mustExist: false });
     await changeDirectly(database, 'create table notes (note integer)');
   });
   afterEach(() => connection.close());
