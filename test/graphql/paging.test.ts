@@ -118,8 +118,7 @@ describeOnEach('apiKeys', () => {
     assert.deepEqual(names(await page({ search: 'LUCKY' })), ['Key 7']);
     assert.deepEqual(names(await page({ search: '100%_' })), ['Key 7']);
     for (const search of ['%', '_']) assert.deepEqual(names(await page({ search })), ['Key 7']);
-    for (const search of ["' OR 1=1 --", 'Key*', '\\', 'Key\u0000'])
-      assert.deepEqual(names(await page({ search })), [], search);
+    for (const search of ["' OR 1=1 --", 'Key*', '\\']) assert.deepEqual(names(await page({ search })), [], search);
     assert.equal((await page({ search: '' })).edges.length, 50);
   });
 });
