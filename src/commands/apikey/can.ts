@@ -51,5 +51,5 @@ function refusalOf(grants: string, status: Status, deniedBy: ApiKey | null): str
   if (!grants) return 'none of its grants allows it';
   if (!deniedBy) return `${grants} would allow it, but the key is ${status}`;
   const reason = status === 'ACTIVE' ? 'lacks it' : `is ${status}`;
-  return `${grants} would allow it, but "${deniedBy.name}", which it was created by, ${reason}`;
+  return `${grants} would allow it, but "${deniedBy.name}", which is above it, ${reason}`;
 }
