@@ -23,6 +23,9 @@ export {
 } from './keys/authorization/principal.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
+export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
+export type { AccessDecision } from './keys/authorization/explain.ts';
+export type { KeyRotation } from './keys/changes/rotate.ts';
 export type { ChangedKey } from './keys/changes/transaction.ts';
 export {
   type ErrorCode,
@@ -38,7 +41,7 @@ export type { Rotation, RotationRequest } from './keys/key/rotation.ts';
 export type { Status } from './keys/key/status.ts';
 export type { UsageTotals } from './keys/key/usage.ts';
 export type { Page, PageQuery } from './keys/list.ts';
-export type { Action, Catalog, Permission, Role } from './keys/permissions/catalog.ts';
+export type { Action, Catalog, HostResource, Permission, Role } from './keys/permissions/catalog.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
 export type { KeyQueries } from './keys/queries.ts';
 export type { ApplyOptions, CreatedKey, KeysService, RotatedKey } from './keys/service.ts';

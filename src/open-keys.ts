@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { createCatalog } from './keys/permissions/catalog.ts';
+import { createCatalog, type HostResource } from './keys/permissions/catalog.ts';
 import { KeysService } from './keys/service.ts';
 import type { OpenStoreOptions } from './store/open.ts';
 
 /** Which key store to open, and how. */
 export interface OpenKeysOptions extends OpenStoreOptions {
   /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
-  resources?: readonly string[];
+  resources?: readonly HostResource[];
 }
 
 /** The service of an open key store. */

@@ -1,6 +1,6 @@
 import type { Config } from '@oclif/core/interfaces';
 import type { SchemaExtension } from '../graphql/extension.ts';
-import { type Catalog, createCatalog } from '../keys/permissions/catalog.ts';
+import { createCatalog, type HostResource } from '../keys/permissions/catalog.ts';
 import { KeysError } from '../keys/errors.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
 
@@ -18,17 +18,14 @@ export async function hostExtensions(config: Config): Promise<SchemaExtension[]>
     .map(({ plugin, result }) => readExtension(plugin.name, result));
 }
 
-/** The names of the host's own resources. Its resolvers are not loaded. */
-export async function hostResources(config: Config): Promise<string[]> {
+/** The host's own resources. Its resolvers are not loaded. */
+export async function hostResources(config: Config): Promise<HostResource[]> {
   return (await hostExtensions(config)).flatMap(({ resources }) => resources ?? []);
 }
 
-/** A catalog for reading these permissions. The host is asked only if one of their resources is not built in. */
-export async function catalogFor(permissions: readonly string[], config: Config): Promise<Catalog> {
-  const builtIn = createCatalog();
-  return parsePermissions(permissions, builtIn).issues.length === 0
-    ? builtIn
-    : createCatalog(await hostResources(config));
+/** The host's resources, if these permissions need them: it is asked only if one of their resources is not built in. */
+export async function hostResourcesFor(permissions: readonly string[], config: Config): Promise<HostResource[]> {
+  return parsePermissions(permissions, createCatalog()).issues.length === 0 ? [] : hostResources(config);
 }
 
 /** Validates what a hook returned: hooks are other people's JavaScript. */

@@ -11,6 +11,7 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   ROTATE_ACTIVATE: 'The grace period of the previous secret began.',
   ROTATE_FINISH: 'The rotation was finished: the previous secret no longer works.',
   ROTATE_ROLLBACK: 'The rotation was rolled back: the new secret no longer works.',
+  ADOPT: 'The operator took over a key: no key is its creator any more.',
   IMPORT: 'A key was imported.',
   REFUSE: 'A request was refused. Each kind is recorded once a minute, and its repetitions as a count.',
 };

@@ -1,3 +1,5 @@
+import type { HostResource } from '../keys/permissions/catalog.ts';
+
 /** Resolvers by type and field, as graphql-tools takes them. */
 export type Resolvers = Record<string, unknown>;
 
@@ -11,7 +13,7 @@ export interface SchemaExtension {
   /** The resolvers, or a function that loads them: only `serve` calls it. */
   resolvers: Resolvers | (() => Resolvers | Promise<Resolvers>);
   /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
-  resources?: readonly string[];
+  resources?: readonly HostResource[];
 }
 
 /** What the schema tells about the running program. */

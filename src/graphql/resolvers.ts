@@ -1,5 +1,6 @@
 import { arch, platform } from 'node:process';
 import { GraphQLScalarType } from 'graphql';
+import { mayFor } from '../keys/authorization/principal.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import { type Action, type Permission, ROLE_MEANINGS, type Role } from '../keys/permissions/catalog.ts';
 import { cursorOf, type PageQuery } from '../keys/list.ts';
@@ -10,6 +11,7 @@ import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers, ServiceInfo } from './extension.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
+import { chainResolversOf } from './chain-resolvers.ts';
 import { usageResolversOf } from './usage-resolvers.ts';
 
 interface GrantsInput {
@@ -84,8 +86,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const setApiKeyEnabled: Resolve<{ id: string; enabled: boolean }> = async (_, { id, enabled }, { principal }) =>
     (await keys.setEnabled(id, enabled, principal)).after;
   const rotateApiKey: Resolve<{ input: RotationRequest & { id: string } }> = async (_, { input }, { principal }) => {
-    const { secret, after } = await keys.rotate(input.id, input, principal);
-    return { key: secret, apiKey: after };
+    const { secret, after, created } = await keys.rotate(input.id, input, principal);
+    return { key: secret, apiKey: after, created: created.filter((key) => mayFor(principal, 'READ', key)) };
   };
   const finishApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
     (await keys.finishRotation(id, principal)).after;
@@ -126,9 +128,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     },
     ApiKey: {
       permissions: (key: ApiKey) => knownTo(catalog, groupPermissions(key.permissions)),
-      effectivePermissions: (key: ApiKey) => knownTo(catalog, PermissionSet.of(catalog, key).byResource()),
-      status: (key: ApiKey) => keys.statusOf(key),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
+      ...chainResolversOf(keys),
       ...usageResolversOf(keys),
     },
   };

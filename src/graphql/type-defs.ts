@@ -142,8 +142,10 @@ type ApiKey implements Node {
   roles: [Role!]!
   "The permissions that were granted besides the roles."
   permissions: [Permission!]!
-  "Everything that the roles and permissions allow together."
+  "Everything that the roles and permissions allow together, as far as the keys above it may do so, too."
   effectivePermissions: [Permission!]!
+  "What the keys above it take away from it, the nearest first: the key that created it, that one's creator, and so on."
+  limitedBy: [ApiKeyLimit!]!
   "The public part of the secret, as svc_<id>_…"
   prefix: String!
   "When it was created."
@@ -313,6 +315,10 @@ input RotateApiKeyInput {
   grace: String = "${DEFAULT_GRACE}"
   "When the grace period begins."
   activate: RotationActivation = NOW
+  "Whether to disable the keys that it has created: after a leak they are the thief's."
+  disableCreated: Boolean = false
+  "Only those created since this time."
+  createdSince: DateTime
 }
 
 """A key with a new secret."""
@@ -321,6 +327,22 @@ type RotatedApiKey {
   key: String!
   "The key."
   apiKey: ApiKey!
+  "The keys that it has created, as far as the requesting key may read them."
+  created: [ApiKey!]!
+}
+
+"""What a key above another one takes away from it."""
+type ApiKeyLimit {
+  "The id of the key above."
+  id: ID!
+  "Its name; null if the requesting key may not read it."
+  name: String
+  "Its own status. Unless it is ACTIVE, the key beneath is refused."
+  status: ApiKeyStatus!
+  "Its expiry, if that comes before the other's; otherwise null."
+  expiresAt: DateTime
+  "The permissions that the key beneath lacks because of it."
+  permissions: [Permission!]!
 }
 
 """A key that was just created."""

@@ -3,7 +3,6 @@ import type { ApiKey } from '../keys/key/api-key.ts';
 import { groupPermissions } from '../keys/permissions/permission-set.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import { suggestGrants } from '../keys/authorization/suggest.ts';
 import { NO_USAGE, previousUseSince, type UsageTotals } from '../keys/key/usage.ts';
 import type { Resolvers } from './extension.ts';
 import { knownTo } from './resolve.ts';
@@ -16,16 +15,12 @@ export function usageResolversOf(keys: KeysService): Resolvers {
     return ids.map((id) => found.get(id) ?? NO_USAGE);
   };
   const usage = new DataLoader<string, UsageTotals>(load, { cache: false });
-  const suggestion = async (key: ApiKey) => suggestGrants(key, (await keys.usedPermissionsOf(key.id)).keys(), catalog);
 
   return {
     uses: async ({ id }: ApiKey) => (await usage.load(id)).uses,
     lastUsedAt: async ({ id }: ApiKey) => (await usage.load(id)).lastUsedAt,
     usedPermissions: async ({ id }: ApiKey) =>
       knownTo(catalog, groupPermissions([...(await keys.usedPermissionsOf(id)).keys()])),
-    suggestedPermissions: async (key: ApiKey) =>
-      knownTo(catalog, groupPermissions((await suggestion(key)).permissions)),
-    unusedPermissions: async (key: ApiKey) => knownTo(catalog, groupPermissions((await suggestion(key)).unused)),
     rotation: (key: ApiKey) => {
       const rotation = keys.rotationOf(key);
       return (

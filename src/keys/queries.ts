@@ -8,10 +8,20 @@ import { type Identification, identify } from './authentication/identify.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './key/name.ts';
 import { type Plan, planChanges } from './apply/plan.ts';
+import {
+  type AncestorLimit,
+  type Chain,
+  chainAccess,
+  chainStatus,
+  findChains,
+  limitsOf,
+} from './authorization/chain.ts';
+import type { PermissionSet } from './permissions/permission-set.ts';
+import { type AccessDecision, decideAccess } from './authorization/explain.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
 import { isInProgress, type Rotation } from './key/rotation.ts';
-import { type Status, statusOf } from './key/status.ts';
+import type { Status } from './key/status.ts';
 import { refuseNul } from './text.ts';
 import type { UsageTotals } from './key/usage.ts';
 
@@ -42,9 +52,13 @@ export class KeyQueries {
    * What `apply` would change now; nothing is written.
    * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error
    */
-  plan(declared: readonly DeclaredKey[], { prune = false }: { prune?: boolean }, actor: Actor): Promise<Plan> {
+  plan(
+    declared: readonly DeclaredKey[],
+    { prune = false, adopt = false }: { prune?: boolean; adopt?: boolean },
+    actor: Actor,
+  ): Promise<Plan> {
     const { repository, clock } = this.#options;
-    return planChanges(repository, declared, { prune, caller: actor, catalog: this.catalog, now: clock() });
+    return planChanges(repository, declared, { prune, adopt, caller: actor, catalog: this.catalog, now: clock() });
   }
 
   /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
@@ -57,9 +71,29 @@ export class KeyQueries {
     return listKeys(this.#options.repository, query, actor, { catalog: this.catalog, now: this.#options.clock() });
   }
 
-  /** A key's status now. */
-  statusOf(key: ApiKey): Status {
-    return statusOf(key, this.#options.clock());
+  /** The chains of keys, in their order: each key with its ancestors. @throws KeysError STORE_… */
+  chainsOf(keys: readonly ApiKey[]): Promise<Chain[]> {
+    return findChains(this.#options.repository, keys);
+  }
+
+  /** The status of a key now, which counts its ancestors. */
+  statusOf(chain: Chain): Status {
+    return chainStatus(chain, this.#options.clock());
+  }
+
+  /** What a key may do: what its grants say, met with what its ancestors may do. */
+  accessOf(chain: Chain): PermissionSet {
+    return chainAccess(chain, this.catalog);
+  }
+
+  /** Whether a key may do something now, and why. */
+  decide(chain: Chain, permission: Permission): AccessDecision {
+    return decideAccess(chain, permission, this.catalog, this.#options.clock());
+  }
+
+  /** What the ancestors of a key take away from it now. */
+  limitsOf(chain: Chain): AncestorLimit[] {
+    return limitsOf(chain, this.catalog, this.#options.clock());
   }
 
   /** The rotation of a key while its secret before still works. */

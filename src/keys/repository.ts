@@ -42,6 +42,8 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
   /** The keys that an apply created. */
   findManaged(): Promise<Key[]>;
+  /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */
+  findAncestors(ids: readonly string[]): Promise<Map<string, Key>>;
   /** These keys, those that they created, and so on: each once, after the key that created it. */
   findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }

@@ -9,7 +9,15 @@ import { type Actor, OPERATOR } from './authorization/principal.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
 import { deleteKeys } from './changes/delete.ts';
 import type { NewSecret, SecretDelivery } from './changes/delivery.ts';
-import { activateRotation, finishRotation, revertRotation, rollBackRotation, rotateKey } from './changes/rotate.ts';
+import { adoptKey } from './changes/adopt.ts';
+import {
+  activateRotation,
+  finishRotation,
+  type KeyRotation,
+  revertRotation,
+  rollBackRotation,
+  rotateKey,
+} from './changes/rotate.ts';
 import type { ChangedKey } from './changes/transaction.ts';
 import { Transactions } from './changes/transactions.ts';
 import { setKeyEnabled, updateKey } from './changes/update.ts';
@@ -40,7 +48,7 @@ export interface CreatedKey extends NewSecret {
 }
 
 /** A key with a new secret: the only time that secret is known. */
-export interface RotatedKey extends ChangedKey {
+export interface RotatedKey extends KeyRotation {
   secret: string;
 }
 
@@ -48,6 +56,8 @@ export interface RotatedKey extends ChangedKey {
 export interface ApplyOptions {
   /** Delete keys that an earlier apply made and that are no longer declared. */
   prune?: boolean;
+  /** Take over declared keys that another key created. Only the operator may. */
+  adopt?: boolean;
   delivery?: SecretDelivery<AppliedKeys> | undefined;
 }
 
@@ -136,18 +146,19 @@ export class KeysService extends KeyQueries {
     actor: Actor,
     delivery?: SecretDelivery<RotatedKey>,
   ): Promise<RotatedKey> {
-    const { issues, grace, activate } = readRotation(request);
+    const now = this.#options.clock();
+    const { issues, activate, ...rotation } = readRotation(request, now);
     assertValid(issues);
     const secret = createSecret(this.#options.randomBytes);
     const rotated = await this.#transactions.runWithSecrets(
       actor,
       {
         run: (transaction) =>
-          rotateKey(transaction, id, secret, { grace, activate: delivery ? 'ON_FIRST_USE' : activate }),
+          rotateKey(transaction, id, secret, { ...rotation, activate: delivery ? 'ON_FIRST_USE' : activate }),
         present: (changed) => ({ ...changed, secret: secret.text }),
-        revert: (transaction) => revertRotation(transaction, id, secret.publicId),
+        revert: revertRotation,
       },
-      { delivery },
+      { delivery, now },
     );
     if (!delivery || activate !== 'NOW') return rotated;
     const activated = await this.#transactions.run(actor, (transaction) =>
@@ -164,6 +175,14 @@ export class KeysService extends KeyQueries {
   /** Revokes the new secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
   rollBackRotation(id: string, actor: Actor): Promise<ChangedKey> {
     return this.#transactions.run(actor, (transaction) => rollBackRotation(transaction, id));
+  }
+
+  /**
+   * Makes a key one without a creator, for the operator.
+   * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
+   */
+  adopt(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#transactions.run(actor, (transaction) => adoptKey(transaction, id));
   }
 
   /**
@@ -192,15 +211,15 @@ export class KeysService extends KeyQueries {
    * @throws DeclarationError; KeysError PRUNE_REFUSED; ForbiddenError; a STORE_ error; what `delivery` throws
    */
   async apply(declared: readonly DeclaredKey[], options: ApplyOptions, actor: Actor): Promise<AppliedKeys> {
-    const { prune = false, delivery } = options;
+    const { prune = false, adopt = false, delivery } = options;
     const { randomBytes, randomId } = this.#options;
-    const plan = await this.plan(declared, { prune }, actor);
+    const plan = await this.plan(declared, { prune, adopt }, actor);
     if (!hasChanges(plan)) return { plan, created: [] };
     const newSecret = () => createSecret(randomBytes);
     return this.#transactions.runWithSecrets(
       actor,
       {
-        run: (transaction) => applyDeclaration(transaction, declared, { prune, newSecret, newId: randomId }),
+        run: (transaction) => applyDeclaration(transaction, declared, { prune, adopt, newSecret, newId: randomId }),
         present: withoutDigestsIn,
         revert: revertApply,
       },

@@ -21,6 +21,12 @@ export function readDate(text: string): number | undefined {
   return Number.isNaN(instant) || !sameDay ? undefined : instant;
 }
 
+/** Parses a date and time, or how long ago, such as `24h`, into milliseconds since 1970; undefined if it is neither. */
+export function readPastTime(text: string, now: number): number | undefined {
+  const ago = readDuration(text);
+  return ago === undefined ? readDate(text) : now - ago;
+}
+
 /** Formats a time in milliseconds since 1970 by RFC 3339, in UTC. */
 export function formatTime(instant: number): string;
 export function formatTime(instant: number | null): string | null;

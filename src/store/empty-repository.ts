@@ -11,6 +11,7 @@ export function emptyRepository(location: string): KeyRepository {
     findByName: nothing,
     findBy: none,
     findManaged: none,
+    findAncestors: async () => new Map(),
     findWithDescendants: none,
     findByDigest: nothing,
     list: none,

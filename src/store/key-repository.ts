@@ -1,4 +1,5 @@
-import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
 import type { Status } from '../keys/key/status.ts';
@@ -20,6 +21,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
+    findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedPermissions: (id) => run((db) => findUsedPermissions(db, id)),
@@ -74,6 +76,32 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
     async findManaged() {
       const rows = await db.selectFrom('api_keys').selectAll().where('managed', '=', 1).execute();
       return rows.map(keyOf);
+    },
+
+    async findAncestors(ids) {
+      const found = new Map<string, Key>();
+      for (const chunk of chunksOf(ids)) {
+        const rows = await db
+          .withRecursive('ancestors(id, created_by, generation)', (query) =>
+            query
+              .selectFrom('api_keys')
+              .where('id', 'in', chunk)
+              .select(['id', 'created_by', sql<number>`1`.as('generation')])
+              .union(
+                query
+                  .selectFrom('ancestors')
+                  .innerJoin('api_keys as creator', 'creator.id', 'ancestors.created_by')
+                  .where('ancestors.generation', '<', MAX_CHAIN_LENGTH)
+                  .select(['creator.id', 'creator.created_by', sql<number>`ancestors.generation + 1`.as('generation')]),
+              ),
+          )
+          .selectFrom('api_keys')
+          .where('id', 'in', (query) => query.selectFrom('ancestors').select('ancestors.id'))
+          .selectAll('api_keys')
+          .execute();
+        for (const row of rows) found.set(row.id, keyOf(row));
+      }
+      return found;
     },
 
     async findWithDescendants(ids) {
@@ -183,11 +211,33 @@ function contains(dialect: DialectName, column: string, text: string): Expressio
   return sql<SqlBool>`${sql.ref(column)} like ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
 }
 
-/** `statusOf` in SQL. */
+/** `chainStatus` in SQL. */
 function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: { is: Status; now: number }) {
-  if (is === 'EXPIRED') return row('expires_at', '<=', now);
-  const notExpired = row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]);
-  return row.and([notExpired, row('disabled_at', is === 'ACTIVE' ? 'is' : 'is not', null)]);
+  const isExpired = row.or([row('expires_at', '<=', now), hasAncestor(sql`expires_at <= ${now}`)]);
+  if (is === 'EXPIRED') return isExpired;
+  const isDisabled = row.or([
+    row('disabled_at', 'is not', null),
+    hasAncestor(sql`disabled_at is not null or generation >= ${MAX_CHAIN_LENGTH}`),
+  ]);
+  return row.and([not(isExpired), is === 'DISABLED' ? isDisabled : not(isDisabled)]);
+}
+
+/** Whether a condition holds for an ancestor of the key. Most keys have none, which costs no subquery. */
+function hasAncestor(condition: RawBuilder<unknown>): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(api_keys.created_by is not null and exists (
+    with recursive ancestors(id, created_by, expires_at, disabled_at, generation) as (
+      select creator.id, creator.created_by, creator.expires_at, creator.disabled_at, 1
+        from api_keys as creator where creator.id = api_keys.created_by
+      union all
+      select creator.id, creator.created_by, creator.expires_at, creator.disabled_at, ancestors.generation + 1
+        from ancestors join api_keys as creator on creator.id = ancestors.created_by
+        where ancestors.generation < ${MAX_CHAIN_LENGTH})
+    select 1 from ancestors where ${condition}))`;
+}
+
+/** True where a condition is false or unknown. */
+function not(condition: Expression<SqlBool>): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(${condition}) is not true`;
 }
 
 /**

@@ -15,7 +15,8 @@ const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…
 const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, '--name <name>', '--description <text>', '--overwrite'];
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY],
-  'apikey:apply': ['--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
+  'apikey:adopt': [...NAMED, ...ALWAYS],
+  'apikey:apply': ['--adopt', '--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
   'apikey:copy': ['--to <database>', ...ALWAYS],
   'apikey:create': ['--dry-run', ...NEW_KEY],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS],
@@ -45,7 +46,16 @@ const SURFACE: Record<string, string[]> = {
     '--verify',
     ...ALWAYS,
   ],
-  'apikey:rotate': ['--activate now|on-first-use', '--finish', '--grace 90m|12h|7d', '--rollback', ...NAMED, ...ALWAYS],
+  'apikey:rotate': [
+    '--activate now|on-first-use',
+    '--disable-created',
+    '--finish',
+    '--grace 90m|12h|7d',
+    '--rollback',
+    '--since <date>|24h',
+    ...NAMED,
+    ...ALWAYS,
+  ],
   'apikey:scan': ['<path>', '--git', '--revoke', ...ALWAYS],
   'apikey:show': [...NAMED, ...ALWAYS],
   'apikey:suggest': [...NAMED, ...ALWAYS],

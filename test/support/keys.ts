@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
-import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { createCatalog, type HostResource } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
@@ -20,7 +20,7 @@ export interface TestKeys {
 export async function openTestKeys(
   options: {
     database?: string;
-    resources?: readonly string[];
+    resources?: readonly HostResource[];
     schedule?: KeysOptions['schedule'];
     lockWaitMs?: number;
     /** Wraps the store, to observe the calls to it. */

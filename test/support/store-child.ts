@@ -108,7 +108,7 @@ async function createParent(keys: Keys): Promise<void> {
 
 async function createChild(keys: Keys): Promise<void> {
   const key = await keys.findByName('Parent', OPERATOR);
-  await keys.create({ name: 'Child', roles: ['GUEST'] }, principalOf(key!, keys.catalog));
+  await keys.create({ name: 'Child', roles: ['GUEST'] }, principalOf({ keys: [key!], isComplete: true }, keys.catalog));
 }
 
 async function overwriteParent(keys: Keys): Promise<void> {

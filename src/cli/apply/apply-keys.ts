@@ -17,6 +17,8 @@ export interface ApplyRequest {
   file: string;
   database: string | undefined;
   prune: boolean;
+  /** Take over declared keys that another key created. */
+  adopt: boolean;
   /** Show what would change, and change nothing. */
   dryRun: boolean;
   /** The folder for the secrets of new keys. */
@@ -46,8 +48,12 @@ export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   }
 }
 
-async function preview(keys: OpenKeys, declaration: DeclarationFile, { prune, print }: ApplyRequest): Promise<Plan> {
-  const plan = await keys.plan(declaration.keys, { prune }, OPERATOR);
+async function preview(
+  keys: OpenKeys,
+  declaration: DeclarationFile,
+  { prune, adopt, print }: ApplyRequest,
+): Promise<Plan> {
+  const plan = await keys.plan(declaration.keys, { prune, adopt }, OPERATOR);
   const counts = countsOf(plan);
   const changes = plannedChanges(plan);
   const { created, updated, deleted, unchanged } = counts;
@@ -57,11 +63,11 @@ async function preview(keys: OpenKeys, declaration: DeclarationFile, { prune, pr
 }
 
 async function apply(keys: OpenKeys, declaration: DeclarationFile, request: ApplyRequest): Promise<Plan> {
-  const { prune, secretsDir, print } = request;
+  const { prune, adopt, secretsDir, print } = request;
   const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir);
   const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
   try {
-    const applied = await keys.apply(declaration.keys, { prune, delivery }, OPERATOR);
+    const applied = await keys.apply(declaration.keys, { prune, adopt, delivery }, OPERATOR);
     if (files || applied.created.length === 0) showOrSay(applied, files, print);
     return applied.plan;
   } catch (error) {

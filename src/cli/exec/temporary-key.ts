@@ -1,3 +1,4 @@
+import { createCatalog } from '../../keys/permissions/catalog.ts';
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Config } from '@oclif/core/interfaces';
@@ -6,7 +7,7 @@ import { type Issue, NameTakenError, assertValid } from '../../keys/errors.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printable } from '../../keys/text.ts';
 import { validateNewKey } from '../../keys/key/validation.ts';
-import { catalogFor } from '../host.ts';
+import { hostResourcesFor } from '../host.ts';
 import { withKeys } from '../with-keys.ts';
 
 /** What the flags say about a temporary key. */
@@ -53,15 +54,16 @@ export async function createTemporaryKey({
     permissions,
     expiresIn: ttl,
   };
-  const catalog = await catalogFor(permissions ?? [], config);
+  const resources = await hostResourcesFor(permissions ?? [], config);
+  const catalog = createCatalog(resources);
   assertValid([...issues, ...validateNewKey(input, catalog, Date.now())]);
 
-  const { secret, key } = await withKeys({ database, resources: catalog.resources }, (keys) =>
-    keys.create(input, OPERATOR),
-  ).catch((error) => {
-    // Nothing is replaced here: a command must not delete a key that happens to have the same name.
-    throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
-  });
+  const { secret, key } = await withKeys({ database, resources }, (keys) => keys.create(input, OPERATOR)).catch(
+    (error) => {
+      // Nothing is replaced here: a command must not delete a key that happens to have the same name.
+      throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+    },
+  );
   return {
     secret,
     name: key.name,

@@ -3,13 +3,14 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { KeyPreview } from '../../keys/changes/create.ts';
 import { assertValid, type Issue } from '../../keys/errors.ts';
 import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
+import { createCatalog } from '../../keys/permissions/catalog.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { CreatedKey } from '../../keys/service.ts';
 import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
-import { catalogFor, hostResources } from '../host.ts';
+import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -39,7 +40,8 @@ export async function runCreate({
   const { openKeys } = await import('../../open-keys.ts');
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
-  const catalog = await catalogFor(request.permissions ?? [], config);
+  const known = await hostResourcesFor(request.permissions ?? [], config);
+  const catalog = createCatalog(known);
   const now = Date.now();
   assertValid(
     prompting
@@ -47,7 +49,7 @@ export async function runCreate({
       : [...missingName(request), ...validateNewKey(request, catalog, now)],
   );
 
-  const resources = prompting ? await hostResources(config) : catalog.resources;
+  const resources = prompting ? await hostResources(config) : known;
   const keys = await openKeys({ database, resources, ifMissing: preview ? 'empty' : 'create' });
   try {
     const answered = prompting ? await ask(request, keys) : request;

@@ -96,7 +96,8 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** A key as JSON, with how much it was used. */
   protected async describe(keys: OpenKeys, key: ApiKey): Promise<KeyJson> {
-    return keyJson(key, Date.now(), (await keys.usageOf([key.id])).get(key.id));
+    const [[chain], usage] = await Promise.all([keys.chainsOf([key]), keys.usageOf([key.id])]);
+    return keyJson(chain!, Date.now(), usage.get(key.id));
   }
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */

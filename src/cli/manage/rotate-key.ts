@@ -1,5 +1,4 @@
 import { OPERATOR } from '../../keys/authorization/principal.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
 import type { RotationRequest } from '../../keys/key/rotation.ts';
 import type { RotatedKey } from '../../keys/service.ts';
 import type { OpenKeys } from '../../open-keys.ts';
@@ -8,14 +7,14 @@ import { CliError } from '../errors.ts';
 /**
  * Rotates a key, and writes its new secret out.
  * @param show writes the secret out; when it throws, the rotation is reverted
- * @returns the key afterwards
+ * @returns the rotation as it is afterwards
  */
 export async function runRotate(
   keys: OpenKeys,
   id: string,
   request: RotationRequest,
   show: (rotated: RotatedKey) => void,
-): Promise<ApiKey> {
+): Promise<RotatedKey> {
   const deliver = (rotated: RotatedKey) => {
     try {
       show(rotated);
@@ -24,5 +23,5 @@ export async function runRotate(
       throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
     }
   };
-  return (await keys.rotate(id, request, OPERATOR, { deliver })).after;
+  return keys.rotate(id, request, OPERATOR, { deliver });
 }

@@ -1,7 +1,8 @@
+import { type AncestorLimit, type Chain, chainStatus } from '../../keys/authorization/chain.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { isInProgress } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import { type Status, statusOf } from '../../keys/key/status.ts';
+import type { Status } from '../../keys/key/status.ts';
 import { printable } from '../../keys/text.ts';
 import { NO_USAGE, previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
 import { formatTime } from '../../keys/time.ts';
@@ -36,8 +37,20 @@ export interface RotationJson {
   previousLastUsedAt: string | null;
 }
 
-/** A key as JSON, with its status at `now`, in milliseconds since 1970. */
-export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE): KeyJson {
+/** What an ancestor takes away from a key. */
+export interface LimitJson {
+  id: string;
+  name: string;
+  status: Status;
+  /** Set if the ancestor expires before the key. */
+  expiresAt: string | null;
+  /** The permissions that the key lacks because of it. */
+  permissions: string[];
+}
+
+/** A key as JSON, with its status at `now`, in milliseconds since 1970, which counts its ancestors. */
+export function keyJson(chain: Chain, now: number, usage: UsageTotals = NO_USAGE): KeyJson {
+  const [key] = chain.keys;
   return {
     id: key.id,
     name: key.name,
@@ -45,7 +58,7 @@ export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE)
     roles: key.roles,
     permissions: key.permissions,
     prefix: prefixOf(key.publicId),
-    status: statusOf(key, now),
+    status: chainStatus(chain, now),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
@@ -57,8 +70,22 @@ export function keyJson(key: ApiKey, now: number, usage: UsageTotals = NO_USAGE)
   };
 }
 
+export function limitJson({ ancestor: { id, name }, status, expiresAt, permissions }: AncestorLimit): LimitJson {
+  return { id, name, status, expiresAt: formatTime(expiresAt), permissions };
+}
+
+/** What an ancestor takes away, as one line of text. */
+export function limitText({ name, status, expiresAt, permissions }: LimitJson): string {
+  const parts = [
+    ...(status === 'ACTIVE' ? [] : [`is ${status}`]),
+    ...(expiresAt === null ? [] : [`expires ${expiresAt}`]),
+    ...(permissions.length === 0 ? [] : [`lacks ${permissions.join(', ')}`]),
+  ];
+  return `"${printable(name, 100)}" ${parts.join(', ')}`;
+}
+
 /** The fields in which a key can change, in the order in which they are shown. */
-const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled'] as const;
+const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled', 'createdBy'] as const;
 type FieldValue = string | readonly string[] | boolean | null;
 
 /** A field of a key that has changed. */

@@ -1,5 +1,6 @@
 import type { Catalog, Permission } from '../../keys/permissions/catalog.ts';
-import { grantsBehind } from '../../keys/authorization/explain.ts';
+import { chainAccess, chainExpiry } from '../../keys/authorization/chain.ts';
+import { splitPermission } from '../../keys/permissions/permission-set.ts';
 import type { Identification } from '../../keys/authentication/identify.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { formatTime } from '../../keys/time.ts';
@@ -24,7 +25,7 @@ export function verdictOn(found: Identification, permission: Permission | undefi
   const text = `API key "${found.key.name}" (${prefixOf(found.publicId)}), ${statusText(found)}`;
   if (found.status !== 'ACTIVE') return { ...refused, reason: REASONS[found.status], text: `not valid: ${text}` };
   if (permission === undefined) return { valid: true, reason: null, permitted: null, text: `valid: ${text}` };
-  const permitted = grantsBehind(found.key, permission, catalog).length > 0;
+  const permitted = chainAccess(found.chain, catalog).has(...splitPermission(permission));
   const access = `${permitted ? 'has' : 'lacks'} ${permission}`;
   return { valid: true, reason: permitted ? null : 'forbidden', permitted, text: `valid: ${text}, ${access}` };
 }
@@ -34,12 +35,18 @@ function unknownText({ unknown, publicId }: Unknown): string {
   return `unknown, no API key has this secret${publicId === undefined ? '' : ` (${prefixOf(publicId)})`}`;
 }
 
-function statusText({ key, status, publicId }: Known): string {
+function statusText({ key, chain, status, publicId }: Known): string {
+  const end = chainExpiry(chain);
   if (status === 'ROTATED') return 'ROTATED, replaced by a newer secret';
-  if (status === 'DISABLED') return `DISABLED since ${formatTime(key.disabledAt)}`;
-  if (status === 'EXPIRED') return `EXPIRED since ${formatTime(key.expiresAt)}`;
-  const active = `ACTIVE, ${key.expiresAt === null ? 'does not expire' : `expires ${formatTime(key.expiresAt)}`}`;
+  if (status === 'EXPIRED')
+    return `EXPIRED since ${formatTime(end)}${end === key.expiresAt ? '' : ', as a key above it'}`;
+  if (status === 'DISABLED')
+    return key.disabledAt === null
+      ? 'DISABLED, because a key above it is'
+      : `DISABLED since ${formatTime(key.disabledAt)}`;
+  const active = `ACTIVE, ${end === null ? 'does not expire' : `expires ${formatTime(end)}`}`;
   if (publicId === key.publicId) return active;
-  const end = formatTime(key.rotation?.previousEndsAt ?? null) ?? 'the new one is used and the grace period is over';
-  return `${active}; this is its previous secret, accepted until ${end}`;
+  const graceEnd =
+    formatTime(key.rotation?.previousEndsAt ?? null) ?? 'the new one is used and the grace period is over';
+  return `${active}; this is its previous secret, accepted until ${graceEnd}`;
 }

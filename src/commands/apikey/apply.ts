@@ -28,6 +28,9 @@ export default class Apply extends KeyCommand {
     'dry-run': Flags.boolean({
       description: 'Show what would change, and change nothing. Exits with 2 if there are changes.',
     }),
+    adopt: Flags.boolean({
+      description: 'Take over declared keys that another key created. Their secrets stay.',
+    }),
     prune: Flags.boolean({
       description: 'Delete keys that an apply created and the file no longer declares; never others.',
     }),
@@ -40,7 +43,7 @@ export default class Apply extends KeyCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Apply);
-    const { database, file, prune, 'dry-run': dryRun, 'secrets-dir': secretsDir } = flags;
+    const { database, file, prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir } = flags;
     if (!file) throw new CliError('USAGE', 'The file is missing. Pass -f <path>, or -f - for stdin.');
     if (secretsDir === '')
       throw new CliError(
@@ -53,6 +56,7 @@ export default class Apply extends KeyCommand {
       file,
       database,
       prune,
+      adopt,
       dryRun,
       secretsDir,
       json: this.jsonEnabled(),

@@ -1,6 +1,8 @@
 import * as Args from '@oclif/core/args';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { describeGrant, grantsBehind, readPermission } from '../../keys/authorization/explain.ts';
+import { describeGrant, readPermission } from '../../keys/authorization/explain.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { Status } from '../../keys/key/status.ts';
 import { listOf } from '../../keys/text.ts';
 
 const NOT_ALLOWED = 4;
@@ -32,13 +34,22 @@ export default class Can extends KeyCommand {
     await this.withKeys(flags.database, async (keys) => {
       const permission = readPermission(args.permission, keys.catalog);
       const key = await this.findKey(keys, args.name);
-      const grantedBy = grantsBehind(key, permission, keys.catalog);
-      const status = keys.statusOf(key);
-      const allowed = grantedBy.length > 0 && status === 'ACTIVE';
+      const [chain] = await keys.chainsOf([key]);
+      const { allowed, grantedBy, status, deniedBy } = keys.decide(chain!, permission);
       if (!allowed) process.exitCode = NOT_ALLOWED;
       const grants = listOf(grantedBy.map(describeGrant));
-      const refusal = grants ? `${grants} would allow it, but the key is ${status}` : 'none of its grants allows it';
-      this.print({ allowed, permission, grantedBy, status }, allowed ? `yes: ${grants}` : `no: ${refusal}`);
+      const denying = deniedBy && { id: deniedBy.id, name: deniedBy.name };
+      this.print(
+        { allowed, permission, grantedBy, status, ...(denying && { deniedBy: denying }) },
+        allowed ? `yes: ${grants}` : `no: ${refusalOf(grants, status, deniedBy)}`,
+      );
     });
   }
+}
+
+function refusalOf(grants: string, status: Status, deniedBy: ApiKey | null): string {
+  if (!grants) return 'none of its grants allows it';
+  if (!deniedBy) return `${grants} would allow it, but the key is ${status}`;
+  const reason = status === 'ACTIVE' ? 'lacks it' : `is ${status}`;
+  return `${grants} would allow it, but "${deniedBy.name}", which is above it, ${reason}`;
 }

@@ -43,15 +43,16 @@ export default class List extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(List);
     const { roles, status, search, after, database } = flags;
-    const { page, usage } = await this.withKeys(database, async (open) => {
+    const { page, chains, usage } = await this.withKeys(database, async (open) => {
       const listed = await open.list(
         { first: readNumber(flags.limit, '--limit'), roles, status, search, after },
         OPERATOR,
       );
-      return { page: listed, usage: await open.usageOf(listed.keys.map(({ id }) => id)) };
+      const ids = listed.keys.map(({ id }) => id);
+      return { page: listed, chains: await open.chainsOf(listed.keys), usage: await open.usageOf(ids) };
     });
     const now = Date.now();
-    const keys = page.keys.map((key) => keyJson(key, now, usage.get(key.id)));
+    const keys = chains.map((chain) => keyJson(chain, now, usage.get(chain.keys[0].id)));
     const last = page.keys.at(-1);
     const next = page.hasNextPage && last ? cursorOf(last) : null;
     this.print(

@@ -8,7 +8,12 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { DEFAULT_GRACE } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
+import type { RotatedKey } from '../../keys/service.ts';
+import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
+
+/** How many of the created keys are named. */
+const MAX_NAMES = 10;
 
 export default class Rotate extends KeyCommand {
   static override summary = 'Give an API key a new secret, while the previous one keeps working for a while.';
@@ -45,12 +50,22 @@ Default: ${DEFAULT_GRACE}.`,
     }),
     finish: Flags.boolean({ description: 'Revoke the previous secret at once.' }),
     rollback: Flags.boolean({ description: 'Revoke the new secret at once; the previous one stays.' }),
+    'disable-created': Flags.boolean({
+      description: "Disable the keys that it has created: after a leak they are the thief's.",
+    }),
+    since: Flags.string({
+      description: 'With --disable-created: only keys created since this RFC 3339 date, or this long ago.',
+      helpValue: '<date>|24h',
+    }),
   };
 
   async run(): Promise<void> {
     const input = await this.parse(Rotate);
-    const { grace, activate, finish, rollback, database } = input.flags;
-    const given = Object.entries({ finish, rollback, grace, activate }).filter(([, value]) => value !== undefined);
+    const { grace, activate, finish, rollback, since, database, 'disable-created': disableCreated } = input.flags;
+    const flags = { finish, rollback, grace, activate, 'disable-created': disableCreated, since };
+    const given = Object.entries(flags).filter(([, value]) => value !== undefined);
+    if (since !== undefined && !disableCreated)
+      throw new CliError('USAGE', '--since is for --disable-created. Pass both, or leave it out.');
     if ((finish || rollback) && given.length > 1)
       throw new CliError(
         'USAGE',
@@ -68,7 +83,7 @@ Default: ${DEFAULT_GRACE}.`,
         return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
       const show: Parameters<typeof runRotate>[3] = ({ secret, after }) =>
         this.deliver({ key: secret, name: after.name, id: after.id }, secret);
-      this.note(await runRotate(keys, id, { grace, activate }, show));
+      this.note(await runRotate(keys, id, { grace, activate, disableCreated, createdSince: since }, show));
     });
   }
 
@@ -79,7 +94,8 @@ Default: ${DEFAULT_GRACE}.`,
     );
   }
 
-  private note({ name, publicId, rotation }: ApiKey): void {
+  private note({ after: { name, publicId, rotation }, created, disabled }: RotatedKey): void {
+    if (created.length > 0) this.terminal.note(createdText(created, disabled));
     const rotated = `Rotated API key "${name}": its new secret is ${prefixOf(publicId)}, and is not shown again.`;
     if (!rotation) return this.terminal.note(rotated);
     const end =
@@ -88,4 +104,19 @@ Default: ${DEFAULT_GRACE}.`,
         : `until ${formatTime(rotation.previousEndsAt)}`;
     this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
   }
+}
+
+function createdText(created: readonly ApiKey[], disabled: readonly ApiKey[]): string {
+  const namesOf = (keys: readonly ApiKey[]) => {
+    const names = keys.slice(0, MAX_NAMES).map(({ name }) => `"${name}"`);
+    return listOf(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
+  };
+  const off = new Set(disabled.map(({ id }) => id));
+  const others = created.filter(({ id, disabledAt }) => !off.has(id) && disabledAt === null);
+  return [
+    ...(disabled.length > 0 ? [`It had created ${namesOf(disabled)}, disabled now.`] : []),
+    ...(others.length > 0
+      ? [`It has created ${namesOf(others)}. After a leak, disable them: --disable-created does it with the rotation.`]
+      : []),
+  ].join(' ');
 }

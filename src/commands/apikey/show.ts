@@ -1,10 +1,9 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { fieldText } from '../../cli/views/key-view.ts';
-import { PermissionSet } from '../../keys/permissions/permission-set.ts';
+import { fieldText, limitJson, limitText } from '../../cli/views/key-view.ts';
 
 export default class Show extends KeyCommand {
-  static override summary = 'Show an API key and all that it may do.';
+  static override summary = 'Show an API key, all that it may do, and the keys above it that limit it.';
   static override examples = [
     { description: 'Show a key', command: '<%= config.bin %> apikey show --name "CI deploy"' },
     { description: 'As JSON', command: '<%= config.bin %> apikey show --name "CI deploy" --json' },
@@ -16,13 +15,16 @@ export default class Show extends KeyCommand {
     const input = await this.parse(Show);
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
+      const [chain] = await keys.chainsOf([key]);
       const json = {
         ...(await this.describe(keys, key)),
-        effectivePermissions: PermissionSet.of(keys.catalog, key).permissions(),
+        effectivePermissions: keys.accessOf(chain!).permissions(),
       };
+      const limitedBy = keys.limitsOf(chain!).map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + fieldText(value));
-      this.print(json, lines.join('\n'));
+      lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
+      this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
     });
   }
 }

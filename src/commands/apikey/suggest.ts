@@ -25,7 +25,8 @@ export default class Suggest extends KeyCommand {
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
       const used = await keys.usedPermissionsOf(key.id);
-      const suggestion = suggestGrants(key, used.keys(), keys.catalog);
+      const [chain] = await keys.chainsOf([key]);
+      const suggestion = suggestGrants(keys.accessOf(chain!), used.keys());
       const { uses, lastUsedAt } = await this.describe(keys, key);
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
       this.print({ ...suggestion, uses, lastUsedAt }, line);

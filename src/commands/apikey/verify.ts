@@ -1,6 +1,7 @@
+import { createCatalog } from '../../keys/permissions/catalog.ts';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
-import { catalogFor } from '../../cli/host.ts';
+import { hostResourcesFor } from '../../cli/host.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { readSecretInput } from '../../cli/input/read-secret.ts';
 import { verdictOn } from '../../cli/views/verdict.ts';
@@ -39,7 +40,9 @@ export default class Verify extends KeyCommand {
     const { permission: wanted, database } = flags;
     // The permission is validated first: nobody should type a secret for an invalid command.
     const permission =
-      wanted === undefined ? undefined : readPermission(wanted, await catalogFor([wanted], this.config));
+      wanted === undefined
+        ? undefined
+        : readPermission(wanted, createCatalog(await hostResourcesFor([wanted], this.config)));
     const secret = await readSecretInput(this.interactive);
     await this.withKeys(database, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);

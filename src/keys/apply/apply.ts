@@ -36,19 +36,21 @@ export function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys
 export async function applyDeclaration(
   transaction: Transaction,
   declared: readonly DeclaredKey[],
-  { prune, newSecret, newId }: { prune: boolean; newSecret: () => Secret; newId: () => string },
+  { prune, adopt, newSecret, newId }: { prune: boolean; adopt: boolean; newSecret: () => Secret; newId: () => string },
 ): Promise<AppliedChanges> {
   const { find, caller, catalog, now } = transaction;
-  const plan = await planChanges(find, declared, { prune, caller, catalog, now });
+  const plan = await planChanges(find, declared, { prune, adopt, caller, catalog, now });
   const created = plan.creates.map((key) => {
     const secret = newSecret();
     return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };
   });
   await transaction.insert(created.map(({ key }) => key));
   for (const { before, after } of plan.updates) {
-    // Two audit entries, as two commands would make.
+    // One audit entry for each command that would do the same.
+    const adopted = { ...before, createdBy: after.createdBy };
     const updated = { ...after, disabledAt: before.disabledAt };
-    await transaction.change(before, updated, 'UPDATE');
+    await transaction.change(before, adopted, 'ADOPT');
+    await transaction.change(adopted, updated, 'UPDATE');
     await transaction.change(updated, after, after.disabledAt === null ? 'ENABLE' : 'DISABLE');
   }
   await transaction.delete(plan.deletes);

@@ -3,15 +3,9 @@ import type { Catalog } from '../permissions/catalog.ts';
 import { type DeclarationIssue, type DeclaredKey, assertValidDeclaration } from './declaration.ts';
 import { KeysError } from '../errors.ts';
 import { validateExpiry } from '../key/expiry.ts';
-import {
-  type Actor,
-  OPERATOR,
-  requireFor,
-  requireToCreate,
-  requireToHold,
-  requireToOutlive,
-} from '../authorization/principal.ts';
-import { PermissionSet } from '../permissions/permission-set.ts';
+import { findChains } from '../authorization/chain.ts';
+import { requireToChange, requireToCreate } from '../authorization/granting.ts';
+import { type Actor, ForbiddenError, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { KeyFinder } from '../repository.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
@@ -32,6 +26,8 @@ export interface Plan<Key extends ApiKey = ApiKey> {
 export interface PlanOptions {
   /** Delete keys that an apply created and that are no longer declared. */
   prune: boolean;
+  /** Take over declared keys that another key created: they have no creator afterwards. For the operator. */
+  adopt: boolean;
   /** Who applies the declaration. */
   caller: Actor;
   catalog: Catalog;
@@ -46,12 +42,13 @@ export function hasChanges({ creates, updates, deletes }: Plan): boolean {
 
 /**
  * Compares declared keys with the existing ones, by name. Writes nothing.
- * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED; ForbiddenError
+ * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED,
+ * TAKEOVER_REFUSED; ForbiddenError
  */
 export async function planChanges<Key extends ApiKey>(
   find: KeyFinder<Key>,
   declared: readonly DeclaredKey[],
-  { prune, caller, catalog, now }: PlanOptions,
+  { prune, adopt, caller, catalog, now }: PlanOptions,
 ): Promise<Plan<Key>> {
   const found = await find.findBy(
     'name',
@@ -64,7 +61,7 @@ export async function planChanges<Key extends ApiKey>(
     const before = existing.get(key.name);
     if (key.expiresAt !== (before?.expiresAt ?? null))
       issues.push(...validateDeclaredExpiry(key, ['keys', index, 'expiresAt'], now));
-    const after = before && asDeclared(before, key, now);
+    const after = before && asDeclared(before, key, { adopt, now });
     if (!before || !after) plan.creates.push(key);
     else if (after === before) plan.unchanged += 1;
     else plan.updates.push({ before, after });
@@ -75,20 +72,29 @@ export async function planChanges<Key extends ApiKey>(
   for (const key of plan.creates) requireToCreate(caller, key, catalog);
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', found);
-  for (const { before, after } of plan.updates) requireToChange(caller, before, after, catalog);
+  if (adopt && caller !== OPERATOR) throw new ForbiddenError('Only the operator adopts keys.');
+  if (!adopt) await refuseTakeover(find, found, caller);
+  const befores = plan.updates.map(({ before }) => before);
+  const chains = await findChains(find, befores);
+  for (const [index, { after }] of plan.updates.entries()) requireToChange(caller, chains[index]!, after, catalog);
   requireFor(caller, 'DELETE', plan.deletes);
   return plan;
 }
 
 /** The key as declared; the same object if nothing changes. */
-function asDeclared<Key extends ApiKey>(before: Key, declared: DeclaredKey, now: number): Key {
+function asDeclared<Key extends ApiKey>(
+  before: Key,
+  declared: DeclaredKey,
+  { adopt, now }: { adopt: boolean; now: number },
+): Key {
   const { description, expiresAt, enabled } = declared;
   const roles = sameItems(before.roles, declared.roles) ? before.roles : declared.roles;
   const permissions = sameItems(before.permissions, declared.permissions) ? before.permissions : declared.permissions;
   const toggled = enabled !== undefined && enabled !== (before.disabledAt === null);
   const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
-  const after = { ...before, description, roles, permissions, expiresAt, disabledAt };
-  const fields = ['description', 'roles', 'permissions', 'expiresAt', 'disabledAt'] as const;
+  const createdBy = adopt ? null : before.createdBy;
+  const after = { ...before, description, roles, permissions, expiresAt, disabledAt, createdBy };
+  const fields = ['description', 'roles', 'permissions', 'expiresAt', 'disabledAt', 'createdBy'] as const;
   return fields.every((field) => before[field] === after[field]) ? before : after;
 }
 
@@ -133,9 +139,19 @@ async function findUndeclared<Key extends ApiKey>(
   );
 }
 
-/** Refuses a caller that would grant a key more than the caller holds. */
-function requireToChange(caller: Actor, before: ApiKey, after: ApiKey, catalog: Catalog): void {
-  if (before.roles !== after.roles || before.permissions !== after.permissions)
-    requireToHold(caller, PermissionSet.of(catalog, after));
-  if (before.expiresAt !== after.expiresAt) requireToOutlive(caller, after.expiresAt);
+/**
+ * Refuses to take over a key that another key created: whoever has that one chose its secret, and could delete it.
+ * @throws KeysError TAKEOVER_REFUSED
+ */
+async function refuseTakeover(find: KeyFinder, found: readonly ApiKey[], caller: Actor): Promise<void> {
+  const callerId = caller === OPERATOR ? null : caller.key.id;
+  const foreign = found.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
+  if (!foreign) return;
+  const creator = await find.findById(foreign.createdBy!);
+  const by = creator && mayFor(caller, 'READ', creator) ? `"${creator.name}"` : 'another key';
+  const remedy =
+    caller === OPERATOR
+      ? 'Delete it, or pass --adopt to make it yours with the secret it has.'
+      : 'Choose another name.';
+  throw new KeysError('TAKEOVER_REFUSED', `The API key "${foreign.name}" was created by ${by}. ${remedy}`);
 }

@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = [
   'ROTATE_ACTIVATE',
   'ROTATE_FINISH',
   'ROTATE_ROLLBACK',
+  'ADOPT',
   'IMPORT',
   'REFUSE',
 ] as const;

@@ -7,7 +7,7 @@ import {
   chainHash,
 } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
-import { readDate, readDuration } from '../time.ts';
+import { readPastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
 import { listOf, printable, refuseNul } from '../text.ts';
 
@@ -84,8 +84,7 @@ function readAction(text: string | null | undefined): AuditAction | undefined {
 
 function readTime(text: string | null | undefined, now: number): number | undefined {
   if (!text) return undefined;
-  const ago = readDuration(text);
-  const time = ago === undefined ? readDate(text) : now - ago;
+  const time = readPastTime(text, now);
   if (time !== undefined) return time;
   throw new KeysError(
     'INPUT_INVALID',

@@ -1,17 +1,19 @@
 import type { ApiKey } from '../key/api-key.ts';
+import { type Chain, chainStatus, findChain } from '../authorization/chain.ts';
 import type { Principal } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
 import { isInProgress } from '../key/rotation.ts';
 import { digestSecret, hasOwnForm, readSecret } from '../secret/secret.ts';
-import { type Status, statusOf } from '../key/status.ts';
+import type { Status } from '../key/status.ts';
 
 /** Why a secret is refused. `rotated` means that a newer secret has replaced it. */
 export type RefusalReason = 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated';
 
-/** The result of looking up a secret: an accepted key, or why the secret is refused, with its key if there is one. */
+/** The result of looking up a secret: an accepted key with its ancestors, or why the secret is refused, with its key if
+ * there is one. */
 export type Lookup =
-  | { key: ApiKey; secret: 'current' | 'previous'; refused?: undefined }
-  | { refused: RefusalReason; publicId?: string | undefined; key?: ApiKey | undefined };
+  | { key: ApiKey; chain: Chain; secret: 'current' | 'previous'; refused?: undefined }
+  | { refused: RefusalReason; publicId?: string | undefined; key?: ApiKey; chain?: Chain };
 
 /** The principal of an accepted secret, or why the secret is refused. Only logs may tell the reasons apart. */
 export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
@@ -32,9 +34,10 @@ export async function lookUp(secret: string, repository: KeyRepository, now: num
   if (publicId === undefined && hasOwnForm(secret)) return { refused: 'malformed' };
   const found = await repository.findByDigest(digestSecret(secret));
   if (!found) return { refused: publicId === undefined ? 'malformed' : 'unknown', publicId };
-  const { key } = found;
-  const isReplaced = found.secret === 'previous' && !isInProgress(key.rotation, now);
-  const refused = isReplaced ? 'rotated' : REFUSALS[statusOf(key, now)];
-  if (!refused) return found;
-  return { refused, key, publicId: found.secret === 'previous' ? key.rotation?.previousPublicId : key.publicId };
+  const { key, secret: presented } = found;
+  const chain = await findChain(repository, key);
+  const isReplaced = presented === 'previous' && !isInProgress(key.rotation, now);
+  const refused = isReplaced ? 'rotated' : REFUSALS[chainStatus(chain, now)];
+  if (!refused) return { key, chain, secret: presented };
+  return { refused, key, chain, publicId: presented === 'previous' ? key.rotation?.previousPublicId : key.publicId };
 }

@@ -1,6 +1,7 @@
 import type { Activity } from './activity.ts';
 import { type Authentication, lookUp } from './authenticate.ts';
 import type { Catalog } from '../permissions/catalog.ts';
+import { chainExpiry } from '../authorization/chain.ts';
 import { principalOf } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
 import { digestSecret, prefixOf } from '../secret/secret.ts';
@@ -32,7 +33,7 @@ export class Authenticator {
   }
 
   /** Counts a use of a key. */
-  countUse({ key, secret }: VerifiedKey): void {
+  countUse({ principal: { key, secret } }: VerifiedKey): void {
     this.#options.activity.used(key, secret);
   }
 
@@ -49,8 +50,10 @@ export class Authenticator {
     const revision = repository.revision();
     const found = await lookUp(secret, repository, clock());
     if (!found.refused) {
-      const principal = principalOf(found.key, catalog, activity.observerOf(found.key));
-      const verified = { ...found, principal };
+      const { key, chain, secret: presented } = found;
+      const observer = activity.observerOf(key);
+      const principal = principalOf(chain, catalog, { secret: presented, observer });
+      const verified = { principal, expiresAt: chainExpiry(chain) };
       this.#verified.set(digest, revision, verified);
       this.countUse(verified);
       return { principal };

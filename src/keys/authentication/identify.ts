@@ -1,15 +1,16 @@
 import type { ApiKey } from '../key/api-key.ts';
-import { lookUp } from './authenticate.ts';
+import { type Chain, chainStatus } from '../authorization/chain.ts';
+import { type Lookup, lookUp } from './authenticate.ts';
 import { type Actor, mayFor } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
-import { type Status, statusOf } from '../key/status.ts';
+import type { Status } from '../key/status.ts';
 
 /** The status of a secret: that of its key, or ROTATED if a newer secret has replaced it. */
 export type SecretStatus = Status | 'ROTATED';
 
 /** The key that a secret belongs to, with the public id of the secret itself, or why there is none. */
 export type Identification =
-  | { key: ApiKey; status: SecretStatus; publicId: string }
+  | { key: ApiKey; chain: Chain; status: SecretStatus; publicId: string }
   | { unknown: 'malformed' | 'unknown'; publicId?: string | undefined };
 
 /**
@@ -23,14 +24,14 @@ export async function identify(
   now: number,
 ): Promise<Identification> {
   const found = await lookUp(secret, repository, now);
-  const { key } = found;
+  const { key, chain } = found;
   const publicId = found.refused ? found.publicId : publicIdOfFound(found);
-  if (!key || publicId === undefined || !mayFor(actor, 'READ', key)) {
+  if (!key || !chain || publicId === undefined || !mayFor(actor, 'READ', key)) {
     return { unknown: found.refused === 'malformed' ? 'malformed' : 'unknown', publicId };
   }
-  return { key, status: found.refused === 'rotated' ? 'ROTATED' : statusOf(key, now), publicId };
+  return { key, chain, status: found.refused === 'rotated' ? 'ROTATED' : chainStatus(chain, now), publicId };
 }
 
-function publicIdOfFound({ key, secret }: { key: ApiKey; secret: 'current' | 'previous' }): string | undefined {
+function publicIdOfFound({ key, secret }: Extract<Lookup, { secret: unknown }>): string | undefined {
   return secret === 'current' ? key.publicId : key.rotation?.previousPublicId;
 }

@@ -1,16 +1,12 @@
-import type { ApiKey } from '../key/api-key.ts';
 import type { Principal } from '../authorization/principal.ts';
 import { isInProgress } from '../key/rotation.ts';
-import { statusOf } from '../key/status.ts';
 
 /** A key that was accepted by one of its secrets. */
 export interface VerifiedKey {
-  /** The key as it was found. */
-  key: ApiKey;
-  /** Which of its secrets was presented. */
-  secret: 'current' | 'previous';
   /** The principal that the secret authenticates. */
   principal: Principal;
+  /** When the first key of its chain expires, in milliseconds since 1970; null for never. */
+  expiresAt: number | null;
 }
 
 /** Each entry takes about 1 KB. */
@@ -28,8 +24,9 @@ export class VerifiedKeys {
   get(digest: string, revision: number | undefined, now: number): VerifiedKey | undefined {
     if (revision === undefined || revision !== this.#revision) return undefined;
     const entry = this.#entries.get(digest);
-    if (!entry || statusOf(entry.key, now) !== 'ACTIVE') return undefined;
-    return entry.secret === 'current' || isInProgress(entry.key.rotation, now) ? entry : undefined;
+    if (!entry || (entry.expiresAt !== null && entry.expiresAt <= now)) return undefined;
+    const { key, secret } = entry.principal;
+    return secret === 'current' || isInProgress(key.rotation, now) ? entry : undefined;
   }
 
   /** Caches a secret that was accepted at this revision of the store. */

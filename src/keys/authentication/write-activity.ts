@@ -1,5 +1,6 @@
 import type { ActivityBatch } from './activity.ts';
 import type { Catalog } from '../permissions/catalog.ts';
+import { findChain } from '../authorization/chain.ts';
 import { principalOf } from '../authorization/principal.ts';
 import type { KeyWriter } from '../repository.ts';
 import { activateRotation } from '../changes/rotate.ts';
@@ -15,7 +16,8 @@ export async function writeActivity(
   for (const { id, publicId } of activated) {
     const key = await writer.findById(id);
     if (!key) continue;
-    const transaction = new Transaction(writer, { caller: principalOf(key, catalog), catalog, now, operator });
+    const caller = principalOf(await findChain(writer, key), catalog);
+    const transaction = new Transaction(writer, { caller, catalog, now, operator });
     await activateRotation(transaction, id, publicId);
     await transaction.finish();
   }

@@ -1,8 +1,10 @@
 import type { ApiKey } from '../key/api-key.ts';
+import type { Status } from '../key/status.ts';
 import { type Catalog, type Permission, ROLE_MEANINGS, type Role } from '../permissions/catalog.ts';
 import { assertValid } from '../errors.ts';
 import { parsePermissions } from '../permissions/grants.ts';
 import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
+import { type Chain, chainAccess, chainStatus, limitsOf } from './chain.ts';
 
 /** Parses one permission. @throws ValidationError PERMISSION_INVALID */
 export function readPermission(text: string, catalog: Catalog): Permission {
@@ -24,6 +26,30 @@ export function grantsBehind(
     ...key.roles.filter((role) => allows([role], [])),
     ...key.permissions.filter((granted) => allows([], [granted])),
   ];
+}
+
+/** Whether a key may do something, and why. */
+export interface AccessDecision {
+  allowed: boolean;
+  /** The key's own grants that say so. */
+  grantedBy: (Role | Permission)[];
+  /** The status of the key, which counts its ancestors. */
+  status: Status;
+  /** The nearest ancestor that forbids it; null if none does. */
+  deniedBy: ApiKey | null;
+}
+
+/** Decides on a permission by the whole chain of a key. @param now milliseconds since 1970 */
+export function decideAccess(chain: Chain, permission: Permission, catalog: Catalog, now: number): AccessDecision {
+  const status = chainStatus(chain, now);
+  const limits = limitsOf(chain, catalog, now);
+  const denying = limits.find((limit) => limit.status !== 'ACTIVE' || limit.permissions.includes(permission));
+  return {
+    allowed: status === 'ACTIVE' && chainAccess(chain, catalog).has(...splitPermission(permission)),
+    grantedBy: grantsBehind(chain.keys[0], permission, catalog),
+    status,
+    deniedBy: denying?.ancestor ?? null,
+  };
 }
 
 /** A grant in prose: `role ADMIN` or `permission DOCKER:READ_ANY`. */

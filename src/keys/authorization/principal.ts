@@ -1,9 +1,9 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { Action, Catalog, Permission } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
-import { PermissionSet } from '../permissions/permission-set.ts';
+import type { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
-import { formatTime } from '../time.ts';
+import { type Chain, chainAccess } from './chain.ts';
 
 /** Is told which permissions a key uses, and which it lacks. */
 export interface AccessObserver {
@@ -17,8 +17,12 @@ export interface AccessObserver {
 export interface Principal {
   /** The key. */
   readonly key: ApiKey;
-  /** What its roles and permissions allow together. */
+  /** The key and its ancestors. */
+  readonly chain: Chain;
+  /** What its roles and permissions allow together, met with what its ancestors may do. */
   readonly access: PermissionSet;
+  /** Which of its secrets was presented. A previous secret uses what the key may use, but changes no key. */
+  readonly secret: 'current' | 'previous';
   /** Is told what the key does with its permissions. */
   readonly observer?: AccessObserver | undefined;
 }
@@ -29,8 +33,12 @@ export const OPERATOR = 'operator';
 export type Actor = Principal | typeof OPERATOR;
 
 /** The principal of an accepted key. */
-export function principalOf(key: ApiKey, catalog: Catalog, observer?: AccessObserver): Principal {
-  return { key, access: PermissionSet.of(catalog, key), observer };
+export function principalOf(
+  chain: Chain,
+  catalog: Catalog,
+  { secret = 'current', observer }: Partial<Pick<Principal, 'secret' | 'observer'>> = {},
+): Principal {
+  return { key: chain.keys[0], chain, access: chainAccess(chain, catalog), secret, observer };
 }
 
 /** What an actor may do to any key, or to its own keys only (see `owns`). */
@@ -61,39 +69,6 @@ export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): v
   }
 }
 
-/** Refuses an actor that would grant more than it holds. @throws ForbiddenError */
-export function requireToHold(actor: Actor, granted: PermissionSet): void {
-  if (actor === OPERATOR) return;
-  const missing = granted.missingFrom(actor.access);
-  if (missing.length > 0) throw forbidden(actor, missing, 'A key cannot grant more than it holds: ');
-  for (const permission of granted.permissions()) actor.observer?.used(permission);
-}
-
-/**
- * Refuses an actor that would grant access beyond its own expiry: temporary access stays temporary.
- * @param expiresAt milliseconds since 1970; null for never
- * @throws ForbiddenError
- */
-export function requireToOutlive(actor: Actor, expiresAt: number | null): void {
-  if (actor === OPERATOR || actor.key.expiresAt === null) return;
-  if (expiresAt !== null && expiresAt <= actor.key.expiresAt) return;
-  throw new ForbiddenError(
-    `A key cannot grant more than it holds: this key expires at ${formatTime(actor.key.expiresAt)}.`,
-    [],
-  );
-}
-
-/** Refuses an actor that may not create a key with these grants and this expiry. @throws ForbiddenError */
-export function requireToCreate(
-  actor: Actor,
-  key: Pick<ApiKey, 'roles' | 'permissions' | 'expiresAt'>,
-  catalog: Catalog,
-): void {
-  if (actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_OWN');
-  requireToHold(actor, PermissionSet.of(catalog, key));
-  requireToOutlive(actor, key.expiresAt);
-}
-
 /**
  * Refuses a principal that lacks a permission; otherwise it counts as used.
  * @param permission `RESOURCE:ACTION`, if the caller has it already
@@ -121,13 +96,14 @@ export class ForbiddenError extends KeysError {
   /** All missing permissions; empty where another rule refuses. */
   readonly missing: readonly Permission[];
 
-  constructor(message: string, missing: readonly Permission[]) {
+  constructor(message: string, missing: readonly Permission[] = []) {
     super('FORBIDDEN', message);
     this.missing = missing;
   }
 }
 
-function forbidden(actor: Actor, missing: readonly Permission[], reason = ''): ForbiddenError {
+/** The error for missing permissions, of which the actor's observer is told. */
+export function forbidden(actor: Actor, missing: readonly Permission[], reason = ''): ForbiddenError {
   if (actor !== OPERATOR) actor.observer?.lacked(missing);
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);

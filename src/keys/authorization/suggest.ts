@@ -1,5 +1,4 @@
-import type { ApiKey } from '../key/api-key.ts';
-import type { Catalog, Permission } from '../permissions/catalog.ts';
+import type { Permission } from '../permissions/catalog.ts';
 import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
 
 /** Narrower grants for a key. */
@@ -10,13 +9,8 @@ export interface Suggestion {
   unused: Permission[];
 }
 
-/** Compares what a key may do with what it has used. Permissions that it has used but no longer holds are ignored. */
-export function suggestGrants(
-  key: Pick<ApiKey, 'roles' | 'permissions'>,
-  usedPermissions: Iterable<Permission>,
-  catalog: Catalog,
-): Suggestion {
-  const held = PermissionSet.of(catalog, key);
+/** Compares what a key holds with what it has used. Permissions that it has used but no longer holds are ignored. */
+export function suggestGrants(held: PermissionSet, usedPermissions: Iterable<Permission>): Suggestion {
   const used = new PermissionSet([...usedPermissions].filter((permission) => held.has(...splitPermission(permission))));
   const all = used.permissions();
   const any = new Set(all.filter((permission) => permission.endsWith('_ANY')));

@@ -1,4 +1,6 @@
-import { OPERATOR, requireFor, requireToCreate } from '../authorization/principal.ts';
+import { chainExpiry } from '../authorization/chain.ts';
+import { requireToCreate } from '../authorization/granting.ts';
+import { OPERATOR, requireFor } from '../authorization/principal.ts';
 import { NameTakenError } from '../errors.ts';
 import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
 import { normalizeDescription } from '../key/description.ts';
@@ -58,7 +60,7 @@ export async function planCreation<Key extends ApiKey>(
   if (caller !== OPERATOR) {
     key.createdBy = caller.key.id;
     // Without a requested expiry, a key expires with the one that creates it.
-    if (expiryOf(input, now) === undefined) key.expiresAt = caller.key.expiresAt;
+    if (expiryOf(input, now) === undefined) key.expiresAt = chainExpiry(caller.chain);
   }
   requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);

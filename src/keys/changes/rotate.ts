@@ -1,10 +1,18 @@
-import type { StoredKey } from '../key/api-key.ts';
+import { requireFor } from '../authorization/principal.ts';
+import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
 import { KeysError } from '../errors.ts';
-import { PermissionSet } from '../permissions/permission-set.ts';
-import { requireToHold, requireToOutlive } from '../authorization/principal.ts';
+import { requireToHoldKey } from '../authorization/granting.ts';
 import { type Activation, isInProgress } from '../key/rotation.ts';
 import type { Secret } from '../secret/secret.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
+
+/** A rotation, and what became of the keys that the key had created. */
+export interface KeyRotation extends ChangedKey {
+  /** All of them, as they are afterwards. */
+  created: ApiKey[];
+  /** Those of them that were disabled by it. */
+  disabled: ApiKey[];
+}
 
 /**
  * Gives a key a new secret; the previous one keeps working until the grace ends.
@@ -14,13 +22,12 @@ export async function rotateKey(
   transaction: Transaction,
   id: string,
   secret: Secret,
-  { grace, activate }: { grace: number; activate: Activation },
-): Promise<ChangedKey> {
+  { grace, activate, disableSince }: { grace: number; activate: Activation; disableSince: number | null },
+): Promise<KeyRotation> {
   const { caller, catalog, now } = transaction;
   const before = await transaction.findToChange(id);
   // Whoever gets the secret can do all that the key can do.
-  requireToHold(caller, PermissionSet.of(catalog, before));
-  requireToOutlive(caller, before.expiresAt);
+  requireToHoldKey(caller, await transaction.findChain(before), before, catalog);
   if (isInProgress(before.rotation, now)) {
     throw new KeysError(
       'ROTATION_IN_PROGRESS',
@@ -39,7 +46,28 @@ export async function rotateKey(
       previousEndsAt: activate === 'NOW' ? now + grace : null,
     },
   };
-  return transaction.change(before, after, 'ROTATE');
+  const rotated = await transaction.change(before, after, 'ROTATE');
+  return { ...rotated, ...(await disableCreated(transaction, id, disableSince)) };
+}
+
+async function disableCreated(
+  transaction: Transaction,
+  id: string,
+  since: number | null,
+): Promise<Pick<KeyRotation, 'created' | 'disabled'>> {
+  const family = await transaction.find.findWithDescendants([id]);
+  const created = family.filter(({ createdBy }) => createdBy === id);
+  const leaked = created.filter(
+    ({ createdAt, disabledAt }) => disabledAt === null && since !== null && createdAt >= since,
+  );
+  requireFor(transaction.caller, 'UPDATE', leaked);
+  const disabled = new Map<string, ApiKey>();
+  for (const key of leaked) {
+    const { after } = await transaction.change(key, { ...key, disabledAt: transaction.now }, 'DISABLE');
+    disabled.set(key.id, after);
+  }
+  const afterwards = created.map((key) => disabled.get(key.id) ?? withoutDigests(key));
+  return { created: afterwards, disabled: [...disabled.values()] };
 }
 
 /**
@@ -70,6 +98,7 @@ export async function finishRotation(transaction: Transaction, id: string): Prom
 export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);
   const { rotation, previousDigest } = before;
+  requireToHoldKey(transaction.caller, await transaction.findChain(before), before, transaction.catalog);
   const after = {
     ...before,
     publicId: rotation.previousPublicId,
@@ -81,9 +110,14 @@ export async function rollBackRotation(transaction: Transaction, id: string): Pr
 }
 
 /** Reverts a rotation whose secret was not delivered, unless the key has got another secret since. */
-export async function revertRotation(transaction: Transaction, id: string, publicId: string): Promise<void> {
-  const key = await transaction.find.findById(id);
-  if (key?.publicId === publicId && key.rotation) await rollBackRotation(transaction, id);
+export async function revertRotation(transaction: Transaction, { after, disabled }: KeyRotation): Promise<void> {
+  const key = await transaction.find.findById(after.id);
+  if (key?.publicId === after.publicId && key.rotation) await rollBackRotation(transaction, after.id);
+  for (const { id, disabledAt } of disabled) {
+    const created = await transaction.find.findById(id);
+    if (created?.disabledAt === disabledAt)
+      await transaction.change(created, { ...created, disabledAt: null }, 'ENABLE');
+  }
 }
 
 async function findRotating(

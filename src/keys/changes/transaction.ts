@@ -8,6 +8,7 @@ import {
 } from '../audit/audit-entry.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
+import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { KeyWriter, StoredKeyFinder } from '../repository.ts';
 import { printable, refuseNul } from '../text.ts';
@@ -57,6 +58,11 @@ export class Transaction {
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
     requireFor(this.caller, 'UPDATE', [key]);
     return key;
+  }
+
+  /** A key and its ancestors. */
+  findChain(key: ApiKey): Promise<Chain> {
+    return findChain(this.find, key);
   }
 
   async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE'): Promise<void> {

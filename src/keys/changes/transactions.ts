@@ -1,8 +1,8 @@
-import { type Actor, OPERATOR, principalOf } from '../authorization/principal.ts';
+import { chainStatus, findChain } from '../authorization/chain.ts';
+import { type Actor, OPERATOR, type Principal, principalOf } from '../authorization/principal.ts';
 import { KeysError } from '../errors.ts';
-import { statusOf } from '../key/status.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import type { KeyRepository } from '../repository.ts';
+import type { KeyFinder, KeyRepository } from '../repository.ts';
 import type { SecretChange, SecretDelivery } from './delivery.ts';
 import { Transaction } from './transaction.ts';
 
@@ -34,13 +34,7 @@ export class Transactions {
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
     return repository.write(async (writer) => {
-      let caller: Actor = OPERATOR;
-      if (actor !== OPERATOR) {
-        const key = await writer.findById(actor.key.id);
-        if (!key || statusOf(key, now) !== 'ACTIVE')
-          throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
-        caller = principalOf(key, catalog, actor.observer);
-      }
+      const caller = actor === OPERATOR ? OPERATOR : await refreshed(actor, writer, { catalog, now });
       const transaction = new Transaction(writer, { caller, catalog, now, operator });
       const result = await work(transaction);
       await transaction.finish();
@@ -75,4 +69,22 @@ export class Transactions {
     }
     return change;
   }
+}
+
+/**
+ * The principal as it is now.
+ * @throws KeysError FORBIDDEN where its key, or the secret that it came with, no longer changes keys
+ */
+async function refreshed(
+  { key, secret, observer }: Principal,
+  find: KeyFinder,
+  { catalog, now }: { catalog: Catalog; now: number },
+): Promise<Principal> {
+  const current = await find.findById(key.id);
+  const chain = current && (await findChain(find, current));
+  if (!chain || chainStatus(chain, now) !== 'ACTIVE')
+    throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
+  if (secret === 'previous' || current.publicId !== key.publicId)
+    throw new KeysError('FORBIDDEN', 'A previous secret changes no keys. Use the newest secret of this key.');
+  return principalOf(chain, catalog, { observer });
 }

@@ -3,8 +3,7 @@ import { normalizeDescription } from '../key/description.ts';
 import { NameTakenError, assertValid } from '../errors.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
-import { PermissionSet } from '../permissions/permission-set.ts';
-import { requireToHold, requireToOutlive } from '../authorization/principal.ts';
+import { requireToChange } from '../authorization/granting.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
 import { validateGrants, readGrants } from '../key/validation.ts';
 
@@ -26,21 +25,18 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
     expiresAt: expiry === undefined ? before.expiresAt : expiry,
   };
   assertValid(validateGrants(after.roles, after.permissions));
-  if (change.roles ?? change.permissions) requireToHold(caller, PermissionSet.of(catalog, after));
-  if (expiry !== undefined) requireToOutlive(caller, expiry);
+  requireToChange(caller, await transaction.findChain(before), after, catalog);
   const holder = await find.findByName(after.name);
   if (holder && holder.id !== id) throw new NameTakenError(after.name, false);
   return transaction.change(before, after, 'UPDATE');
 }
 
-/** Switches a key on or off. @throws KeysError NOT_FOUND; ForbiddenError */
+/** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError */
 export async function setKeyEnabled(transaction: Transaction, id: string, enabled: boolean): Promise<ChangedKey> {
+  const { caller, catalog, now } = transaction;
   const before = await transaction.findToChange(id);
-  const isEnabled = before.disabledAt === null;
-  const disabledAt = enabled ? null : transaction.now;
-  return transaction.change(
-    before,
-    isEnabled === enabled ? before : { ...before, disabledAt },
-    enabled ? 'ENABLE' : 'DISABLE',
-  );
+  if ((before.disabledAt === null) === enabled) return transaction.change(before, before, 'UPDATE');
+  const after = { ...before, disabledAt: enabled ? null : now };
+  requireToChange(caller, await transaction.findChain(before), after, catalog);
+  return transaction.change(before, after, enabled ? 'ENABLE' : 'DISABLE');
 }

@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import { readDuration } from '../time.ts';
+import { readDuration, readPastTime } from '../time.ts';
 import { printable } from '../text.ts';
 
 /** A rotation of a key's secret: the previous secret, and how long it still works. */
@@ -25,6 +25,10 @@ export interface RotationRequest {
   grace?: string | null | undefined;
   /** When that time begins: `now` (the default) or `on-first-use`. */
   activate?: string | null | undefined;
+  /** Disable the keys that the key has created: after a leak they are the thief's. */
+  disableCreated?: boolean | null | undefined;
+  /** Only those created since this RFC 3339 date and time, or this long ago. */
+  createdSince?: string | null | undefined;
 }
 
 /** The grace period if none is given. */
@@ -35,10 +39,17 @@ export function isInProgress(rotation: Rotation | null, now: number): rotation i
   return rotation !== null && (rotation.previousEndsAt === null || now < rotation.previousEndsAt);
 }
 
-/** Parses a request to rotate a secret. With issues, the other values are meaningless. */
-export function readRotation({ grace, activate }: RotationRequest): {
+/**
+ * Parses a request to rotate a secret. With issues, the other values are meaningless. `disableSince` is the time from
+ * which on created keys are to be disabled, in milliseconds since 1970; null if none are.
+ */
+export function readRotation(
+  { grace, activate, disableCreated, createdSince }: RotationRequest,
+  now: number,
+): {
   grace: number;
   activate: Activation;
+  disableSince: number | null;
   issues: Issue[];
 } {
   const text = grace ?? DEFAULT_GRACE;
@@ -55,5 +66,17 @@ export function readRotation({ grace, activate }: RotationRequest): {
       code: 'USAGE',
       message: `"${printable(activate ?? '')}" is not an activation. Use now or on-first-use.`,
     });
-  return { grace: duration ?? 0, activate: activation ?? 'NOW', issues };
+  const since = createdSince == null ? 0 : readPastTime(createdSince, now);
+  if (since === undefined) {
+    const remedy = 'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.';
+    issues.push({ code: 'INPUT_INVALID', message: `"${printable(createdSince ?? '')}" is not a time. ${remedy}` });
+  }
+  if (createdSince != null && !disableCreated)
+    issues.push({ code: 'USAGE', message: 'A time of creation is only for disabling the created keys.' });
+  return {
+    grace: duration ?? 0,
+    activate: activation ?? 'NOW',
+    disableSince: disableCreated ? (since ?? 0) : null,
+    issues,
+  };
 }

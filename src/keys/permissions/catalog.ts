@@ -63,6 +63,8 @@ export interface Catalog {
   readonly roles: readonly Role[];
   /** The permissions that a role includes. */
   permissionsOf(role: Role): readonly Permission[];
+  /** The roles that a role includes: itself, and those that its definition names. */
+  rolesIn(role: Role): readonly Role[];
 }
 
 /** What each role is for, as shown to users. */
@@ -73,22 +75,34 @@ export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   GUEST: 'Limited access: its own key, and whether the service is online.',
 };
 
+/** A resource of the host: its name, or its name and whether it holds credentials, which keeps it out of VIEWER. */
+export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
+
 const RESOURCE_NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
 const CREDENTIAL_RESOURCES: ReadonlySet<string> = new Set(['API_KEY', 'ACTIVATION_CODE']);
 const GUEST: readonly Permission[] = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
 
+const INCLUDED_ROLES: Readonly<Record<Role, readonly Role[]>> = {
+  ADMIN: ROLES,
+  CONNECT: ['CONNECT', 'GUEST'],
+  VIEWER: ['VIEWER', 'GUEST'],
+  GUEST: ['GUEST'],
+};
+
 /**
  * Creates the catalog of an installation.
- * @param hostResources names of the host's own resources: capital letters, digits and underscores, at most 64
+ * @param hostResources the host's own resources; their names have capital letters, digits and underscores, at most 64
  * @throws Error if a name is invalid
  */
-export function createCatalog(hostResources: readonly string[] = []): Catalog {
-  for (const name of hostResources) {
+export function createCatalog(hostResources: readonly HostResource[] = []): Catalog {
+  const declared = hostResources.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
+  for (const { name } of declared) {
     if (!RESOURCE_NAME.test(name)) {
       throw new Error(`"${name}" is not a resource name: use capital letters, digits and underscores, at most 64.`);
     }
   }
-  const resources = [...new Set<string>([...RESOURCES, ...hostResources])];
+  const resources = [...new Set<string>([...RESOURCES, ...declared.map(({ name }) => name)])];
+  const credentials = new Set(declared.filter((resource) => resource.credentials).map(({ name }) => name));
   const permissions: Record<Role, readonly Permission[]> = {
     ADMIN: resources.flatMap((resource) => ACTIONS.map((action): Permission => `${resource}:${action}`)),
     CONNECT: [
@@ -100,11 +114,17 @@ export function createCatalog(hostResources: readonly string[] = []): Catalog {
     ],
     VIEWER: [
       ...resources
-        .filter((resource) => !CREDENTIAL_RESOURCES.has(resource))
+        .filter((resource) => !CREDENTIAL_RESOURCES.has(resource) && !credentials.has(resource))
         .map((resource): Permission => `${resource}:READ_ANY`),
       ...GUEST,
     ],
     GUEST,
   };
-  return { resources, actions: ACTIONS, roles: ROLES, permissionsOf: (role) => permissions[role] };
+  return {
+    resources,
+    actions: ACTIONS,
+    roles: ROLES,
+    permissionsOf: (role) => permissions[role],
+    rolesIn: (role) => INCLUDED_ROLES[role],
+  };
 }

@@ -39,6 +39,16 @@ export class PermissionSet {
     return ((this.#masks.get(resource) ?? 0) & BITS.get(action)!) !== 0;
   }
 
+  /** The permissions that are in both sets. */
+  intersection(other: PermissionSet): PermissionSet {
+    const both = new PermissionSet([]);
+    for (const [resource, mask] of this.#masks) {
+      const shared = mask & (other.#masks.get(resource) ?? 0);
+      if (shared !== 0) both.#masks.set(resource, shared);
+    }
+    return both;
+  }
+
   /** The permissions of this set that another one lacks. */
   missingFrom(other: PermissionSet): Permission[] {
     return this.permissions().filter((permission) => !other.has(...splitPermission(permission)));

@@ -2,6 +2,7 @@ import type { StoredKey } from '../key/api-key.ts';
 import { type ErrorCode, NameTakenError } from '../errors.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 import type { StoredKeyFinder } from '../repository.ts';
+import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
 import { prefixOf } from '../secret/secret.ts';
 import type { Transaction } from '../changes/transaction.ts';
 
@@ -129,26 +130,43 @@ async function findConflicts(
       else seen.set(value, line);
     }
   }
-  for (const line of await linesWithoutCreator(find, lines)) {
-    add(
-      line,
-      'NOT_FOUND',
-      'No key in the store or on an earlier line has the id in "createdBy". Leave it out, or put that key first.',
-    );
-  }
+  for (const { line, code, message } of await validateCreators(find, lines)) add(line, code, message);
   return conflicts;
 }
 
-async function linesWithoutCreator(find: StoredKeyFinder, lines: readonly ImportLine[]): Promise<number[]> {
+/** Checks that each creator is there, and that no chain gets too long. */
+async function validateCreators(
+  find: StoredKeyFinder,
+  lines: readonly ImportLine[],
+): Promise<(ImportProblem & { line: number })[]> {
   const creators = new Set(keysOf(lines).flatMap(({ createdBy }) => createdBy ?? []));
-  const known = new Set((await find.findBy('id', [...creators])).map(({ id }) => id));
-  const orphans: number[] = [];
+  const ancestors = await find.findAncestors([...creators]);
+  /** How many keys the chain of a key has, by its id. */
+  const lengths = new Map<string, number>();
+  const lengthOf = (id: string): number | undefined => {
+    const known = lengths.get(id) ?? (ancestors.get(id)?.createdBy === null ? 1 : undefined);
+    const creator = known === undefined ? ancestors.get(id)?.createdBy : undefined;
+    // An ancestor that is not among those found is too far up.
+    return creator == null ? known : (lengthOf(creator) ?? MAX_CHAIN_LENGTH) + 1;
+  };
+  const problems: (ImportProblem & { line: number })[] = [];
   for (const { line, id, key } of lines) {
-    if (key?.createdBy && !known.has(key.createdBy)) orphans.push(line);
-    if (id !== undefined) known.add(id);
+    const above = key?.createdBy ? lengthOf(key.createdBy) : 0;
+    if (above === undefined) problems.push({ line, ...CREATOR_MISSING });
+    else if (above >= MAX_CHAIN_LENGTH) problems.push({ line, ...CHAIN_TOO_LONG });
+    if (id !== undefined) lengths.set(id, (above ?? 0) + 1);
   }
-  return orphans;
+  return problems;
 }
+
+const CREATOR_MISSING: ImportProblem = {
+  code: 'NOT_FOUND',
+  message: 'No key in the store or on an earlier line has the id in "createdBy". Leave it out, or put that key first.',
+};
+const CHAIN_TOO_LONG: ImportProblem = {
+  code: 'CHAIN_TOO_LONG',
+  message: `More than ${MAX_CHAIN_LENGTH} keys would have created one another. Leave "createdBy" out.`,
+};
 
 function keysOf(lines: readonly ImportLine[]): StoredKey[] {
   return lines.flatMap(({ key }) => key ?? []);

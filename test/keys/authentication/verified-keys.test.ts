@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../../src/keys/repository.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
@@ -145,17 +146,16 @@ describe('a key that was let in', () => {
 
 describe('the memory of verified keys', () => {
   const entryOf = (name: string) => ({
-    key: storedKey(name),
-    secret: 'current' as const,
-    principal: undefined as never,
+    principal: principalOf({ keys: [storedKey(name)], isComplete: true }, createCatalog()),
+    expiresAt: null,
   });
 
   it('is bounded: the one that came first leaves', () => {
     const verified = new VerifiedKeys();
     for (let index = 0; index <= 20_000; index += 1) verified.set(`${index}`, 1, entryOf(`${index}`));
     assert.equal(verified.get('0', 1, 0), undefined);
-    assert.equal(verified.get('1', 1, 0)?.key.id, '1');
-    assert.equal(verified.get('20000', 1, 0)?.key.id, '20000');
+    assert.equal(verified.get('1', 1, 0)?.principal.key.id, '1');
+    assert.equal(verified.get('20000', 1, 0)?.principal.key.id, '20000');
   });
 
   it('is good for one revision of the store, and for none that is not known', () => {
@@ -166,7 +166,7 @@ describe('the memory of verified keys', () => {
     verified.set('b', 2, entryOf('b'));
     verified.set('a', 1, entryOf('a'));
     assert.deepEqual(
-      [verified.get('a', 2, 0), verified.get('a', 1, 0), verified.get('b', 2, 0)?.key.id],
+      [verified.get('a', 2, 0), verified.get('a', 1, 0), verified.get('b', 2, 0)?.principal.key.id],
       [undefined, undefined, 'b'],
     );
     verified.set('c', undefined, entryOf('c'));

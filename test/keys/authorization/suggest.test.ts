@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { grantsBehind, readPermission } from '../../../src/keys/authorization/explain.ts';
+import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
 
 const catalog = createCatalog(['DISK_POOL']);
@@ -8,8 +9,7 @@ const catalog = createCatalog(['DISK_POOL']);
 describe('what a key could do with', () => {
   it('is what it has used, without what is included in it', () => {
     const key = { roles: [], permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY', 'VMS:READ_OWN'] as const };
-    const suggest = (...used: `${string}:READ_ANY`[]) =>
-      suggestGrants({ ...key, permissions: [...key.permissions] }, used, catalog);
+    const suggest = (...used: `${string}:READ_ANY`[]) => suggestGrants(PermissionSet.of(catalog, key), used);
     assert.deepEqual(suggest('DOCKER:READ_OWN' as never, 'DOCKER:READ_ANY'), {
       permissions: ['DOCKER:READ_ANY'],
       unused: ['DOCKER:UPDATE_ANY', 'DOCKER:UPDATE_OWN', 'VMS:READ_OWN'],
@@ -22,20 +22,18 @@ describe('what a key could do with', () => {
   });
 
   it('is never more than it has', () => {
-    const { permissions } = suggestGrants(
-      { roles: ['GUEST'], permissions: [] },
-      ['ME:READ_OWN', 'DOCKER:READ_ANY'],
-      catalog,
-    );
+    const { permissions } = suggestGrants(PermissionSet.of(catalog, { roles: ['GUEST'], permissions: [] }), [
+      'ME:READ_OWN',
+      'DOCKER:READ_ANY',
+    ]);
     assert.deepEqual(permissions, ['ME:READ_OWN']);
   });
 
   it('replaces a role', () => {
-    const { permissions, unused } = suggestGrants(
-      { roles: ['ADMIN'], permissions: [] },
-      ['DISK_POOL:READ_ANY', 'ARRAY:DELETE_OWN'],
-      catalog,
-    );
+    const { permissions, unused } = suggestGrants(PermissionSet.of(catalog, { roles: ['ADMIN'], permissions: [] }), [
+      'DISK_POOL:READ_ANY',
+      'ARRAY:DELETE_OWN',
+    ]);
     assert.deepEqual(permissions, ['ARRAY:DELETE_OWN', 'DISK_POOL:READ_ANY']);
     assert.equal(unused.length, 30 * 8 - 3);
   });

@@ -1,0 +1,31 @@
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { fieldChanges } from '../../cli/views/key-view.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+
+export default class Adopt extends KeyCommand {
+  static override summary = 'Make an API key independent of the key that created it.';
+  static override description =
+    'Until then a key can do no more than the key that created it, and is refused and deleted with it. ' +
+    'Afterwards all its grants count. Its secret stays: rotate it if the creator may know it.';
+  static override examples = [
+    {
+      description: 'Keep a key that a leaked key has created',
+      command: '<%= config.bin %> apikey adopt "CI deploy"',
+    },
+  ];
+  static override args = nameArgs;
+  static override flags = { name: nameFlag };
+
+  async run(): Promise<void> {
+    const input = await this.parse(Adopt);
+    await this.withKeys(input.flags.database, async (keys) => {
+      const { id } = await this.findKey(keys, nameOf(input));
+      const { before, after } = await keys.adopt(id, OPERATOR);
+      const changed = before.createdBy !== null;
+      const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
+      const changes = fieldChanges(before, after);
+      this.print({ key: await this.describe(keys, after), changes }, `API key "${after.name}" ${text}`);
+    });
+  }
+}

@@ -1,0 +1,12 @@
+import { ForbiddenError, OPERATOR } from '../authorization/principal.ts';
+import type { ChangedKey, Transaction } from './transaction.ts';
+
+/**
+ * Makes a key one without a creator, so that no other key limits or deletes it. Its secret stays.
+ * @throws KeysError NOT_FOUND; ForbiddenError for everybody but the operator
+ */
+export async function adoptKey(transaction: Transaction, id: string): Promise<ChangedKey> {
+  if (transaction.caller !== OPERATOR) throw new ForbiddenError('Only the operator adopts keys.');
+  const before = await transaction.findToChange(id);
+  return transaction.change(before, { ...before, createdBy: null }, 'ADOPT');
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { openKeys } from '../../../src/open-keys.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+
+describeOnEach('the command line and the key above', () => {
+  let cli: TestCli;
+  let parent: CreatedKey;
+  let child: CreatedKey;
+  beforeEach(async () => {
+    cli = testCli();
+    parent = await cli.given('Parent', { roles: ['ADMIN'] });
+    const keys = await openKeys({ database: cli.database });
+    const result = await keys.authenticate(parent.key);
+    assert.ok('principal' in result);
+    const { secret, key } = await keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal);
+    child = { key: secret, name: key.name, id: key.id };
+    await keys.close();
+  });
+  const apikey = (...args: string[]) => cli.run(['apikey', ...args]);
+  const json = async (...args: string[]): Promise<Record<string, unknown>> => {
+    const { stdout, code } = await apikey(...args, '--json');
+    return { code, ...(JSON.parse(stdout) as object) };
+  };
+
+  it('show names the key above that takes something away, and counts it in the status', async () => {
+    assert.equal('limitedBy' in (await json('show', 'Child')), false);
+    await apikey('update', 'Parent', '--no-roles', '--permissions', 'DOCKER:READ_ANY');
+    await apikey('disable', 'Parent');
+    const shown = await json('show', 'Child');
+    assert.deepEqual(shown['effectivePermissions'], ['DOCKER:READ_ANY', 'DOCKER:READ_OWN']);
+    assert.equal(shown['status'], 'DISABLED');
+    const [limit] = shown['limitedBy'] as { id: string; name: string; status: string; permissions: string[] }[];
+    assert.deepEqual([limit!.id, limit!.name, limit!.status], [parent.id, 'Parent', 'DISABLED']);
+    assert.ok(limit!.permissions.includes('DOCKER:UPDATE_ANY'));
+    assert.match(
+      (await apikey('show', 'Child')).stdout,
+      /^limitedBy +"Parent" is DISABLED, lacks .*DOCKER:UPDATE_ANY/m,
+    );
+    assert.match((await apikey('list')).stdout, /^Child\tDISABLED\t/m);
+    assert.match((await apikey('list', '--status', 'active')).stderr, /No API keys found/);
+  });
+
+  it('can says no, and which key above forbids it', async () => {
+    await apikey('update', 'Parent', '--roles', 'GUEST');
+    const denied = await apikey('can', 'Child', 'DOCKER:UPDATE_ANY');
+    assert.deepEqual(
+      [denied.stdout, denied.code],
+      ['no: role ADMIN would allow it, but "Parent", which is above it, lacks it\n', 4],
+    );
+    const { deniedBy, allowed } = await json('can', 'Child', 'DOCKER:UPDATE_ANY');
+    assert.deepEqual([deniedBy, allowed], [{ id: parent.id, name: 'Parent' }, false]);
+  });
+
+  it('verify tells that a key above is disabled, or has expired', async () => {
+    await apikey('disable', 'Parent');
+    const keys = await openKeys({ database: cli.database });
+    const found = await keys.identify(child.key, OPERATOR);
+    await keys.close();
+    assert.equal('key' in found && found.status, 'DISABLED');
+  });
+
+  it('adopt makes it independent, once', async () => {
+    await apikey('disable', 'Parent');
+    const { stdout, code } = await apikey('adopt', 'Child');
+    assert.deepEqual([stdout, code], ['API key "Child" has no creator now: all its grants count\n', 0]);
+    assert.equal((await json('show', 'Child'))['status'], 'ACTIVE');
+    const again = await json('adopt', 'Child');
+    assert.deepEqual([again['changes'], again['code']], [[], 0]);
+    assert.equal((await apikey('adopt', 'Nobody')).code, 1);
+  });
+
+  it('rotate names what the key has created, and disables it with --disable-created', async () => {
+    const first = await apikey('rotate', 'Parent', '--grace', '0s');
+    assert.match(first.stderr, /^It has created "Child"\. After a leak, disable them: --disable-created/);
+    const second = await apikey('rotate', 'Parent', '--grace', '0s', '--disable-created', '--since', '1h');
+    assert.match(second.stderr, /^It had created "Child", disabled now\.\n/);
+    assert.equal((await json('show', 'Child'))['status'], 'DISABLED');
+    const wrong = await json('rotate', 'Parent', '--since', '1h');
+    assert.equal(wrong['code'], 'USAGE');
+    const unreadable = await apikey('rotate', 'Parent', '--disable-created', '--since', 'yesterday');
+    assert.deepEqual([unreadable.stdout, unreadable.code], ['', 2]);
+  });
+});
