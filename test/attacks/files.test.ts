@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { runCli, runCliWithInput } from '../support/process.ts';
+import { type Finished, runCli, runCliWithInput } from '../support/process.ts';
+import { AS_NOBODY } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 interface Failure {
@@ -92,4 +103,86 @@ describe('an empty file in place of the store', () => {
       );
     });
   }
+});
+
+describe('the compile cache', () => {
+  const CACHE = join('svc-api', 'compile-cache');
+  const isRoot = process.getuid?.() === 0;
+  /** The cache folder and the temporary folder of the user. */
+  let home: string;
+  let temporary: string;
+
+  const run = (env: NodeJS.ProcessEnv = {}, options: object = {}): Promise<Finished> =>
+    runCli(['--version'], {
+      ...options,
+      env: { NODE_COMPILE_CACHE: undefined, HOME: home, XDG_CACHE_HOME: home, TMPDIR: temporary, ...env },
+    });
+  const makeCache = () => mkdirSync(join(home, CACHE), { recursive: true });
+  const assertWorks = ({ stderr, code }: Finished) => assert.deepEqual([stderr, code], ['', 0]);
+
+  beforeEach(() => {
+    [home, temporary] = [tempFolder(), tempFolder()];
+  });
+  afterEach(() => assert.deepEqual(readdirSync(temporary), [], 'nothing is read from the shared temporary folder'));
+
+  it("is in a folder of the user's own that others cannot enter", async () => {
+    assertWorks(await run());
+    for (const folder of ['svc-api', CACHE]) assert.equal(statSync(join(home, folder)).mode & 0o7777, 0o700);
+    assert.notDeepEqual(readdirSync(join(home, CACHE)), []);
+    assertWorks(await run({ XDG_CACHE_HOME: 'relative' }));
+    assert.notDeepEqual(readdirSync(join(home, '.cache', CACHE)), []);
+  });
+
+  const unsafe: Record<string, () => void> = {
+    'is itself writable by a group': () => chmodSync(join(home, CACHE), 0o770),
+    'is itself writable by all, though sticky': () => chmodSync(join(home, CACHE), 0o1777),
+    'is in a folder that others can write': () => chmodSync(join(home, 'svc-api'), 0o777),
+    'is below a folder that others can write': () => chmodSync(home, 0o777),
+    ...(isRoot && {
+      'belongs to another user': () => chownSync(join(home, CACHE), 65_534, 65_534),
+      'is below a folder of another user': () => chownSync(home, 65_534, 65_534),
+    }),
+  };
+  for (const [what, make] of Object.entries(unsafe)) {
+    it(`is not used where it ${what}`, async () => {
+      makeCache();
+      make();
+      assertWorks(await run());
+      assert.deepEqual(readdirSync(join(home, CACHE)), []);
+    });
+  }
+
+  if (isRoot) {
+    it('is not used through a link that another user has made', async () => {
+      makeCache();
+      const shared = tempFolder();
+      chmodSync(shared, 0o1777);
+      symlinkSync(join(home, 'svc-api'), join(shared, 'svc-api'));
+      execFileSync('chown', ['--no-dereference', '65534', join(shared, 'svc-api')]);
+      assertWorks(await run({ XDG_CACHE_HOME: shared }));
+      assert.deepEqual(readdirSync(join(home, CACHE)), []);
+    });
+
+    it('is not created in the home folder of another user', async () => {
+      chownSync(home, 65_534, 65_534);
+      assertWorks(await run({ XDG_CACHE_HOME: '' }));
+      assert.deepEqual(readdirSync(home), []);
+    });
+  }
+
+  it('is left out where it cannot be created', async () => {
+    chmodSync(home, 0o555);
+    const env = { XDG_CACHE_HOME: join(home, 'none') };
+    if (isRoot) chmodSync(temporary, 0o777);
+    assertWorks(await run(env, AS_NOBODY));
+    assertWorks(await run({ HOME: undefined, XDG_CACHE_HOME: '/dev/null' }));
+  });
+
+  it('is where NODE_COMPILE_CACHE says, or nowhere with NODE_DISABLE_COMPILE_CACHE', async () => {
+    const chosen = tempFolder();
+    assertWorks(await run({ NODE_COMPILE_CACHE: chosen }));
+    assert.notDeepEqual(readdirSync(chosen), []);
+    assertWorks(await run({ NODE_DISABLE_COMPILE_CACHE: '1' }));
+    assert.deepEqual(readdirSync(home), []);
+  });
 });
