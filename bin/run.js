@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import module from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { enableCompileCache } from './compile-cache.js';
 import { refuseUnsupportedNode } from './node-version.js';
 
 refuseUnsupportedNode();
-module.enableCompileCache?.();
+enableCompileCache();
 const { execute } = await import('@oclif/core/execute');
 const [command] = process.argv.slice(2);
 // `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
@@ -56,7 +55,7 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
 async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
   const place = storeLocation(database, env);
-  if (!isPostgresUrl(place)) return existsSync(place);
+  if (!isPostgresUrl(place)) return (await import('./sqlite/sqlite-file.ts')).storeFileExists(place);
   const { PostgresConnection } = await import('./postgres/postgres-connection.ts');
   return PostgresConnection.exists(place, LOCK_WAIT_MS);
 }

@@ -147,7 +147,9 @@ describeOnEach('apikey export', () => {
   });
 
   it('writes nothing of an empty store, and fails where nobody reads it', async () => {
-    const { stdout, stderr } = await exported(tempStore());
+    const { store } = await openTestKeys();
+    await store.close();
+    const { stdout, stderr } = await exported(store.location);
     assert.deepEqual([stdout, stderr], ['', '']);
     const { database } = await storeOfFour();
     const { stderr: said, code } = await runCli(['apikey', 'export', '--database', database], {

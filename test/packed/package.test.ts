@@ -44,6 +44,7 @@ describe('the packed package', () => {
   it('holds what runs and its documentation, and nothing else', () => {
     const wanted = [
       'bin/run.js',
+      'bin/compile-cache.js',
       'bin/node-version.js',
       'dist/index.js',
       'dist/index.d.ts',

@@ -50,7 +50,7 @@ describe('a store that another program makes meanwhile', () => {
           if (asked === questions) await openTestKeys({ database }).then(({ store }) => store.close());
         },
       });
-      await migrateSqlite(db, database);
+      await migrateSqlite(db, database, false);
       assert.ok(asked >= questions);
       await db.destroy();
     });

@@ -99,7 +99,7 @@ export class SqliteConnection implements Connection {
     try {
       const created = !mustExist && createStoreFile(path);
       const connection = new SqliteConnection(path, created, lockWaitMs);
-      await connection.#database();
+      await connection.#database(mustExist);
       return connection;
     } catch (error) {
       throw sqliteError(error, path);
@@ -119,13 +119,15 @@ export class SqliteConnection implements Connection {
     return this.run((db) => db.transaction().execute((transaction) => work(transaction, () => {})));
   }
 
-  /** The database at the path now. */
-  async #database(): Promise<Kysely<Tables>> {
+  /** The database at the path now. A file of 0 bytes becomes a store, unless the store must exist. */
+  async #database(mustExist = false): Promise<Kysely<Tables>> {
     this.#checkFile();
     if (!this.#file) {
-      this.#opening ??= openFile(this.location, this.lockWaitMs, () => this.#recheckFile()).finally(
-        () => (this.#opening = undefined),
-      );
+      this.#opening ??= openFile(this.location, {
+        lockWaitMs: this.lockWaitMs,
+        mustExist,
+        committed: () => this.#recheckFile(),
+      }).finally(() => (this.#opening = undefined));
       this.#file = await this.#opening;
     }
     return this.#file.db;
@@ -192,7 +194,14 @@ function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result
   return retry(work, { isRetryable: (error) => isLocked(error) && performance.now() <= deadline });
 }
 
-async function openFile(path: string, lockWaitMs: number, committed: () => void): Promise<OpenFile> {
+interface OpenFileOptions {
+  lockWaitMs: number;
+  mustExist: boolean;
+  /** Called after each commit. */
+  committed: () => void;
+}
+
+async function openFile(path: string, { lockWaitMs, mustExist, committed }: OpenFileOptions): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
   const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
   const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
@@ -202,7 +211,7 @@ async function openFile(path: string, lockWaitMs: number, committed: () => void)
       driver.pragma('synchronous = full');
       driver.pragma('foreign_keys = on');
       driver.pragma('trusted_schema = off');
-      await migrateSqlite(db, path);
+      await migrateSqlite(db, path, mustExist);
     });
   } catch (error) {
     driver.close();

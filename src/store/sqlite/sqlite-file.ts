@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, constants, fchmodSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { KeysError } from '../../keys/errors.ts';
+import { sqliteError } from './sqlite-errors.ts';
 
 /** The file behind a path: it changes when another one is moved there. */
 export interface FileIdentity {
@@ -23,6 +24,17 @@ export function createStoreFile(path: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
+  }
+}
+
+/** Whether there may be a store at the path: an empty file is none. @throws KeysError STORE_UNAVAILABLE */
+export function storeFileExists(path: string): boolean {
+  try {
+    const stat = statSync(path);
+    return stat.size > 0 || !stat.isFile();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw sqliteError(error, path);
   }
 }
 

@@ -78,9 +78,10 @@ describe('apikey --delete on a terminal', () => {
     assert.equal(await chosenNone.end(), 0);
     assert.match(chosenNone.screen, /\nNo API keys found to delete: none was chosen\n$/);
     assert.equal((await names(cli)).length, 3);
-    const empty = start(testCli());
+    const none = testCli();
+    const empty = start(none);
     assert.equal(await empty.end(), 0);
-    assert.equal(empty.screen, 'No API keys found to delete: there are none\n');
+    assert.equal(empty.screen, `No API keys found to delete: there are none in ${none.database}\n`);
   });
 
   it('asks nothing when the key is named, and never with --json', async () => {

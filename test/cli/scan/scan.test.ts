@@ -9,7 +9,7 @@ import { openKeys } from '../../../src/open-keys.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { runCliHere, type Surroundings } from '../../support/cli-here.ts';
 import { cleanEnv, type Finished, runCli, startCli } from '../../support/process.ts';
-import { AS_NOBODY } from '../../support/store-process.ts';
+import { AS_NOBODY, runStoreChild } from '../../support/store-process.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 interface Found {
@@ -138,18 +138,20 @@ describe('apikey scan', () => {
     assert.deepEqual([stderr, code], ['', 3]);
   });
 
-  it('asks no store when nothing is found, and says so when there was none', async () => {
-    rmSync(database);
+  it('finds no mistyped key', async () => {
     write('mistyped', `${secrets.live.slice(0, -1)}${secrets.live.endsWith('0') ? '1' : '0'}`);
     assert.deepEqual(await report(['.']), { files: 1, found: [], live: 0, revoked: 0, unreadable: 0, code: 0 });
-    assert.ok(!existsSync(database));
+  });
+
+  it('fails without a store, before it reads anything', async () => {
+    rmSync(database);
     write('key', secrets.live);
-    const { stdout, stderr, code } = await scan(['key']);
-    assert.deepEqual([stdout, code], [`key:1:1  ${prefixOf(secrets.live)}  UNKNOWN\n`, 0]);
-    assert.equal(
-      stderr,
-      `There was no key store at ${database}: every key is UNKNOWN.\n1 file read, 1 secret found, 0 live keys.\n`,
+    const { stdout, stderr, code } = await scan(['.', 'none', '--revoke']);
+    assert.deepEqual(
+      [stdout, stderr, code],
+      ['', `Error: The key store ${database} does not exist. Check the path.\n`, 1],
     );
+    assert.ok(!existsSync(database));
   });
 
   it('walks folders, but neither links nor .git folders, unless they are named', async () => {
@@ -212,11 +214,11 @@ describe('apikey scan', () => {
     chmodSync(folder, 0o755);
     chmodSync(join(folder, 'closed'), 0);
     chmodSync(join(folder, 'locked'), 0);
-    const { stderr, code } = await runCli(['apikey', 'scan', '.'], {
-      cwd: folder,
-      env: { HOME: folder },
-      ...AS_NOBODY,
-    });
+    const home = tempFolder();
+    chmodSync(home, 0o1777);
+    const env = { HOME: home, SVC_API_DATABASE: join(home, 'own', 'keys.sqlite') };
+    await runStoreChild(['write', env.SVC_API_DATABASE], AS_NOBODY);
+    const { stderr, code } = await runCli(['apikey', 'scan', '.'], { cwd: folder, env, ...AS_NOBODY });
     chmodSync(join(folder, 'closed'), 0o755);
     const lines = ['closed', 'locked'].map((path) => `./${path} could not be read: EACCES.\n`);
     assert.deepEqual([stderr, code], [`${lines.join('')}1 file read, 0 secrets found, 0 live keys.\n`, 1]);
