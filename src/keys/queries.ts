@@ -1,6 +1,8 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
-import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit/audit-log.ts';
+import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
+import { findPrunable, type PrunedEntries } from './audit/prune.ts';
+import { type AuditVerification, verifyAuditLog } from './audit/verify.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
@@ -126,6 +128,15 @@ export class KeyQueries {
   /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */
   verifyAuditLog(): Promise<AuditVerification> {
     return verifyAuditLog(this.#options.repository.auditLog);
+  }
+
+  /**
+   * The entries of the audit log that were written before a time, written as in `AuditRequest`; undefined if there are
+   * none.
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async findPrunableAudit(before: string): Promise<PrunedEntries | undefined> {
+    return findPrunable(this.#options.repository.auditLog, readAuditTime(before, this.#options.clock()));
   }
 
   /** Resolves when the store answers. @throws KeysError with a STORE_ code */

@@ -2,7 +2,9 @@ import type { Kysely } from 'kysely';
 import {
   type AuditDraft,
   type AuditEntry,
+  type AuditPosition,
   type AuditQuery,
+  type AuditReader,
   CHAIN_START,
   chainHash,
 } from '../keys/audit/audit-entry.ts';
@@ -10,8 +12,20 @@ import { chunksOf } from './chunks.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
+/** Reads the audit log of a database, to which `run` gives access. */
+export function auditReaderOf(
+  run: <Result>(work: (db: Kysely<Tables>) => Promise<Result>) => Promise<Result>,
+): AuditReader {
+  return {
+    find: (query) => run((db) => findAuditEntries(db, query)),
+    head: () => run((db) => findPosition(db, 'audit_head')),
+    start: () => run((db) => findPosition(db, 'audit_start')),
+    lastBefore: (time) => run((db) => findLastBefore(db, time)),
+  };
+}
+
 /** The entries that match a query, in its order. */
-export async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
+async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
   const { key, actor, action, since, until, before, after, limit, order } = query;
   const rows = await db
     .selectFrom('audit_log')
@@ -33,16 +47,31 @@ export async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): P
   return rows.map(auditEntryOf);
 }
 
-/** The number and hash of the newest entry, kept separately so that a truncated log is detected. */
-export async function findAuditHead(db: Kysely<Tables>): Promise<{ number: number; hash: string } | undefined> {
-  const head = await db.selectFrom('audit_head').select(['number', 'hash']).executeTakeFirst();
-  return head && { number: Number(head.number), hash: head.hash };
+/** The newest entry, kept separately so that a truncated log is detected, or the last one that was pruned. */
+async function findPosition(
+  db: Kysely<Tables>,
+  table: 'audit_head' | 'audit_start',
+): Promise<AuditPosition | undefined> {
+  const row = await db.selectFrom(table).select(['number', 'hash']).executeTakeFirst();
+  return row && { number: Number(row.number), hash: row.hash };
+}
+
+async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPosition | undefined> {
+  const log = db.selectFrom('audit_log');
+  const next = await log.select('number').where('at', '>=', time).orderBy('number').limit(1).executeTakeFirst();
+  const last = await log
+    .select(['number', 'hash'])
+    .$if(next !== undefined, (query) => query.where('number', '<', next!.number))
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last && { number: Number(last.number), hash: last.hash };
 }
 
 /** Appends entries to the chain, inside a write transaction. */
 export async function appendToAuditLog(db: Kysely<Tables>, drafts: readonly AuditDraft[]): Promise<void> {
   if (drafts.length === 0) return;
-  const head = await findAuditHead(db);
+  const head = await findPosition(db, 'audit_head');
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   const rows = drafts.map((draft) => {
     number += 1;
@@ -52,4 +81,14 @@ export async function appendToAuditLog(db: Kysely<Tables>, drafts: readonly Audi
   for (const chunk of chunksOf(rows)) await db.insertInto('audit_log').values(chunk).execute();
   if (head) await db.updateTable('audit_head').set({ number, hash }).execute();
   else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
+}
+
+/** Deletes all entries up to this one, inside a write transaction. The triggers allow that from the new start on. */
+export async function pruneAuditLog(db: Kysely<Tables>, { number, hash }: AuditPosition): Promise<void> {
+  await db
+    .insertInto('audit_start')
+    .values({ one: 1, number, hash })
+    .onConflict((conflict) => conflict.column('one').doUpdateSet({ number, hash }))
+    .execute();
+  await db.deleteFrom('audit_log').where('number', '<=', number).execute();
 }

@@ -34,7 +34,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:log': [
     '--action <action>',
     '--actor <actor>',
-    '--before <number>',
+    '--before <number>|<date>|52w',
     '--follow',
     '--key <key>',
     '--limit <number>',
