@@ -20,7 +20,10 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
 /** The schema for the audit log. */
 export const AUDIT_TYPE_DEFS = `
 extend type Query {
-  "Who did what, newest first."
+  """
+  Who did what, newest first. Keys that may not read all keys get what is about or by keys that they may read, and what
+  concerns no key; names of others are null.
+  """
   auditLog(
     "The maximum number of entries, up to ${MAX_PAGE_SIZE}."
     first: Int = ${DEFAULT_PAGE_SIZE}

@@ -19,6 +19,7 @@ import {
   limitsOf,
 } from './authorization/chain.ts';
 import type { PermissionSet } from './permissions/permission-set.ts';
+import { auditOwner, redactEntries } from './authorization/audit-access.ts';
 import { type AccessDecision, decideAccess } from './authorization/explain.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
@@ -113,7 +114,11 @@ export class KeyQueries {
     return this.#options.repository.findUsedPermissions(id);
   }
 
-  /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
+  /**
+   * Entries of the audit log, the newest first: all of them for readers of all keys; for others, those about or by keys
+   * that they may read, and those that concern no key.
+   * @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
   async auditLog(
     request: AuditRequest,
     actor: Actor,
@@ -122,7 +127,10 @@ export class KeyQueries {
     if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
     const query = readAuditRequest(request, this.#options.clock());
     const order = place.after === undefined ? 'newest' : 'oldest';
-    return this.#options.repository.auditLog.find({ ...query, ...place, order });
+    const { repository } = this.#options;
+    const owner = auditOwner(actor);
+    const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
+    return actor === OPERATOR || owner === undefined ? entries : redactEntries(entries, actor, repository);
   }
 
   /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import {
   type AuditDraft,
   type AuditEntry,
@@ -26,25 +26,53 @@ export function auditReaderOf(
 
 /** The entries that match a query, in its order. */
 async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
-  const { key, actor, action, since, until, before, after, limit, order } = query;
+  const { limit, order } = query;
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
-    .where((row) =>
-      row.and([
-        ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
-        ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
-        ...(action === undefined ? [] : [row('action', '=', action)]),
-        ...(since === undefined ? [] : [row('at', '>=', since)]),
-        ...(until === undefined ? [] : [row('at', '<', until)]),
-        ...(before === undefined ? [] : [row('number', '<', before)]),
-        ...(after === undefined ? [] : [row('number', '>', after)]),
-      ]),
-    )
+    .where((row) => row.and(matching(row, query)))
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();
   return rows.map(auditEntryOf);
+}
+
+type Row = ExpressionBuilder<Tables, 'audit_log'>;
+
+function matching(row: Row, { owner, key, actor, action, since, until, before, after }: AuditQuery) {
+  return [
+    ...(owner === undefined ? [] : [visibleTo(row, owner, { key, actor })]),
+    ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
+    ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
+    ...(action === undefined ? [] : [row('action', '=', action)]),
+    ...(since === undefined ? [] : [row('at', '>=', since)]),
+    ...(until === undefined ? [] : [row('at', '<', until)]),
+    ...(before === undefined ? [] : [row('number', '<', before)]),
+    ...(after === undefined ? [] : [row('number', '>', after)]),
+  ];
+}
+
+/** Whether the owner may read an entry, and the values that are filtered by. */
+function visibleTo(
+  row: Row,
+  owner: string | null,
+  { key, actor }: Pick<AuditQuery, 'key' | 'actor'>,
+): Expression<SqlBool> {
+  const isOwn = (column: 'key_id' | 'actor_id') =>
+    owner === null
+      ? row.lit(false)
+      : row(column, 'in', (query) =>
+          query
+            .selectFrom('api_keys')
+            .select('id')
+            .where((own) => own.or([own('id', '=', owner), own('created_by', '=', owner)])),
+        );
+  const concernsNoKey = row.and([row('key_id', 'is', null), row('actor_id', 'is', null)]);
+  return row.and([
+    row.or([isOwn('key_id'), isOwn('actor_id'), concernsNoKey]),
+    ...(key === undefined ? [] : [isOwn('key_id')]),
+    ...(actor === undefined ? [] : [row.or([isOwn('actor_id'), row('actor_kind', '=', 'REQUEST')])]),
+  ]);
 }
 
 /** The newest entry, kept separately so that a truncated log is detected, or the last one that was pruned. */

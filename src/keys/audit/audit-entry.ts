@@ -82,6 +82,11 @@ export interface AuditFilter {
 
 /** A page of entries that match a filter. */
 export interface AuditQuery extends AuditFilter {
+  /**
+   * Only entries about or by the key with this id and the keys that it created, and those that concern no key; null for
+   * the latter alone. A filter never matches the name of another key or user.
+   */
+  owner?: string | null | undefined;
   /** The maximum number of entries. */
   limit: number;
   /** Which entries come first. */

@@ -154,7 +154,10 @@ describeOnEach('the audit log', (dialect) => {
   });
 
   it('is for keys that may read logs', async () => {
-    const may = await createPrincipal(test.keys, { name: 'Reader', permissions: ['LOGS:READ_ANY'] });
+    const may = await createPrincipal(test.keys, {
+      name: 'Reader',
+      permissions: ['LOGS:READ_ANY', 'API_KEY:READ_ANY'],
+    });
     const mayNot = await createPrincipal(test.keys, { name: 'Other', permissions: ['LOGS:READ_OWN'] });
     assert.equal((await test.keys.auditLog({}, may.principal)).length, 2);
     await assert.rejects(test.keys.auditLog({}, mayNot.principal), { code: 'FORBIDDEN' });
