@@ -8,8 +8,17 @@ export { listen, type ListenOptions, type RunningServer } from './http/server.ts
 export type { AppliedKeys } from './keys/apply/apply.ts';
 export type { DeclarationError, DeclarationIssue, DeclarationPath, DeclaredKey } from './keys/apply/declaration.ts';
 export type { Plan } from './keys/apply/plan.ts';
-export type { AuditAction, AuditActor, AuditDraft, AuditEntry, AuditValues } from './keys/audit/audit-entry.ts';
-export type { AuditRequest, AuditVerification } from './keys/audit/audit-log.ts';
+export type {
+  AuditAction,
+  AuditActor,
+  AuditDraft,
+  AuditEntry,
+  AuditPosition,
+  AuditValues,
+} from './keys/audit/audit-entry.ts';
+export type { AuditRequest } from './keys/audit/audit-log.ts';
+export type { PrunedEntries } from './keys/audit/prune.ts';
+export type { AuditVerification } from './keys/audit/verify.ts';
 export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';
 export type { Authenticator } from './keys/authentication/authenticator.ts';
 export type { Identification, SecretStatus } from './keys/authentication/identify.ts';

@@ -13,13 +13,17 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   ROTATE_ROLLBACK: 'The rotation was rolled back: the new secret no longer works.',
   ADOPT: 'The operator took over a key: no key is its creator any more.',
   IMPORT: 'A key was imported.',
-  REFUSE: 'A request was refused. Each kind is recorded once a minute, and its repetitions as a count.',
+  REFUSE: 'A request was refused. Each kind is recorded once in ten minutes, and its repetitions as a count.',
+  PRUNE: 'The oldest entries of the log were deleted.',
 };
 
 /** The schema for the audit log. */
 export const AUDIT_TYPE_DEFS = `
 extend type Query {
-  "Who did what, newest first."
+  """
+  Who did what, newest first. Keys that may not read all keys get what is about or by keys that they may read, and what
+  concerns no key; names of others are null.
+  """
   auditLog(
     "The maximum number of entries, up to ${MAX_PAGE_SIZE}."
     first: Int = ${DEFAULT_PAGE_SIZE}
@@ -89,6 +93,8 @@ type AuditEntry {
   keyName: String
   "What changed."
   changes: [AuditChange!]!
+  "The client's address, of a refused request."
+  address: String
   "SHA-256 of this entry and the hash of the previous one."
   hash: String!
 }

@@ -1,6 +1,8 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
-import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit/audit-log.ts';
+import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
+import { findPrunable, type PrunedEntries } from './audit/prune.ts';
+import { type AuditVerification, verifyAuditLog } from './audit/verify.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
@@ -17,6 +19,7 @@ import {
   limitsOf,
 } from './authorization/chain.ts';
 import type { PermissionSet } from './permissions/permission-set.ts';
+import { auditOwner, redactEntries } from './authorization/audit-access.ts';
 import { type AccessDecision, decideAccess } from './authorization/explain.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
@@ -111,7 +114,11 @@ export class KeyQueries {
     return this.#options.repository.findUsedPermissions(id);
   }
 
-  /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
+  /**
+   * Entries of the audit log, the newest first: all of them for readers of all keys; for others, those about or by keys
+   * that they may read, and those that concern no key.
+   * @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
   async auditLog(
     request: AuditRequest,
     actor: Actor,
@@ -120,12 +127,24 @@ export class KeyQueries {
     if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
     const query = readAuditRequest(request, this.#options.clock());
     const order = place.after === undefined ? 'newest' : 'oldest';
-    return this.#options.repository.auditLog.find({ ...query, ...place, order });
+    const { repository } = this.#options;
+    const owner = auditOwner(actor);
+    const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
+    return actor === OPERATOR || owner === undefined ? entries : redactEntries(entries, actor, repository);
   }
 
   /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */
   verifyAuditLog(): Promise<AuditVerification> {
     return verifyAuditLog(this.#options.repository.auditLog);
+  }
+
+  /**
+   * The entries of the audit log that were written before a time, written as in `AuditRequest`; undefined if there are
+   * none.
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async findPrunableAudit(before: string): Promise<PrunedEntries | undefined> {
+    return findPrunable(this.#options.repository.auditLog, readAuditTime(before, this.#options.clock()));
   }
 
   /** Resolves when the store answers. @throws KeysError with a STORE_ code */

@@ -1,5 +1,5 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
-import type { AuditDraft, AuditReader } from './audit/audit-entry.ts';
+import type { AuditReader, AuditWriter } from './audit/audit-entry.ts';
 import type { Permission, Role } from './permissions/catalog.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
@@ -55,7 +55,7 @@ export interface StoredKeyFinder extends KeyFinder<StoredKey> {
 }
 
 /** A write transaction: what it reads does not change until it ends. */
-export interface KeyWriter extends StoredKeyFinder {
+export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
   /** Replaces all fields of the key with this id. */
@@ -64,8 +64,6 @@ export interface KeyWriter extends StoredKeyFinder {
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
-  /** Chains entries to the audit log. */
-  appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
 }
 
 /** A key that was found by one of its secrets. */

@@ -1,6 +1,8 @@
 import { type AppliedKeys, applyDeclaration, revertApply, withoutDigestsIn } from './apply/apply.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { hasChanges } from './apply/plan.ts';
+import { readAuditTime } from './audit/audit-log.ts';
+import { type PrunedEntries, pruneAuditLog } from './audit/prune.ts';
 import { Activity } from './authentication/activity.ts';
 import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
@@ -227,9 +229,27 @@ export class KeysService extends KeyQueries {
     );
   }
 
-  /** Finds the key that a secret belongs to, which counts as a use of it. @throws KeysError STORE_… */
-  authenticate(secret: string): Promise<Authentication> {
-    return this.authenticator.authenticate(secret);
+  /**
+   * Deletes the entries of the audit log that were written before a time, for the operator, and records that. The rest
+   * can still be verified.
+   * @param before as in `AuditRequest`
+   * @returns what was deleted; undefined if there was nothing
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async pruneAuditLog(before: string): Promise<PrunedEntries | undefined> {
+    const now = this.#options.clock();
+    const time = readAuditTime(before, now);
+    const { repository, operator } = this.#options;
+    return repository.write((writer) => pruneAuditLog(writer, time, { now, operator }));
+  }
+
+  /**
+   * Finds the key that a secret belongs to, which counts as a use of it.
+   * @param address the client's, for the audit log
+   * @throws KeysError STORE_…
+   */
+  authenticate(secret: string, address?: string): Promise<Authentication> {
+    return this.authenticator.authenticate(secret, address);
   }
 
   /**

@@ -1,8 +1,10 @@
-import type { Kysely } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import {
   type AuditDraft,
   type AuditEntry,
+  type AuditPosition,
   type AuditQuery,
+  type AuditReader,
   CHAIN_START,
   chainHash,
 } from '../keys/audit/audit-entry.ts';
@@ -10,39 +12,94 @@ import { chunksOf } from './chunks.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
+/** Reads the audit log of a database, to which `run` gives access. */
+export function auditReaderOf(
+  run: <Result>(work: (db: Kysely<Tables>) => Promise<Result>) => Promise<Result>,
+): AuditReader {
+  return {
+    find: (query) => run((db) => findAuditEntries(db, query)),
+    head: () => run((db) => findPosition(db, 'audit_head')),
+    start: () => run((db) => findPosition(db, 'audit_start')),
+    lastBefore: (time) => run((db) => findLastBefore(db, time)),
+  };
+}
+
 /** The entries that match a query, in its order. */
-export async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
-  const { key, actor, action, since, until, before, after, limit, order } = query;
+async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
+  const { limit, order } = query;
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
-    .where((row) =>
-      row.and([
-        ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
-        ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
-        ...(action === undefined ? [] : [row('action', '=', action)]),
-        ...(since === undefined ? [] : [row('at', '>=', since)]),
-        ...(until === undefined ? [] : [row('at', '<', until)]),
-        ...(before === undefined ? [] : [row('number', '<', before)]),
-        ...(after === undefined ? [] : [row('number', '>', after)]),
-      ]),
-    )
+    .where((row) => row.and(matching(row, query)))
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();
   return rows.map(auditEntryOf);
 }
 
-/** The number and hash of the newest entry, kept separately so that a truncated log is detected. */
-export async function findAuditHead(db: Kysely<Tables>): Promise<{ number: number; hash: string } | undefined> {
-  const head = await db.selectFrom('audit_head').select(['number', 'hash']).executeTakeFirst();
-  return head && { number: Number(head.number), hash: head.hash };
+type Row = ExpressionBuilder<Tables, 'audit_log'>;
+
+function matching(row: Row, { owner, key, actor, action, since, until, before, after }: AuditQuery) {
+  return [
+    ...(owner === undefined ? [] : [visibleTo(row, owner, { key, actor })]),
+    ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
+    ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
+    ...(action === undefined ? [] : [row('action', '=', action)]),
+    ...(since === undefined ? [] : [row('at', '>=', since)]),
+    ...(until === undefined ? [] : [row('at', '<', until)]),
+    ...(before === undefined ? [] : [row('number', '<', before)]),
+    ...(after === undefined ? [] : [row('number', '>', after)]),
+  ];
+}
+
+/** Whether the owner may read an entry, and the values that are filtered by. */
+function visibleTo(
+  row: Row,
+  owner: string | null,
+  { key, actor }: Pick<AuditQuery, 'key' | 'actor'>,
+): Expression<SqlBool> {
+  const isOwn = (column: 'key_id' | 'actor_id') =>
+    owner === null
+      ? row.lit(false)
+      : row(column, 'in', (query) =>
+          query
+            .selectFrom('api_keys')
+            .select('id')
+            .where((own) => own.or([own('id', '=', owner), own('created_by', '=', owner)])),
+        );
+  const concernsNoKey = row.and([row('key_id', 'is', null), row('actor_id', 'is', null)]);
+  return row.and([
+    row.or([isOwn('key_id'), isOwn('actor_id'), concernsNoKey]),
+    ...(key === undefined ? [] : [isOwn('key_id')]),
+    ...(actor === undefined ? [] : [row.or([isOwn('actor_id'), row('actor_kind', '=', 'REQUEST')])]),
+  ]);
+}
+
+/** The newest entry, kept separately so that a truncated log is detected, or the last one that was pruned. */
+async function findPosition(
+  db: Kysely<Tables>,
+  table: 'audit_head' | 'audit_start',
+): Promise<AuditPosition | undefined> {
+  const row = await db.selectFrom(table).select(['number', 'hash']).executeTakeFirst();
+  return row && { number: Number(row.number), hash: row.hash };
+}
+
+async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPosition | undefined> {
+  const log = db.selectFrom('audit_log');
+  const next = await log.select('number').where('at', '>=', time).orderBy('number').limit(1).executeTakeFirst();
+  const last = await log
+    .select(['number', 'hash'])
+    .$if(next !== undefined, (query) => query.where('number', '<', next!.number))
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last && { number: Number(last.number), hash: last.hash };
 }
 
 /** Appends entries to the chain, inside a write transaction. */
 export async function appendToAuditLog(db: Kysely<Tables>, drafts: readonly AuditDraft[]): Promise<void> {
   if (drafts.length === 0) return;
-  const head = await findAuditHead(db);
+  const head = await findPosition(db, 'audit_head');
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   const rows = drafts.map((draft) => {
     number += 1;
@@ -52,4 +109,14 @@ export async function appendToAuditLog(db: Kysely<Tables>, drafts: readonly Audi
   for (const chunk of chunksOf(rows)) await db.insertInto('audit_log').values(chunk).execute();
   if (head) await db.updateTable('audit_head').set({ number, hash }).execute();
   else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
+}
+
+/** Deletes all entries up to this one, inside a write transaction. The triggers allow that from the new start on. */
+export async function pruneAuditLog(db: Kysely<Tables>, { number, hash }: AuditPosition): Promise<void> {
+  await db
+    .insertInto('audit_start')
+    .values({ one: 1, number, hash })
+    .onConflict((conflict) => conflict.column('one').doUpdateSet({ number, hash }))
+    .execute();
+  await db.deleteFrom('audit_log').where('number', '<=', number).execute();
 }

@@ -22,6 +22,7 @@ const TABLES = [
   ['used_grants', ['key_id', 'permission']],
   ['audit_log', ['number']],
   ['audit_head', ['one']],
+  ['audit_start', ['one']],
 ] as const satisfies [keyof Tables, string[]][];
 
 const PAGE_ROWS = 500;

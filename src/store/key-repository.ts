@@ -3,7 +3,7 @@ import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
 import type { Status } from '../keys/key/status.ts';
-import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
+import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
@@ -26,10 +26,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedPermissions: (id) => run((db) => findUsedPermissions(db, id)),
     revision: () => connection.revision(),
-    auditLog: {
-      find: (query) => run((db) => findAuditEntries(db, query)),
-      head: () => run((db) => findAuditHead(db)),
-    },
+    auditLog: auditReaderOf(run),
 
     findByDigest: (digest) =>
       run(async (db) => {
@@ -158,7 +155,9 @@ function writerOf(db: Kysely<Tables>, keysChanged: () => void): KeyWriter {
     },
 
     addUsage: (usage) => addUsage(db, usage),
+    auditLog: auditReaderOf((work) => work(db)),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries),
+    pruneAuditLog: (last) => pruneAuditLog(db, last),
   };
 }
 

@@ -52,7 +52,17 @@ export function rowOf(key: StoredKey): ApiKeyTable {
 }
 
 /** The row of an entry of the audit log. */
-export function auditRowOf({ number, at, actor, action, key, before, after, hash }: AuditEntry): AuditLogTable {
+export function auditRowOf({
+  number,
+  at,
+  actor,
+  action,
+  key,
+  before,
+  after,
+  address,
+  hash,
+}: AuditEntry): AuditLogTable {
   return {
     number,
     at,
@@ -64,6 +74,7 @@ export function auditRowOf({ number, at, actor, action, key, before, after, hash
     key_name: key?.name ?? null,
     before: before && JSON.stringify(before),
     after: after && JSON.stringify(after),
+    address: address ?? null,
     hash,
   };
 }
@@ -78,6 +89,7 @@ export function auditEntryOf(row: AuditLogTable): AuditEntry {
     key: row.key_id === null ? null : { id: row.key_id, name: row.key_name ?? '' },
     before: valuesOf(row.before),
     after: valuesOf(row.after),
+    ...(row.address !== null && { address: row.address }),
     hash: row.hash,
   };
 }

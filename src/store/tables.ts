@@ -52,11 +52,19 @@ export interface AuditLogTable {
   key_name: string | null;
   before: string | null;
   after: string | null;
+  address: string | null;
   hash: string;
 }
 
 /** The one row of `audit_head`. */
 export interface AuditHeadTable {
+  one: 1;
+  number: number;
+  hash: string;
+}
+
+/** The one row of `audit_start`: the last entry that was pruned. */
+export interface AuditStartTable {
   one: 1;
   number: number;
   hash: string;
@@ -68,4 +76,5 @@ export interface Tables {
   used_grants: UsedGrantTable;
   audit_log: AuditLogTable;
   audit_head: AuditHeadTable;
+  audit_start: AuditStartTable;
 }

@@ -72,6 +72,7 @@ const ROOMS: Record<string, string[]> = {
     'prompts',
     'input',
     'manage',
+    'audit',
     'apply',
     'exec',
     'scan',

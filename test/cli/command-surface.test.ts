@@ -37,13 +37,15 @@ const SURFACE: Record<string, string[]> = {
   'apikey:log': [
     '--action <action>',
     '--actor <actor>',
-    '--before <number>',
+    '--before <number>|<date>|52w',
     '--follow',
     '--key <key>',
     '--limit <number>',
+    '--prune',
     '--since <date>|7d',
     '--until <date>|7d',
     '--verify',
+    '--yes',
     ...ALWAYS,
   ],
   'apikey:rotate': [

@@ -12,6 +12,8 @@ import { until } from '../support/until.ts';
 interface Entry {
   number: number;
   action: string;
+  hash: string;
+  address?: string;
   actor: { kind: string; id: string | null; name: string | null };
   key: { id: string; name: string } | null;
 }
@@ -71,6 +73,11 @@ describeOnEach('apikey log', () => {
       ['INPUT_INVALID', '--since', 'x'],
       ['USAGE', '--verify', '--follow'],
       ['USAGE', '--follow', '--before', '3'],
+      ['USAGE', '--yes'],
+      ['USAGE', '--prune', '--yes'],
+      ['USAGE', '--prune', '--before', '1s'],
+      ['USAGE', '--prune', '--before', '1s', '--yes', '--key', 'A'],
+      ['INPUT_INVALID', '--prune', '--before', '4', '--yes'],
     ] as const) {
       const result = await log(...args, '--json');
       assert.deepEqual([(JSON.parse(result.stdout) as { code: string }).code, result.code], [code, 2]);
@@ -120,6 +127,22 @@ describeOnEach('apikey log', () => {
     );
   });
 
+  it('prunes what is older than a time, with --yes', async () => {
+    const none = await log('--prune', '--before', '1d', '--yes');
+    assert.deepEqual([none.stdout, none.code], ['There are no entries from before that time.\n', 0]);
+    const [, , , fourth] = await entriesOf();
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    const pruned = await log('--prune', '--before', tomorrow, '--yes', '--json');
+    assert.deepEqual(JSON.parse(pruned.stdout), { deleted: 4, last: { number: 4, hash: fourth!.hash } });
+    assert.deepEqual(
+      (await entriesOf()).map(({ number, action }) => [number, action]),
+      [[5, 'PRUNE']],
+    );
+    assert.match((await log('--verify')).stdout, /^The audit log is intact: 1 entry/);
+    const again = await log('--prune', '--before', tomorrow, '--yes');
+    assert.equal(again.stdout, 'Deleted 1 entry of the audit log. It now starts after number 5.\n');
+  });
+
   it('has requests that a server refused, and what it counted when it stops', async () => {
     const { key, id } = await cli.given('Used', { permissions: ['ONLINE:READ_ANY'] });
     const server = await startServe(cli.database);
@@ -135,12 +158,13 @@ describeOnEach('apikey log', () => {
     await server.stop();
     const refused = await entriesOf('--action', 'refuse');
     assert.deepEqual(
-      refused.map(({ actor }) => [actor.kind, actor.name]),
+      refused.map(({ actor, address }) => [actor.kind, actor.name, address]),
       [
-        ['KEY', 'Used'],
-        ['REQUEST', null],
+        ['KEY', 'Used', '127.0.0.1'],
+        ['REQUEST', null, '127.0.0.1'],
       ],
     );
+    assert.match((await log('--action', 'refuse')).stdout, /\tkey Used from 127\.0\.0\.1\tREFUSE\t/);
     const shown = JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as {
       uses: number;
       lastUsedAt: string;

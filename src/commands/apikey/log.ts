@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
+import { runPrune } from '../../cli/audit/prune-log.ts';
 import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
@@ -31,6 +32,10 @@ export default class Log extends KeyCommand {
       command: '<%= config.bin %> apikey log --follow --json',
     },
     { description: 'Verify that nothing was changed or removed', command: '<%= config.bin %> apikey log --verify' },
+    {
+      description: 'Delete the entries that are older than a year',
+      command: '<%= config.bin %> apikey log --prune --before 52w --yes',
+    },
   ];
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
@@ -49,21 +54,24 @@ export default class Log extends KeyCommand {
     }),
     limit: Flags.string({ description: 'Maximum number of entries, up to 500. Default: 50.', helpValue: '<number>' }),
     before: Flags.string({
-      description: 'Only entries with a lower number: the previous page.',
-      helpValue: '<number>',
+      description: 'Only entries with a lower number: the previous page. With --prune, a time, written like --since.',
+      helpValue: '<number>|<date>|52w',
     }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
     verify: Flags.boolean({ description: 'Check the whole log instead. Exits with 1 if it is broken.' }),
+    prune: Flags.boolean({
+      description: 'Delete the entries that were written before --before. The log records that.',
+    }),
+    yes: Flags.boolean({ description: 'With --prune: delete without a question.' }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Log);
-    const { key, actor, action, since, until, follow, verify } = flags;
-    const others = Object.entries(flags).filter(
-      ([flag, value]) => value !== undefined && !['database', 'json', 'verify'].includes(flag),
-    );
-    if (verify && others.length > 0)
-      throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
+    const { key, actor, action, since, until, follow, verify, prune } = flags;
+    if (verify) refuseOthers(flags, ['verify'], '--verify checks the whole log.');
+    if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
+    else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
+    if (prune) return this.withKeys(flags.database, (keys) => this.prune(keys, flags));
     const before = readNumber(flags.before, '--before');
     if (follow && before !== undefined)
       throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
@@ -83,13 +91,25 @@ export default class Log extends KeyCommand {
     if (entries.length === 0 && !this.jsonEnabled()) this.terminal.note('No entries found.');
   }
 
+  private async prune(
+    keys: OpenKeys,
+    { before, yes = false }: { before?: string | undefined; yes?: boolean | undefined },
+  ): Promise<void> {
+    const pruned = await runPrune(keys, { before, yes, interactive: this.interactive });
+    const count = pruned?.entries ?? 0;
+    const text = pruned
+      ? `Deleted ${countOf(count)} of the audit log. It now starts after number ${pruned.last.number}.`
+      : 'There are no entries from before that time.';
+    this.print({ deleted: count, last: pruned?.last ?? null }, text);
+  }
+
   private async verify(keys: OpenKeys): Promise<void> {
     const result = await keys.verifyAuditLog();
     if ('broken' in result) process.exitCode = BROKEN;
     const text =
       'broken' in result
         ? `The audit log is broken: entry ${result.broken} ${result.reason}.`
-        : `The audit log is intact: ${result.entries} entries, the last with the hash ${result.hash}.`;
+        : `The audit log is intact: ${countOf(result.entries)}, the last with the hash ${result.hash}.`;
     this.print({ whole: !('broken' in result), ...result }, text);
   }
 
@@ -118,4 +138,16 @@ export default class Log extends KeyCommand {
       throw error;
     }
   }
+}
+
+function countOf(entries: number): string {
+  return `${entries} ${entries === 1 ? 'entry' : 'entries'}`;
+}
+
+/** Refuses flags that do not belong to a mode. @throws CliError USAGE */
+function refuseOthers(flags: object, allowed: readonly string[], reason: string): void {
+  const other = Object.entries(flags).find(
+    ([flag, value]) => value !== undefined && ![...allowed, 'database', 'json'].includes(flag),
+  );
+  if (other) throw new CliError('USAGE', `${reason} Leave --${other[0]} out.`);
 }

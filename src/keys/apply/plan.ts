@@ -78,6 +78,8 @@ export async function planChanges<Key extends ApiKey>(
   const chains = await findChains(find, befores);
   for (const [index, { after }] of plan.updates.entries()) requireToChange(caller, chains[index]!, after, catalog);
   requireFor(caller, 'DELETE', plan.deletes);
+  // The plan names them.
+  requireFor(caller, 'READ', plan.deletes);
   return plan;
 }
 
@@ -129,9 +131,12 @@ async function findUndeclared<Key extends ApiKey>(
     );
   const undeclaredIds = new Set(undeclared.map(({ id }) => id));
   const family = await find.findWithDescendants([...undeclaredIds]);
-  const others = family.filter(({ id }) => !undeclaredIds.has(id)).map(({ name }) => `"${name}"`);
+  const others = family.filter(({ id }) => !undeclaredIds.has(id));
   if (others.length === 0) return family;
-  const shown = others.length > 5 ? [...others.slice(0, 5), `${others.length - 5} more`] : others;
+  const readable = others.filter((key) => mayFor(caller, 'READ', key));
+  const shown = readable.slice(0, 5).map(({ name }) => `"${name}"`);
+  const rest = others.length - shown.length;
+  if (rest > 0) shown.push(shown.length > 0 ? `${rest} more` : `${rest} ${rest === 1 ? 'key' : 'keys'}`);
   throw new KeysError(
     'PRUNE_REFUSED',
     'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +

@@ -17,8 +17,12 @@ export const AUDIT_ACTIONS = [
   'ADOPT',
   'IMPORT',
   'REFUSE',
+  'PRUNE',
 ] as const;
-/** What was done. REFUSE is a request whose key was refused or lacked a permission. */
+/**
+ * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
+ * entries.
+ */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Kinds of actors: a user of the command line, a key, or a request without a valid key. */
@@ -50,6 +54,8 @@ export interface AuditDraft {
   before: AuditValues | null;
   /** The new values of those fields; null if there is no key any more. */
   after: AuditValues | null;
+  /** The client's address, of a refused request. */
+  address?: string;
 }
 
 /** An entry of the audit log. */
@@ -76,6 +82,11 @@ export interface AuditFilter {
 
 /** A page of entries that match a filter. */
 export interface AuditQuery extends AuditFilter {
+  /**
+   * Only entries about or by the key with this id and the keys that it created, and those that concern no key; null for
+   * the latter alone. A filter never matches the name of another key or user.
+   */
+  owner?: string | null | undefined;
   /** The maximum number of entries. */
   limit: number;
   /** Which entries come first. */
@@ -86,12 +97,28 @@ export interface AuditQuery extends AuditFilter {
   after?: number | undefined;
 }
 
+/** An entry's place in the chain. */
+export type AuditPosition = Pick<AuditEntry, 'number' | 'hash'>;
+
 /** Read access to the audit log. */
 export interface AuditReader {
   /** The entries that match, in the order asked for. */
   find(query: AuditQuery): Promise<AuditEntry[]>;
-  /** The number and hash of the newest entry; undefined while there is none. */
-  head(): Promise<{ number: number; hash: string } | undefined>;
+  /** The newest entry; undefined while there is none. */
+  head(): Promise<AuditPosition | undefined>;
+  /** The last entry that was pruned; undefined if none was. The first that is left is chained to it. */
+  start(): Promise<AuditPosition | undefined>;
+  /** The last entry of those that were written before this time, in milliseconds since 1970, without a gap. */
+  lastBefore(time: number): Promise<AuditPosition | undefined>;
+}
+
+/** Write access to the audit log, in a transaction. */
+export interface AuditWriter {
+  readonly auditLog: AuditReader;
+  /** Chains entries to the audit log. */
+  appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
+  /** Deletes all entries up to this one, which the log then starts from. */
+  pruneAuditLog(last: AuditPosition): Promise<void>;
 }
 
 /** The hash that the first entry is chained to. */
@@ -99,7 +126,7 @@ export const CHAIN_START = '0'.repeat(64);
 
 /** The hash of an entry. It covers all earlier entries through the hash of the previous one. */
 export function chainHash(
-  { number, at, actor, action, key, before, after }: Omit<AuditEntry, 'hash'>,
+  { number, at, actor, action, key, before, after, address }: Omit<AuditEntry, 'hash'>,
   previous: string,
 ): string {
   const fields = [
@@ -114,6 +141,8 @@ export function chainHash(
     key?.name ?? null,
     before,
     after,
+    // Entries without one keep the hash that they had before there were addresses.
+    ...(address === undefined ? [] : [address]),
   ];
   return hash('sha256', JSON.stringify(fields), 'hex');
 }

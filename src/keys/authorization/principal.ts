@@ -9,8 +9,8 @@ import { type Chain, chainAccess } from './chain.ts';
 export interface AccessObserver {
   /** The key has used a permission. */
   used(permission: Permission): void;
-  /** A request of the key was refused because it lacks these permissions. */
-  lacked(permissions: readonly Permission[]): void;
+  /** A request of the key, from this address, was refused because it lacks these permissions. */
+  lacked(permissions: readonly Permission[], address?: string): void;
 }
 
 /** An authenticated key, with all that it may do. */

@@ -154,7 +154,10 @@ describeOnEach('the audit log', (dialect) => {
   });
 
   it('is for keys that may read logs', async () => {
-    const may = await createPrincipal(test.keys, { name: 'Reader', permissions: ['LOGS:READ_ANY'] });
+    const may = await createPrincipal(test.keys, {
+      name: 'Reader',
+      permissions: ['LOGS:READ_ANY', 'API_KEY:READ_ANY'],
+    });
     const mayNot = await createPrincipal(test.keys, { name: 'Other', permissions: ['LOGS:READ_OWN'] });
     assert.equal((await test.keys.auditLog({}, may.principal)).length, 2);
     await assert.rejects(test.keys.auditLog({}, mayNot.principal), { code: 'FORBIDDEN' });
@@ -215,7 +218,7 @@ describeOnEach('the audit log', (dialect) => {
       [
         'one was added by hand',
         5,
-        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash from audit_log where number = 4',
+        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash, address from audit_log where number = 4',
       ],
     ] as const) {
       it(`not when ${what}: names the first entry that is wrong`, async () => {

@@ -184,15 +184,15 @@ describeOnEach('the use of keys', () => {
     ]);
   });
 
-  it('that is refused in ever new ways makes a bounded number of entries a minute', async () => {
+  it('that is refused in ever new ways makes a bounded number of entries in ten minutes', async () => {
     for (let request = 0; request < 500; request += 1) await test.keys.authenticate(createSecret(randomBytes).text);
     await test.keys.finishActivity();
     const all = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
-    assert.equal(all.length, 51);
-    assert.deepEqual(all[0]!.after, { reason: 'various', count: 450 });
-    test.time.now += 61_000;
+    assert.equal(all.length, 6);
+    assert.deepEqual(all[0]!.after, { reason: 'various', count: 495 });
+    test.time.now += 601_000;
     await test.keys.authenticate('nonsense');
     await test.keys.finishActivity();
-    assert.equal((await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).length, 52);
+    assert.equal((await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).length, 7);
   });
 });
