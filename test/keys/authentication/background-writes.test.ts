@@ -84,23 +84,26 @@ describeOnEach('activity, written in the background', (dialect) => {
     assert.deepEqual(await refusals(), [{ reason: 'malformed', count: 1 }]);
   });
 
-  it('begins the grace of a rotation at once, also where the store cannot take it the first time', async () => {
-    for (const isLocked of [false, true]) {
-      const { key } = await create(`Locked ${isLocked}`);
+  for (const [when, isLocked] of [
+    ['at once', false],
+    ['a little later where the store cannot take it at once', true],
+  ] as const) {
+    it(`begins the grace of a rotation ${when}`, async () => {
+      const { key } = await create('CI');
       const { secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
       await test.keys.authenticate(secret);
       assert.equal(scheduled[0]!.delay, 0);
       if (isLocked)
         await whileLocked(async () => {
           elapse();
-          await until(() => scheduled.length === 1);
+          await until(() => scheduled.length > 0);
         });
       elapse();
       const endOf = async () => (await test.keys.findById(key.id, OPERATOR))!.rotation!.previousEndsAt;
       await until(async () => (await endOf()) !== null);
       assert.equal(await endOf(), test.time.now + 3_600_000);
-    }
-  });
+    });
+  }
 
   it('passes over the new secret of a key that is gone, without losing the use of others', async () => {
     const [gone, kept] = [await create('Gone'), await create('Kept')];
