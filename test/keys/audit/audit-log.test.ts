@@ -141,6 +141,8 @@ describeOnEach('the audit log', (dialect) => {
     );
     assert.deepEqual([await found({ actor: 'Admin' }), await found({ actor: principal.key.id })], [[3], [3]]);
     assert.deepEqual(await found({ actor: 'tester', action: 'create' }), [4, 2, 1]);
+    assert.deepEqual(await found({ action: ' create ', first: 1 }), [4]);
+    assert.deepEqual(await found({ first: 0 }), []);
     assert.deepEqual(await found({ since: '60s' }), [5, 4, 3]);
     assert.deepEqual(await found({ since: '2030-01-01T00:02:00Z', until: '2030-01-01T00:03:00Z' }), [3]);
     for (const wrong of [
@@ -149,6 +151,7 @@ describeOnEach('the audit log', (dialect) => {
       { until: '2030-02-30T00:00:00Z' },
       { first: 501 },
       { first: -1 },
+      { first: 1.5 },
     ])
       await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
   });
@@ -183,6 +186,37 @@ describeOnEach('the audit log', (dialect) => {
       await other.store.close();
     });
 
+    it('when an entry is added after the last one was looked at', async () => {
+      let isAdded = false;
+      const adding = await openTestKeys({
+        database,
+        repository: (repository) => ({
+          ...repository,
+          auditLog: {
+            head: () => repository.auditLog.head(),
+            async find(query) {
+              if (query.limit === 1) {
+                isAdded = true;
+                await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
+              }
+              return repository.auditLog.find(query);
+            },
+          },
+        }),
+      });
+      const result = await adding.keys.verifyAuditLog();
+      assert.deepEqual([isAdded, 'entries' in result && result.entries], [true, 4]);
+      await adding.store.close();
+    });
+
+    it('not when it is cut off, and says so', async () => {
+      const reasonOf = async () => ((await test.keys.verifyAuditLog()) as { reason?: string }).reason;
+      await tamper('delete from audit_log where number = 2');
+      assert.equal(await reasonOf(), 'is missing');
+      await tamper('delete from audit_log where number > 2');
+      assert.equal(await reasonOf(), 'is missing');
+    });
+
     it('while others add to it', async () => {
       const results = await Promise.all([
         ...Array.from({ length: 10 }, (_, index) =>
@@ -215,6 +249,8 @@ describeOnEach('the audit log', (dialect) => {
         'delete from audit_log where number = 4',
         'update audit_head set number = 4',
       ],
+      ['the head was changed', 4, "update audit_head set hash = 'x'"],
+      ['the head was taken out', 1, 'delete from audit_head'],
       [
         'one was added by hand',
         5,

@@ -60,6 +60,11 @@ describe('a key that was let in', () => {
     assert.equal(counted.asked(), 1);
   });
 
+  it('is not asked for where the secret was mistyped: the checksum tells', async () => {
+    secret = `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}`;
+    assert.deepEqual([await enter(), counted.asked()], ['malformed', 0]);
+  });
+
   it('is asked for again after a change by this process, at once', async () => {
     await enter();
     await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);

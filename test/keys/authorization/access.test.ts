@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
+import { OPERATOR, type Principal, principalOf, requirePermission } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { countKeys, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
@@ -117,6 +117,24 @@ describeOnEach('what a key may do to keys', () => {
     await assert.rejects(test.keys.update(by.key.id, { roles: ['GUEST'] }, by), { code: 'FORBIDDEN' });
     assert.equal(await countKeys(test.store.repository), 1);
     assert.deepEqual(await test.keys.findById(by.key.id, OPERATOR), by.key);
+  });
+
+  it('names each permission that is missing, up to five', async () => {
+    const by = await create('By', ['API_KEY:CREATE_OWN']);
+    await assert.rejects(test.keys.create({ name: 'Child', roles: ['GUEST'] }, by), {
+      message:
+        'A key cannot grant more than it holds: this key lacks ME:READ_OWN, ONLINE:READ_ANY, ONLINE:READ_OWN, WELCOME:READ_ANY and WELCOME:READ_OWN.',
+    });
+  });
+
+  it('is the same where nobody looks on', async () => {
+    const { key } = await create('By', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN', 'ME:READ_OWN']);
+    const by = principalOf(key, test.keys.catalog);
+    const child = await test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by);
+    await test.keys.update(child.key.id, { description: 'x' }, by);
+    requirePermission(by, 'ME', 'READ_OWN');
+    const missing = forbidden('This key lacks API_KEY:DELETE_OWN.', 'API_KEY:DELETE_OWN');
+    await assert.rejects(test.keys.delete([child.key.id], by), missing);
   });
 
   it('change the texts of a key that holds more, but not its grants', async () => {

@@ -39,6 +39,7 @@ describeOnEach('rotating a key', () => {
       [undefined, 24 * HOUR],
       ['90m', 1.5 * HOUR],
       ['0s', 0],
+      [' 000S ', 0],
       ['0', 0],
     ] as const) {
       const { secret } = await rotate(grace);
@@ -51,7 +52,7 @@ describeOnEach('rotating a key', () => {
   });
 
   it('lets the grace begin when the new secret is first seen', async () => {
-    const { secret } = await rotate('1h', 'on-first-use');
+    const { secret } = await rotate('1h', ' On-First-Use ');
     test.time.now += 30 * 24 * HOUR;
     assert.equal(await enter(old), true);
     await test.keys.finishActivity();
@@ -157,9 +158,12 @@ describeOnEach('rotating a key', () => {
   });
 
   it('names every issue: of the duration, of the activation, of the id', async () => {
-    for (const grace of ['', '-1h', '1', '1y', 'soon', '1.5h'])
+    for (const grace of ['', '-1h', '1', '1y', 'soon', '1.5h', '0.5h', '0h1', 'x0h'])
       await assert.rejects(rotate(grace), hasCode('EXPIRY_INVALID'), grace);
-    await assert.rejects(rotate('1h', 'later'), hasCode('USAGE'));
+    await assert.rejects(rotate('1h', 'later'), {
+      code: 'USAGE',
+      message: '"later" is not an activation. Use now or on-first-use.',
+    });
     await assert.rejects(test.keys.rotate('nobody', {}, OPERATOR), hasCode('NOT_FOUND'));
     assert.equal(await enter(old), true);
   });
