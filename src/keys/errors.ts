@@ -38,6 +38,7 @@ export type ErrorCode =
   | 'STORE_LOCKED'
   | 'STORE_FULL'
   | 'STORE_READONLY'
+  | 'STORE_INSECURE'
   | 'STORE_CORRUPT'
   | 'STORE_FOREIGN'
   | 'STORE_NEWER'

@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
   existsSync,
+  lchownSync,
   mkdirSync,
   readdirSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { openStore } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { type Finished, runCli, runCliWithInput } from '../support/process.ts';
-import { AS_NOBODY } from '../support/store-process.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 interface Failure {
@@ -105,9 +111,198 @@ describe('an empty file in place of the store', () => {
   }
 });
 
+/** Another user, and one more. */
+const [NOBODY, DAEMON] = [65_534, 1];
+const IS_ROOT = process.getuid?.() === 0;
+
+/** A store with a key, closed. */
+async function closedStore(database = tempStore()): Promise<string> {
+  const { keys, store } = await openTestKeys({ database });
+  await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+  await store.close();
+  return database;
+}
+
+/** Takes the -wal file of another store, with a key of its own, for one that an attacker puts next to ours. */
+async function plantWal(path: string): Promise<void> {
+  const { keys, store } = await openTestKeys();
+  await keys.create({ name: 'Planted', roles: ['ADMIN'] }, OPERATOR);
+  copyFileSync(`${store.location}-wal`, path);
+  await store.close();
+}
+
+interface UnsafeStore {
+  what: string;
+  /** Needs root, to make something another user's. */
+  asRoot?: boolean;
+  /** The user of the process is not root. */
+  asNobody?: boolean;
+  make: (path: string) => void | Promise<void>;
+  error: RegExp;
+}
+
+const UNSAFE: UnsafeStore[] = [
+  {
+    what: 'that a group can write',
+    make: (path) => chmodSync(path, 0o660),
+    error: /can be written by others \(mode 0660\), .* chmod 600/,
+  },
+  { what: 'that all can write', make: (path) => chmodSync(path, 0o602), error: /\(mode 0602\)/ },
+  {
+    what: 'in a folder that a group can write',
+    make: (path) => chmodSync(dirname(path), 0o770),
+    error: /^The folder \S+ of the key store can be written by others \(mode 0770\)\. Run chmod go-w/,
+  },
+  { what: 'in a folder that all can write', make: (path) => chmodSync(dirname(path), 0o777), error: /mode 0777/ },
+  {
+    what: 'whose -wal file a group can write',
+    make: async (path) => {
+      await plantWal(`${path}-wal`);
+      chmodSync(`${path}-wal`, 0o660);
+    },
+    error: /-wal was put there by others/,
+  },
+  {
+    what: 'whose -journal file is a link',
+    make: (path) => symlinkSync('/etc/passwd', `${path}-journal`),
+    error: /-journal was put there by others/,
+  },
+  {
+    what: 'whose -wal file another user has put into a sticky folder',
+    asRoot: true,
+    make: async (path) => {
+      chmodSync(dirname(path), 0o1777);
+      await plantWal(`${path}-wal`);
+      chownSync(`${path}-wal`, NOBODY, NOBODY);
+    },
+    error: /-wal was put there by others/,
+  },
+  {
+    what: 'of a user who does not own its folder',
+    asRoot: true,
+    make: (path) => chownSync(path, NOBODY, NOBODY),
+    error: /belongs to another user \(65534\)\. Run as that user/,
+  },
+  {
+    what: 'at a link that another user has made',
+    asRoot: true,
+    make: (path) => {
+      renameSync(path, `${path}.real`);
+      symlinkSync(`${path}.real`, path);
+      lchownSync(path, NOBODY, NOBODY);
+    },
+    error: /belongs to another user/,
+  },
+  {
+    what: 'behind a link, in a folder that all can write',
+    make: async (path) => {
+      const elsewhere = tempFolder();
+      renameSync(path, join(elsewhere, 'keys.sqlite'));
+      symlinkSync(join(elsewhere, 'keys.sqlite'), path);
+      chmodSync(elsewhere, 0o777);
+    },
+    error: /^The folder \S+ of the key store can be written by others/,
+  },
+  {
+    what: 'of another user, for one who is not root',
+    asRoot: true,
+    asNobody: true,
+    make: (path) => {
+      for (const each of [path, dirname(path)]) chownSync(each, DAEMON, DAEMON);
+      chmodSync(dirname(path), 0o755);
+      chmodSync(path, 0o644);
+    },
+    error: /belongs to another user \(1\)/,
+  },
+  {
+    what: 'in a folder of another user, for one who is not root',
+    asRoot: true,
+    asNobody: true,
+    make: (path) => {
+      chownSync(path, NOBODY, NOBODY);
+      chownSync(dirname(path), DAEMON, DAEMON);
+      chmodSync(dirname(path), 0o755);
+    },
+    error: /^The folder \S+ of the key store belongs to another user \(1\)/,
+  },
+];
+
+describe('a store file', () => {
+  for (const { what, asRoot = false, asNobody = false, make, error } of UNSAFE) {
+    if (asRoot && !IS_ROOT) continue;
+    it(`${what} is refused`, async () => {
+      const path = await closedStore();
+      await make(path);
+      if (asNobody) {
+        const { code, message } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
+        assert.equal(code, 'STORE_INSECURE');
+        assert.match(String(message), error);
+      } else await assert.rejects(openStore({ database: path }), { code: 'STORE_INSECURE', message: error });
+    });
+  }
+
+  it('below a folder that all can write is refused', async () => {
+    const outer = tempFolder();
+    const path = await closedStore(join(outer, 'own', 'keys.sqlite'));
+    chmodSync(outer, 0o777);
+    await assert.rejects(openStore({ database: path }), { code: 'STORE_INSECURE', message: /mode 0777/ });
+    chmodSync(outer, 0o1777);
+    await (await openStore({ database: path })).close();
+  });
+
+  it('that others can write is refused by every command that opens it', async () => {
+    const [path, safe] = [await closedStore(), await closedStore()];
+    chmodSync(path, 0o620);
+    for (const args of [
+      ['create', '--name', 'New', '--roles', 'ADMIN'],
+      ['create', '--name', 'New', '--roles', 'ADMIN', '--dry-run'],
+      ['list'],
+      ['delete', '--name', 'CI'],
+      ['log', '--verify'],
+      ['copy', '--to', join(tempFolder(), 'copy.sqlite')],
+      ['copy', '--database', safe, '--to', path],
+    ]) {
+      const { stdout, code } = await runCli(['apikey', ...args, '--json'], { env: { SVC_API_DATABASE: path } });
+      assert.deepEqual([(JSON.parse(stdout) as Failure).code, code], ['STORE_INSECURE', 1], args.join(' '));
+    }
+    const serve = await runCli(['serve', '--port', '0', '--database', path]);
+    assert.deepEqual([serve.stdout, serve.code], ['', 1]);
+  });
+
+  it('that others can write is refused when it is moved under a running server', async () => {
+    const { keys, store } = await openTestKeys();
+    const { secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const other = await closedStore();
+    chmodSync(other, 0o666);
+    renameSync(other, store.location);
+    await nextTurn();
+    await assert.rejects(keys.authenticate(secret), { code: 'STORE_INSECURE' });
+    await store.close();
+  });
+
+  it('that all can read, such as a restored copy, is made private', async () => {
+    const path = await closedStore();
+    chmodSync(path, 0o644);
+    await (await openStore({ database: path })).close();
+    assert.equal(statSync(path).mode & 0o7777, 0o600);
+  });
+
+  if (IS_ROOT) {
+    it("in a service user's folder is used by root, and belongs to that user when root creates it", async () => {
+      const folder = tempFolder();
+      chownSync(folder, NOBODY, NOBODY);
+      const path = join(folder, 'keys.sqlite');
+      const { keys, store } = await openTestKeys({ database: path });
+      await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+      for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).uid, NOBODY, name);
+      await store.close();
+      assert.deepEqual(await runStoreChild(['write', path, 'New'], AS_NOBODY), { written: ['New'] });
+    });
+  }
+});
+
 describe('the compile cache', () => {
   const CACHE = join('svc-api', 'compile-cache');
-  const isRoot = process.getuid?.() === 0;
   /** The cache folder and the temporary folder of the user. */
   let home: string;
   let temporary: string;
@@ -138,9 +333,9 @@ describe('the compile cache', () => {
     'is itself writable by all, though sticky': () => chmodSync(join(home, CACHE), 0o1777),
     'is in a folder that others can write': () => chmodSync(join(home, 'svc-api'), 0o777),
     'is below a folder that others can write': () => chmodSync(home, 0o777),
-    ...(isRoot && {
-      'belongs to another user': () => chownSync(join(home, CACHE), 65_534, 65_534),
-      'is below a folder of another user': () => chownSync(home, 65_534, 65_534),
+    ...(IS_ROOT && {
+      'belongs to another user': () => chownSync(join(home, CACHE), NOBODY, NOBODY),
+      'is below a folder of another user': () => chownSync(home, NOBODY, NOBODY),
     }),
   };
   for (const [what, make] of Object.entries(unsafe)) {
@@ -152,19 +347,19 @@ describe('the compile cache', () => {
     });
   }
 
-  if (isRoot) {
+  if (IS_ROOT) {
     it('is not used through a link that another user has made', async () => {
       makeCache();
       const shared = tempFolder();
       chmodSync(shared, 0o1777);
       symlinkSync(join(home, 'svc-api'), join(shared, 'svc-api'));
-      execFileSync('chown', ['--no-dereference', '65534', join(shared, 'svc-api')]);
+      lchownSync(join(shared, 'svc-api'), NOBODY, NOBODY);
       assertWorks(await run({ XDG_CACHE_HOME: shared }));
       assert.deepEqual(readdirSync(join(home, CACHE)), []);
     });
 
     it('is not created in the home folder of another user', async () => {
-      chownSync(home, 65_534, 65_534);
+      chownSync(home, NOBODY, NOBODY);
       assertWorks(await run({ XDG_CACHE_HOME: '' }));
       assert.deepEqual(readdirSync(home), []);
     });
@@ -173,7 +368,7 @@ describe('the compile cache', () => {
   it('is left out where it cannot be created', async () => {
     chmodSync(home, 0o555);
     const env = { XDG_CACHE_HOME: join(home, 'none') };
-    if (isRoot) chmodSync(temporary, 0o777);
+    if (IS_ROOT) chmodSync(temporary, 0o777);
     assertWorks(await run(env, AS_NOBODY));
     assertWorks(await run({ HOME: undefined, XDG_CACHE_HOME: '/dev/null' }));
   });

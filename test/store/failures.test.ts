@@ -213,7 +213,7 @@ describe('a user who may not', () => {
     const path = tempStore();
     copyFileSync(await storeWithKeys(), path);
     chmodSync(path, fileMode);
-    if (process.getuid?.() === 0) chownSync(dirname(path), 65_534, 65_534);
+    if (process.getuid?.() === 0) for (const each of [path, dirname(path)]) chownSync(each, 65_534, 65_534);
     chmodSync(dirname(path), folderMode);
     return path;
   }
@@ -247,14 +247,14 @@ describe('a user who may not', () => {
   });
 
   it('write the file gets STORE_READONLY', async () => {
-    const path = await storeFor(0o755, 0o444);
+    const path = await storeFor(0o755, 0o400);
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.equal(code, 'STORE_READONLY');
     assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), 'STORE_READONLY', /is read-only for this user/);
   });
 
   it('write the folder gets an error that says so', async () => {
-    const path = await storeFor(0o555, 0o666);
+    const path = await storeFor(0o555, 0o600);
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.ok(code === 'STORE_READONLY' || code === 'STORE_UNAVAILABLE', String(code));
     assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), code, /its folder/);

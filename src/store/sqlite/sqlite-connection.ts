@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -14,6 +14,7 @@ import type { Connection, WriteWork } from '../connection.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
 import { retry } from '../retry.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
+import { requireSecureFile } from './sqlite-access.ts';
 import {
   createStoreFile,
   type FileIdentity,
@@ -203,7 +204,10 @@ interface OpenFileOptions {
 
 async function openFile(path: string, { lockWaitMs, mustExist, committed }: OpenFileOptions): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
-  const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
+  requireSecureFile(path);
+  // SQLite keeps its files next to the one that a link leads to.
+  const file = realpathSync(path);
+  const driver = new Database(file, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
   const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
   try {
     await retryWhileLocked(lockWaitMs, async () => {
@@ -223,7 +227,7 @@ async function openFile(path: string, { lockWaitMs, mustExist, committed }: Open
     db,
     driver,
     identity,
-    sideFiles: identifySideFiles(path),
+    sideFiles: identifySideFiles(file),
     dataVersion: () => version.get()!,
     keyState: () => state.get()!,
   };
