@@ -7,7 +7,7 @@ import {
   chainHash,
 } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
-import { readPastTime } from '../time.ts';
+import { pastTimeRemedy, readPastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
 import { listOf, printable, refuseNul } from '../text.ts';
 
@@ -86,9 +86,5 @@ function readTime(text: string | null | undefined, now: number): number | undefi
   if (!text) return undefined;
   const time = readPastTime(text, now);
   if (time !== undefined) return time;
-  throw new KeysError(
-    'INPUT_INVALID',
-    `"${printable(text)}" is not a time. ` +
-      'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.',
-  );
+  throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a time. ${pastTimeRemedy(text)}`);
 }
