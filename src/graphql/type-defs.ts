@@ -311,7 +311,7 @@ input UpdateApiKeyInput {
 input RotateApiKeyInput {
   "The id of the key."
   id: ID!
-  "How long the previous secret still works: a number with s, m, h, d or w; 0s for not at all."
+  "How long the previous secret still works: a number with s, m, h, d or w; 0s for not at all; at most 90d."
   grace: String = "${DEFAULT_GRACE}"
   "When the grace period begins."
   activate: RotationActivation = NOW

@@ -1,6 +1,6 @@
 import { AUDIT_ACTIONS, type AuditAction, type AuditFilter } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
-import { readPastTime } from '../time.ts';
+import { pastTimeRemedy, readPastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
 import { listOf, printable, refuseNul } from '../text.ts';
 
@@ -44,11 +44,7 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
 export function readAuditTime(text: string, now: number): number {
   const time = readPastTime(text, now);
   if (time !== undefined) return time;
-  throw new KeysError(
-    'INPUT_INVALID',
-    `"${printable(text)}" is not a time. ` +
-      'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.',
-  );
+  throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a time. ${pastTimeRemedy(text)}`);
 }
 
 function readAction(text: string | null | undefined): AuditAction | undefined {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { AuditQuery } from '../../../src/keys/audit/audit-entry.ts';
 import { readFileSync } from 'node:fs';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
@@ -193,8 +194,8 @@ describeOnEach('the audit log', (dialect) => {
         repository: (repository) => ({
           ...repository,
           auditLog: {
-            head: () => repository.auditLog.head(),
-            async find(query) {
+            ...repository.auditLog,
+            async find(query: AuditQuery) {
               if (query.limit === 1) {
                 isAdded = true;
                 await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);

@@ -128,8 +128,8 @@ describeOnEach('what a key may do to keys', () => {
   });
 
   it('is the same where nobody looks on', async () => {
-    const { key } = await create('By', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN', 'ME:READ_OWN']);
-    const by = principalOf(key, test.keys.catalog);
+    const { chain } = await create('By', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN', 'ME:READ_OWN']);
+    const by = principalOf(chain, test.keys.catalog);
     const child = await test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by);
     await test.keys.update(child.key.id, { description: 'x' }, by);
     requirePermission(by, 'ME', 'READ_OWN');

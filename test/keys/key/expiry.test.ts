@@ -9,9 +9,9 @@ const NOW = Date.UTC(2030, 0, 1);
 
 describeOnEach('when a key is to end', () => {
   it('is a number with a unit', () => {
-    const rows = { '1s': 1000, '90m': 5_400_000, '12H': 43_200_000, '30d': 2_592_000_000, ' 2w ': 1_209_600_000 };
+    const rows = { '1s': 1000, '90m': 5_400_000, '12h': 43_200_000, '30d': 2_592_000_000, ' 2w ': 1_209_600_000 };
     for (const [text, milliseconds] of Object.entries(rows)) assert.equal(readDuration(text), milliseconds, text);
-    for (const text of ['', '0m', '-5m', '5', 'm', '1.5h', '1h30m', '1y', '1e9s', '9999999999d', '１h'])
+    for (const text of ['', '0m', '-5m', '5', 'm', '1.5h', '1h30m', '1y', '1e9s', '9999999999d', '１h', '12H', '1M'])
       assert.equal(readDuration(text), undefined, text);
   });
 
@@ -48,6 +48,9 @@ describeOnEach('when a key is to end', () => {
       [{ expiresIn: '3654d' }, /more than ten years away/],
       [{ expiresAt: '2090-01-01T00:00:00Z' }, /more than ten years away/],
       [{ expiresIn: 'soon' }, /"soon" is not a duration/],
+      [{ expiresIn: '1M' }, /^"1M" is not a duration\. Units are lower case: 1m is 1 minute; for months write 30d\.$/],
+      [{ expiresIn: '3M' }, /3m is 3 minutes; for months write 90d\.$/],
+      [{ expiresIn: '12H' }, /^"12H" is not a duration\. Units are lower case: write 12h\.$/],
       [{ expiresAt: 'soon' }, /"soon" is not an RFC 3339 date and time/],
       [{ expiresIn: '1h', expiresAt: '2030-06-01T12:00:00Z' }, /not both/],
     ] as const;
