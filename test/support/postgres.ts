@@ -87,7 +87,7 @@ async function recordCreation(): Promise<string> {
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool: new Pool(config) }),
     log: ({ query: { sql, parameters } }) => {
-      if (/^(create|alter|insert|update) (?!schema)/i.test(sql))
+      if (/^(create|alter|drop|insert|update) (?!schema)/i.test(sql))
         statements.push(
           sql.replaceAll(/\$(\d+)/g, (_, number) => escapeLiteral(String(parameters[Number(number) - 1]))),
         );

@@ -39,7 +39,7 @@ describeOnEach('rotating a key', () => {
       [undefined, 24 * HOUR],
       ['90m', 1.5 * HOUR],
       ['0s', 0],
-      [' 000S ', 0],
+      [' 000s ', 0],
       ['0', 0],
     ] as const) {
       const { secret } = await rotate(grace);
