@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
-import { packPackage } from '../support/host.ts';
+import { packPackage, printable } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -22,7 +22,7 @@ const NODE = dirname(process.execPath);
 
 async function mustRunOn(machine: NodeJS.ProcessEnv, commandLine: string, cwd: string): Promise<string> {
   const { code, stdout, stderr } = await runOn(machine, commandLine, cwd);
-  assert.equal(code, 0, `${commandLine}\n${stdout}\n${stderr}`);
+  assert.equal(code, 0, printable(`${commandLine}\n${stdout}\n${stderr}`));
   return stdout;
 }
 

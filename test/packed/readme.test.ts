@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, delimiter, join } from 'node:path';
 import { bareMachine, installPrograms } from '../support/bare-machine.ts';
-import { installHost, mustRun, run, withPluginsCommand } from '../support/host.ts';
+import { installHost, mustRun, printable, run, withPluginsCommand } from '../support/host.ts';
 import { freePort } from '../support/port.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -51,7 +51,7 @@ describe('the README, in a fresh clone', () => {
         if (printed.includes("}'\n")) break;
       }
       const request = /^ {2}curl .*?\}'$/ms.exec(printed)?.[0];
-      assert.ok(request, `${printed}\n${warned}`);
+      assert.ok(request, printable(`${printed}\n${warned}`));
       assert.deepEqual(new Set(warned.match(/^npm warn \S+/gm)), new Set(['npm warn EBADENGINE']));
       const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
       const reply = JSON.parse(await mustRun('sh', ['-c', request], { cwd: clone, env: { PATH: path } })) as {

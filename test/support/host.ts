@@ -28,8 +28,15 @@ export async function mustRun(
   options: { cwd: string; env?: NodeJS.ProcessEnv },
 ): Promise<string> {
   const { code, stdout, stderr } = await run(command, args, options);
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}\n${stderr}`);
+  if (code !== 0) {
+    throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${printable(`${stdout}\n${stderr}`)}`);
+  }
   return stdout;
+}
+
+/** What a program wrote, without the hosts that it reached: a registry may be private. */
+export function printable(output: string): string {
+  return output.replaceAll(/(?<=https?:\/\/)(?!127\.0\.0\.1)[^\s/]+/g, '(host)');
 }
 
 /** Packs this package and returns the path of the tarball. */
