@@ -335,10 +335,7 @@ describe('apikey scan', () => {
       const outside = tempFolder();
       const { stdout, stderr, code } = await scan(['--git', '.', outside]);
       assert.deepEqual([stdout, code], ['', 2]);
-      assert.match(
-        stderr,
-        /^Error: --git: \S+ is not in a git work tree \(fatal: not a git repository.*\)\. Leave --git out to scan all files\.\n$/,
-      );
+      assert.match(stderr, /^Error: --git: \S+ is not in a git work tree\. Leave --git out to scan all files\.\n$/);
       const inside = await scan(['--git', '.git']);
       assert.deepEqual(
         [inside.code, inside.stderr],
