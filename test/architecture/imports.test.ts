@@ -52,6 +52,7 @@ const ROOMS: Record<string, string[]> = {
     'errors',
     'rows',
     'migrations',
+    'audit-key',
     'audit-log',
     'usage',
     'key-repository',
