@@ -7,6 +7,7 @@ import type { Status } from '../keys/key/status.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
+import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
@@ -32,7 +33,11 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findByDigest: (digest) =>
       run(async (db) => {
         const [row] = await selectByDigests(db, [digest]);
-        return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
+        if (!row) return findByRotatedDigest(db, digest);
+        const [key, isCurrent] = [apiKeyOf(row), row.digest === digest];
+        return isCurrent
+          ? { key, secret: 'current', publicId: key.publicId }
+          : { key, secret: 'previous', publicId: key.rotation!.previousPublicId };
       }),
 
     list: (query) =>
@@ -159,6 +164,8 @@ function writerOf(
     },
 
     addUsage: (usage) => addUsage(db, usage),
+    addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
+    forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),

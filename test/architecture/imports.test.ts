@@ -55,6 +55,7 @@ const ROOMS: Record<string, string[]> = {
     'audit-key',
     'audit-log',
     'usage',
+    'rotated-secrets',
     'key-repository',
     'empty-repository',
     'sqlite',

@@ -128,6 +128,8 @@ export interface AuditWriter {
   appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
   /** Deletes all entries up to this one, which the log then starts from. */
   pruneAuditLog(last: AuditPosition): Promise<void>;
+  /** Forgets the secrets that keys lost before a time, in milliseconds since 1970. */
+  forgetRotatedSecrets(before: number): Promise<void>;
 }
 
 /** The hash that the first entry is chained to. */
