@@ -17,6 +17,7 @@ export type {
   AuditValues,
 } from './keys/audit/audit-entry.ts';
 export type { AuditRequest } from './keys/audit/audit-log.ts';
+export type { KeyComparison, KeyDifference } from './keys/audit/compare.ts';
 export type { PrunedEntries } from './keys/audit/prune.ts';
 export type { AuditVerification } from './keys/audit/verify.ts';
 export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';

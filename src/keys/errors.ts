@@ -43,6 +43,7 @@ export type ErrorCode =
   | 'STORE_FOREIGN'
   | 'STORE_NEWER'
   | 'STORE_NOT_EMPTY'
+  | 'STORE_AUDIT_KEY'
   | 'STORE_FAILED';
 
 const brand = Symbol.for('svc-api.keys-error');

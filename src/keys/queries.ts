@@ -1,8 +1,9 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
+import { compareKeys, type KeyComparison } from './audit/compare.ts';
 import { findPrunable, type PrunedEntries } from './audit/prune.ts';
-import { type AuditVerification, verifyAuditLog } from './audit/verify.ts';
+import { type AuditVerification, readAuditHead, verifyAuditLog } from './audit/verify.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
@@ -133,9 +134,20 @@ export class KeyQueries {
     return actor === OPERATOR || owner === undefined ? entries : redactEntries(entries, actor, repository);
   }
 
-  /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */
-  verifyAuditLog(): Promise<AuditVerification> {
-    return verifyAuditLog(this.#options.repository.auditLog);
+  /**
+   * Goes through the whole audit log, and tells whether it is as it was written.
+   * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async verifyAuditLog(head?: string): Promise<AuditVerification> {
+    const known = head === undefined ? undefined : readAuditHead(head);
+    return verifyAuditLog(this.#options.repository.auditLog, known);
+  }
+
+  /** Compares all keys with what the audit log says of them. @throws KeysError STORE_… */
+  compareWithAuditLog(): Promise<KeyComparison> {
+    const { repository } = this.#options;
+    return compareKeys(repository.auditLog, repository);
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
 import type { AuditReader, AuditWriter } from './audit/audit-entry.ts';
 import type { Permission, Role } from './permissions/catalog.ts';
+import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 
@@ -64,21 +65,25 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
+  /** Remembers whose these secrets were, until the key is deleted. */
+  addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
 }
 
 /** A key that was found by one of its secrets. */
 export interface FoundBySecret {
   /** The key. */
   key: ApiKey;
-  /** Which of its secrets it was. */
-  secret: 'current' | 'previous';
+  /** Which of its secrets it was; `rotated` for one that the key no longer has. */
+  secret: 'current' | 'previous' | 'rotated';
+  /** The public id of that secret. */
+  publicId: string;
 }
 
 /**
  * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
-  /** The key that has a secret with this digest, whether that secret still works or not. */
+  /** The key that has, or had, a secret with this digest, whether that secret still works or not. */
   findByDigest(digest: string): Promise<FoundBySecret | undefined>;
   /** A page of keys, by time of creation, then id. */
   list(query: ListQuery): Promise<ApiKey[]>;

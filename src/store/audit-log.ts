@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import {
   type AuditDraft,
@@ -7,7 +8,9 @@ import {
   type AuditReader,
   CHAIN_START,
   chainHash,
+  isKeyedHash,
 } from '../keys/audit/audit-entry.ts';
+import { KeysError } from '../keys/errors.ts';
 import { chunksOf } from './chunks.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';
@@ -15,12 +18,15 @@ import type { Tables } from './tables.ts';
 /** Reads the audit log of a database, to which `run` gives access. */
 export function auditReaderOf(
   run: <Result>(work: (db: Kysely<Tables>) => Promise<Result>) => Promise<Result>,
+  key: KeyObject | undefined,
 ): AuditReader {
   return {
+    key,
     find: (query) => run((db) => findAuditEntries(db, query)),
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time) => run((db) => findLastBefore(db, time)),
+    findLost: (limit) => run((db) => findLost(db, limit)),
   };
 }
 
@@ -39,7 +45,8 @@ async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<
 
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
 
-function matching(row: Row, { owner, key, actor, action, since, until, before, after }: AuditQuery) {
+function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
+  const { owner, key, actor, action, since, until, before, after, changesOf } = query;
   return [
     ...(owner === undefined ? [] : [visibleTo(row, owner, { key, actor })]),
     ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
@@ -49,6 +56,7 @@ function matching(row: Row, { owner, key, actor, action, since, until, before, a
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
     ...(after === undefined ? [] : [row('number', '>', after)]),
+    ...(changesOf === undefined ? [] : [row('key_id', 'in', changesOf), row('action', '!=', 'REFUSE')]),
   ];
 }
 
@@ -96,14 +104,46 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
   return last && { number: Number(last.number), hash: last.hash };
 }
 
-/** Appends entries to the chain, inside a write transaction. */
-export async function appendToAuditLog(db: Kysely<Tables>, drafts: readonly AuditDraft[]): Promise<void> {
+async function findLost(db: Kysely<Tables>, limit: number): Promise<AuditEntry[]> {
+  const rows = await db
+    .selectFrom('audit_log as last')
+    .selectAll()
+    .where('key_id', 'is not', null)
+    .where('action', 'not in', ['DELETE', 'REFUSE'])
+    .where((last) => last.not(last.exists(last.selectFrom('api_keys').select('id').whereRef('id', '=', 'last.key_id'))))
+    .where((last) => {
+      const later = last
+        .selectFrom('audit_log as later')
+        .select('later.number')
+        .whereRef('later.key_id', '=', 'last.key_id')
+        .whereRef('later.number', '>', 'last.number')
+        .where('later.action', '!=', 'REFUSE');
+      return last.not(last.exists(later));
+    })
+    .orderBy('number')
+    .limit(limit)
+    .execute();
+  return rows.map(auditEntryOf);
+}
+
+/** Appends entries to the chain, inside a write transaction. @throws KeysError STORE_AUDIT_KEY */
+export async function appendToAuditLog(
+  db: Kysely<Tables>,
+  drafts: readonly AuditDraft[],
+  key: KeyObject | undefined,
+): Promise<void> {
   if (drafts.length === 0) return;
   const head = await findPosition(db, 'audit_head');
+  if (head && isKeyedHash(head.hash) && !key) {
+    throw new KeysError(
+      'STORE_AUDIT_KEY',
+      'The audit log of this key store has a key. Set SVC_API_AUDIT_KEY to the path of that key.',
+    );
+  }
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   const rows = drafts.map((draft) => {
     number += 1;
-    hash = chainHash({ ...draft, number }, hash);
+    hash = chainHash({ ...draft, number }, hash, key);
     return auditRowOf({ ...draft, number, hash });
   });
   for (const chunk of chunksOf(rows)) await db.insertInto('audit_log').values(chunk).execute();

@@ -18,7 +18,7 @@ export function emptyRepository(location: string): KeyRepository {
     listCreatedBy: none,
     findUsage: async () => new Map(),
     findUsedPermissions: async () => new Map(),
-    auditLog: { find: none, head: nothing, start: nothing, lastBefore: nothing },
+    auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
     revision: () => undefined,
     write: () => Promise.reject(missing()),
     check: () => Promise.reject(missing()),

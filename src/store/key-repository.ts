@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
@@ -6,14 +7,15 @@ import type { Status } from '../keys/key/status.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
+import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
-/** The repository over an open database. */
-export function createKeyRepository(connection: Connection): KeyRepository {
+/** The repository over an open database, with the key of its audit log, if it has one. */
+export function createKeyRepository(connection: Connection, auditKey?: KeyObject): KeyRepository {
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
   return {
@@ -26,12 +28,16 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedPermissions: (id) => run((db) => findUsedPermissions(db, id)),
     revision: () => connection.revision(),
-    auditLog: auditReaderOf(run),
+    auditLog: auditReaderOf(run, auditKey),
 
     findByDigest: (digest) =>
       run(async (db) => {
         const [row] = await selectByDigests(db, [digest]);
-        return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
+        if (!row) return findByRotatedDigest(db, digest);
+        const [key, isCurrent] = [apiKeyOf(row), row.digest === digest];
+        return isCurrent
+          ? { key, secret: 'current', publicId: key.publicId }
+          : { key, secret: 'previous', publicId: key.rotation!.previousPublicId };
       }),
 
     list: (query) =>
@@ -45,7 +51,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return rows.map(storedKeyOf);
       }),
 
-    write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, changed))),
+    write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, { changed, auditKey }))),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
@@ -128,7 +134,10 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
   };
 }
 
-function writerOf(db: Kysely<Tables>, keysChanged: () => void): KeyWriter {
+function writerOf(
+  db: Kysely<Tables>,
+  { changed: keysChanged, auditKey }: { changed: () => void; auditKey: KeyObject | undefined },
+): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
 
@@ -155,8 +164,10 @@ function writerOf(db: Kysely<Tables>, keysChanged: () => void): KeyWriter {
     },
 
     addUsage: (usage) => addUsage(db, usage),
-    auditLog: auditReaderOf((work) => work(db)),
-    appendToAuditLog: (entries) => appendToAuditLog(db, entries),
+    addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
+    forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
+    auditLog: auditReaderOf((work) => work(db), auditKey),
+    appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),
   };
 }

@@ -2,6 +2,7 @@ import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
 import type { Connection } from './connection.ts';
+import { readAuditKey } from './audit-key.ts';
 import { emptyRepository } from './empty-repository.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
@@ -37,9 +38,10 @@ export interface OpenStoreOptions {
 /** Opens the key store. @throws KeysError STORE_… */
 export async function openStore({ ifMissing = 'create', ...options }: OpenStoreOptions = {}): Promise<Store> {
   if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
+  const auditKey = readAuditKey(options.env ?? process.env);
   const connection = await openConnection({ ...options, mustExist: ifMissing !== 'create' });
   return {
-    repository: createKeyRepository(connection),
+    repository: createKeyRepository(connection, auditKey),
     location: connection.location,
     created: connection.created,
     close: () => connection.close(),

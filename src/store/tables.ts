@@ -40,6 +40,14 @@ export interface UsedGrantTable {
   last_used_at: number;
 }
 
+/** A row of `rotated_secrets`. */
+export interface RotatedSecretTable {
+  digest: string;
+  public_id: string;
+  key_id: string;
+  rotated_at: number;
+}
+
 /** A row of `audit_log`. `before` and `after` are JSON texts. */
 export interface AuditLogTable {
   number: number;
@@ -74,6 +82,7 @@ export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
   used_grants: UsedGrantTable;
+  rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
   audit_head: AuditHeadTable;
   audit_start: AuditStartTable;

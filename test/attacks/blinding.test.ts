@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Hono } from 'hono';
+import { chainHash } from '../../src/keys/audit/audit-entry.ts';
 import { OPERATOR, requirePermission } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { listen } from '../../src/http/server.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { readDirectly } from '../support/direct.ts';
+import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { startServer } from '../support/server.ts';
-import { tempStore } from '../support/temp.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
 
 const DAY_MINUTES = 24 * 60;
 const MB = 1_000_000;
@@ -164,4 +167,133 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
         : "select pg_total_relation_size('audit_log') as bytes";
     return Number((await readDirectly(store, query))[0]!['bytes']);
   }
+});
+
+describeOnEach('an attacker who can write to the store', () => {
+  let test: TestKeys;
+  let database: string;
+  let env: NodeJS.ProcessEnv;
+  beforeEach(async () => {
+    database = tempStore();
+    const path = join(tempFolder(), 'audit.key');
+    writeFileSync(path, randomBytes(32), { mode: 0o600 });
+    env = { SVC_API_AUDIT_KEY: path };
+    test = await openTestKeys({ database });
+    await create('A');
+    await create('B');
+  });
+  afterEach(() => test.store.close());
+
+  const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+  /** From now on, with the key of the audit log. */
+  const useKey = async () => {
+    await test.store.close();
+    test = await openTestKeys({ database, env });
+  };
+  const tamper = async (...statements: string[]) => {
+    await unlockAuditLog(database);
+    await changeDirectly(database, ...statements);
+  };
+  const verified = async (head?: string) => {
+    const result = await test.keys.verifyAuditLog(head);
+    if ('broken' in result) return ['broken', result.broken];
+    return 'unverifiable' in result ? ['unverifiable', result.unverifiable] : ['intact', result.number];
+  };
+  const headOf = async () => {
+    const result = await test.keys.verifyAuditLog();
+    assert.ok('entries' in result);
+    return `${result.number}:${result.hash}`;
+  };
+  /** Writes the whole log anew, as a program that knows no key would. */
+  const rechain = async () => {
+    const entries = (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
+    let hash = '0'.repeat(64);
+    const statements = entries.map((entry) => {
+      hash = chainHash(entry, hash);
+      return `update audit_log set hash = '${hash}' where number = ${entry.number}`;
+    });
+    await tamper(...statements, `update audit_head set hash = '${hash}'`);
+  };
+
+  it('cuts off the newest entries and moves the head back: a head that was kept elsewhere shows it', async () => {
+    const head = await headOf();
+    assert.deepEqual(await verified(head), ['intact', 2]);
+    await create('C');
+    assert.deepEqual(await verified(head), ['intact', 3], 'the log has grown');
+    await tamper(
+      'delete from audit_log where number > 1',
+      'update audit_head set number = 1, hash = (select hash from audit_log where number = 1)',
+    );
+    assert.deepEqual(await verified(), ['intact', 1]);
+    assert.deepEqual(await verified(head), ['broken', 2]);
+  });
+
+  it('changes an entry and chains all anew: a head that was kept elsewhere shows it', async () => {
+    const head = await headOf();
+    await tamper("update audit_log set actor_name = 'somebody' where number = 1");
+    await rechain();
+    assert.deepEqual(await verified(), ['intact', 2]);
+    assert.deepEqual(await verified(head), ['broken', 2]);
+  });
+
+  it('prunes what a kept head names: it cannot be compared, and that is said', async () => {
+    const head = await headOf();
+    await create('C');
+    test.time.now += 2000;
+    await test.keys.pruneAuditLog('1s');
+    assert.deepEqual(await verified(head), ['unverifiable', 2]);
+    await tamper('delete from audit_start');
+    assert.deepEqual(await verified(), ['broken', 1]);
+  });
+
+  it('chains all anew in a log with a key: without the key nobody can', async () => {
+    await useKey();
+    await create('C');
+    assert.deepEqual(await verified(), ['intact', 3]);
+    await tamper("update audit_log set actor_name = 'somebody' where number = 1");
+    assert.deepEqual(await verified(), ['broken', 1]);
+    await rechain();
+    assert.deepEqual(await verified(), ['unverifiable', 3], 'no entry has the key any more');
+  });
+
+  it('appends entries without the key: they show, and svc-api itself refuses to', async () => {
+    await useKey();
+    await create('C');
+    const keyless = await openTestKeys({ database });
+    await assert.rejects(keyless.keys.create({ name: 'D', roles: ['GUEST'] }, OPERATOR), { code: 'STORE_AUDIT_KEY' });
+    assert.equal(await keyless.keys.findByName('D', OPERATOR), undefined);
+    await keyless.store.close();
+    const [last] = await test.keys.auditLog({ first: 1 }, OPERATOR);
+    const { address: _address, ...forged } = { ...last!, number: 4 };
+    const hash = chainHash(forged, last!.hash);
+    await tamper(
+      `insert into audit_log select 4, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after,
+        '${hash}', address from audit_log where number = 3`,
+      `update audit_head set number = 4, hash = '${hash}'`,
+    );
+    assert.deepEqual(await verified(), ['broken', 4]);
+  });
+
+  it('changes an entry of a log with a key, where the key is not at hand: it cannot be verified, and that is said', async () => {
+    await useKey();
+    await create('C');
+    await test.store.close();
+    test = await openTestKeys({ database });
+    assert.deepEqual(await verified(), ['unverifiable', 3]);
+  });
+
+  it('gives a key more grants, or adds one: the log does not explain it', async () => {
+    await changeDirectly(
+      database,
+      `update api_keys set roles = '["ADMIN"]' where name = 'A'`,
+      `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
+       select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys where name = 'A'`,
+    );
+    assert.deepEqual(await verified(), ['intact', 2]);
+    const { differences } = await test.keys.compareWithAuditLog();
+    assert.deepEqual(differences.map(({ name, reason }) => `${name} ${reason}`).toSorted(), [
+      'A differs in roles',
+      'Forged is there, but was not created',
+    ]);
+  });
 });

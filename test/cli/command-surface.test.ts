@@ -39,6 +39,7 @@ const SURFACE: Record<string, string[]> = {
     '--actor <actor>',
     '--before <number>|<date>|52w',
     '--follow',
+    '--head <number>:<hash>',
     '--key <key>',
     '--limit <number>',
     '--prune',

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
-import { changeDirectly, unlockAuditLog } from '../support/direct.ts';
+import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { userInfo } from 'node:os';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { startCli } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
 import { startServe } from '../support/serve.ts';
 import { until } from '../support/until.ts';
 
@@ -73,6 +77,8 @@ describeOnEach('apikey log', () => {
       ['INPUT_INVALID', '--since', 'x'],
       ['USAGE', '--verify', '--follow'],
       ['USAGE', '--follow', '--before', '3'],
+      ['USAGE', '--head', `1:${'0'.repeat(64)}`],
+      ['INPUT_INVALID', '--verify', '--head', '1'],
       ['USAGE', '--yes'],
       ['USAGE', '--prune', '--yes'],
       ['USAGE', '--prune', '--before', '1s'],
@@ -112,10 +118,42 @@ describeOnEach('apikey log', () => {
   it('proves the log whole, or names the first entry that is not', async () => {
     assert.match(
       (await log('--verify')).stdout,
-      /^The audit log is intact: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/,
+      new RegExp(
+        '^The audit log is intact: 4 entries, the last with the hash ([0-9a-f]{64})\\.\nHead: 4:\\1\n' +
+          'The keys are as the log says: 1 key compared in full\\.\n$',
+      ),
     );
-    const whole = JSON.parse((await log('--verify', '--json')).stdout) as object;
-    assert.deepEqual({ ...whole, hash: '' }, { whole: true, entries: 4, hash: '' });
+    const whole = JSON.parse((await log('--verify', '--json')).stdout) as { hash: string; head: string };
+    const { hash, head } = whole;
+    assert.deepEqual(whole, {
+      whole: true,
+      entries: 4,
+      hash,
+      head: `4:${hash}`,
+      keys: { compared: 1, older: 0, differences: [] },
+    });
+    assert.equal((await log('--verify', '--head', head)).code, 0);
+    const other = await log('--verify', '--head', `3:${hash}`);
+    assert.deepEqual(
+      [other.stdout, other.code],
+      ['The audit log is broken: entry 3 is not the one with the given hash.\n', 1],
+    );
+    const [{ id }] = (await readDirectly(cli.database, "select id from api_keys where name = 'A'")) as [{ id: string }];
+    await changeDirectly(cli.database, `update api_keys set roles = '["ADMIN"]' where name = 'A'`);
+    const forged = await log('--verify');
+    assert.match(forged.stdout, /\nThe keys are not as the log says: "A" differs in roles\.\n$/);
+    const report = JSON.parse((await log('--verify', '--json')).stdout) as { keys: object };
+    assert.deepEqual(
+      [report, forged.code],
+      [
+        {
+          ...whole,
+          whole: false,
+          keys: { compared: 1, older: 0, differences: [{ id, name: 'A', reason: 'differs in roles' }] },
+        },
+        1,
+      ],
+    );
     await unlockAuditLog(cli.database);
     await changeDirectly(cli.database, "update audit_log set actor_name = 'somebody' where number = 3");
     const broken = await log('--verify');
@@ -125,6 +163,24 @@ describeOnEach('apikey log', () => {
       [JSON.parse(json.stdout), json.code],
       [{ whole: false, broken: 3, reason: 'is not as it was written' }, 1],
     );
+  });
+
+  it('is keyed by the file that SVC_API_AUDIT_KEY names, and verified with it only', async () => {
+    const path = join(tempFolder(), 'audit.key');
+    writeFileSync(path, randomBytes(32), { mode: 0o600 });
+    const keyed = (...args: string[]) => cli.run(['apikey', ...args], { env: { SVC_API_AUDIT_KEY: path } });
+    assert.equal((await keyed('enable', 'A')).code, 0);
+    assert.match((await keyed('log', '--verify')).stdout, /^The audit log is intact: 5 entries.*\nHead: 5:hmac:/);
+    const without = await log('--verify');
+    assert.deepEqual(
+      [without.stdout, without.code],
+      ['The audit log cannot be verified: entry 5 is keyed: set SVC_API_AUDIT_KEY to the path of its key.\n', 1],
+    );
+    const refused = await cli.run(['apikey', 'disable', 'A', '--json']);
+    assert.deepEqual([(JSON.parse(refused.stdout) as { code: string }).code, refused.code], ['STORE_AUDIT_KEY', 1]);
+    chmodSync(path, 0o644);
+    const readable = await keyed('enable', 'A');
+    assert.match(readable.stderr, /chmod 600/);
   });
 
   it('prunes what is older than a time, with --yes', async () => {

@@ -23,6 +23,8 @@ export async function openTestKeys(
     resources?: readonly HostResource[];
     schedule?: KeysOptions['schedule'];
     lockWaitMs?: number;
+    /** The environment variables for opening the store. Default: those of the process. */
+    env?: NodeJS.ProcessEnv;
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
   } = {},
@@ -30,6 +32,7 @@ export async function openTestKeys(
   const store = await openStore({
     database: options.database ?? (await migratedStore()),
     ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
+    ...(options.env && { env: options.env }),
   });
   const time = { now: Date.UTC(2030, 0, 1) };
   const service: KeysOptions = {

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash, type KeyObject } from 'node:crypto';
 import type { ApiKey } from '../key/api-key.ts';
 import { prefixOf } from '../secret/secret.ts';
 import { formatTime } from '../time.ts';
@@ -62,7 +62,10 @@ export interface AuditDraft {
 export interface AuditEntry extends AuditDraft {
   /** Counts from 1, without gaps. */
   number: number;
-  /** SHA-256 in hex of this entry and the hash of the previous one. */
+  /**
+   * SHA-256 in hex of this entry and the hash of the previous one; in a log with a key, `hmac:` and HMAC-SHA-256 (RFC
+   * 2104) in hex.
+   */
   hash: string;
 }
 
@@ -95,6 +98,8 @@ export interface AuditQuery extends AuditFilter {
   before?: number | undefined;
   /** Only entries with a larger number. */
   after?: number | undefined;
+  /** Only changes of the keys with these ids, without refused requests. */
+  changesOf?: readonly string[] | undefined;
 }
 
 /** An entry's place in the chain. */
@@ -102,6 +107,8 @@ export type AuditPosition = Pick<AuditEntry, 'number' | 'hash'>;
 
 /** Read access to the audit log. */
 export interface AuditReader {
+  /** The key of the chain; undefined if there is none. */
+  readonly key: KeyObject | undefined;
   /** The entries that match, in the order asked for. */
   find(query: AuditQuery): Promise<AuditEntry[]>;
   /** The newest entry; undefined while there is none. */
@@ -110,24 +117,37 @@ export interface AuditReader {
   start(): Promise<AuditPosition | undefined>;
   /** The last entry of those that were written before this time, in milliseconds since 1970, without a gap. */
   lastBefore(time: number): Promise<AuditPosition | undefined>;
+  /** The last changes of keys that are not in the store, although that change is no deletion. */
+  findLost(limit: number): Promise<AuditEntry[]>;
 }
 
 /** Write access to the audit log, in a transaction. */
 export interface AuditWriter {
   readonly auditLog: AuditReader;
-  /** Chains entries to the audit log. */
+  /** Chains entries to the audit log. @throws KeysError STORE_AUDIT_KEY if it has a key that is not known */
   appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
   /** Deletes all entries up to this one, which the log then starts from. */
   pruneAuditLog(last: AuditPosition): Promise<void>;
+  /** Forgets the secrets that keys lost before a time, in milliseconds since 1970. */
+  forgetRotatedSecrets(before: number): Promise<void>;
 }
 
 /** The hash that the first entry is chained to. */
 export const CHAIN_START = '0'.repeat(64);
 
-/** The hash of an entry. It covers all earlier entries through the hash of the previous one. */
+/** The tag of hashes that only a holder of the key can make. */
+const KEYED = 'hmac:';
+
+/** Whether a hash was made with a key. After the first such entry, all must be: otherwise the key could be left out. */
+export function isKeyedHash(text: string): boolean {
+  return text.startsWith(KEYED);
+}
+
+/** The hash of an entry, made with a key or without. It covers all earlier entries through that of the previous one. */
 export function chainHash(
   { number, at, actor, action, key, before, after, address }: Omit<AuditEntry, 'hash'>,
   previous: string,
+  secret?: KeyObject,
 ): string {
   const fields = [
     previous,
@@ -144,7 +164,8 @@ export function chainHash(
     // Entries without one keep the hash that they had before there were addresses.
     ...(address === undefined ? [] : [address]),
   ];
-  return hash('sha256', JSON.stringify(fields), 'hex');
+  const text = JSON.stringify(fields);
+  return secret ? KEYED + createHmac('sha256', secret).update(text).digest('hex') : hash('sha256', text, 'hex');
 }
 
 /** The fields of a key that the audit log records. */

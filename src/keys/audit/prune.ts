@@ -16,7 +16,10 @@ export async function findPrunable(log: AuditReader, before: number): Promise<Pr
   return { entries: last.number - (start?.number ?? 0), last };
 }
 
-/** Deletes the entries that were written before a time, and records that; undefined if there are none. */
+/**
+ * Deletes the entries that were written before a time, and records that; undefined if there are none. Secrets that keys
+ * lost before it are forgotten with them.
+ */
 export async function pruneAuditLog(
   writer: AuditWriter,
   before: number,
@@ -26,6 +29,7 @@ export async function pruneAuditLog(
   if (!pruned) return undefined;
   const { entries, last } = pruned;
   await writer.pruneAuditLog(last);
+  await writer.forgetRotatedSecrets(before);
   const actor = { kind: 'CLI', id: null, name: operator } as const;
   const after = { entries, number: last.number, hash: last.hash };
   await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', key: null, before: null, after }]);

@@ -1,4 +1,5 @@
 import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
+import { rotatedSecrets } from '../key/rotated-secret.ts';
 import {
   type AuditAction,
   type AuditActor,
@@ -74,6 +75,7 @@ export class Transaction {
     const changed = auditChange(before, after);
     if (Object.keys(changed.after).length > 0) {
       await this.#writer.update(after);
+      await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       this.#note(action, after, changed);
     }
     return { before: withoutDigests(before), after: withoutDigests(after) };

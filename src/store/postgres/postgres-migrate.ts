@@ -4,7 +4,7 @@ import { driverCodeOf } from '../errors.ts';
 import { type Migration, MIGRATIONS } from '../migrations/index.ts';
 import type { Tables } from '../tables.ts';
 
-const TABLES = ['api_keys', 'key_usage', 'used_grants', 'audit_log', 'audit_head', 'audit_start'];
+const TABLES = ['api_keys', 'key_usage', 'used_grants', 'rotated_secrets', 'audit_log', 'audit_head', 'audit_start'];
 
 /** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {

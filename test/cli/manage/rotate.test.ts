@@ -75,7 +75,7 @@ describeOnEach('apikey rotate', () => {
     );
     const back = await rotate('CI deploy', '--rollback', '--json');
     assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
-    assert.deepEqual(await enter(old.key, stdout.trim()), ['ACTIVE', 'unknown']);
+    assert.deepEqual(await enter(old.key, stdout.trim()), ['ACTIVE', 'ROTATED']);
     const none = await rotate('CI deploy', '--finish', '--json');
     assert.deepEqual([none.code, (JSON.parse(none.stdout) as { code: string }).code], [1, 'ROTATION_NONE']);
     const next = await rotate('CI deploy');
@@ -83,7 +83,7 @@ describeOnEach('apikey rotate', () => {
       (await rotate('CI deploy', '--finish')).stdout,
       /^API key "CI deploy" has one secret, svc_.{12}_…\. The previous secret is refused now\.\n$/,
     );
-    assert.deepEqual(await enter(old.key, next.stdout.trim()), ['unknown', 'ACTIVE']);
+    assert.deepEqual(await enter(old.key, next.stdout.trim()), ['ROTATED', 'ACTIVE']);
   });
 
   for (const [what, code, ...args] of [

@@ -22,7 +22,8 @@ describeOnEach('pruning the audit log', () => {
   const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
   const verified = async () => {
     const result = await test.keys.verifyAuditLog();
-    return 'broken' in result ? [result.broken, result.reason] : result.entries;
+    if ('broken' in result) return [result.broken, result.reason];
+    return 'entries' in result && result.entries;
   };
 
   it('deletes what was written before a time, records that, and leaves a log that is proved whole', async () => {

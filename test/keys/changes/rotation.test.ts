@@ -95,7 +95,7 @@ describeOnEach('rotating a key', () => {
     assert.deepEqual([await enter(old), await enter(secret)], [true, true]);
     test.time.now += HOUR;
     const second = await rotate('1h');
-    assert.deepEqual([await enter(old), await enter(secret), await enter(second.secret)], ['unknown', true, true]);
+    assert.deepEqual([await enter(old), await enter(secret), await enter(second.secret)], ['rotated', true, true]);
     await test.keys.finishRotation(id, OPERATOR);
     await rotate('1h', 'on-first-use');
     test.time.now += 1000 * HOUR;
@@ -110,13 +110,13 @@ describeOnEach('rotating a key', () => {
   it('can be finished and rolled back early, once', async () => {
     const { secret } = await rotate('1h', 'on-first-use');
     const { after } = await test.keys.finishRotation(id, OPERATOR);
-    assert.deepEqual([after.rotation, await enter(old), await enter(secret)], [null, 'unknown', true]);
+    assert.deepEqual([after.rotation, await enter(old), await enter(secret)], [null, 'rotated', true]);
     await assert.rejects(test.keys.finishRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
     const second = await rotate('1h');
     const back = await test.keys.rollBackRotation(id, OPERATOR);
     assert.deepEqual(
       [back.after.publicId, await enter(secret), await enter(second.secret)],
-      [secret.slice(4, 16), true, 'unknown'],
+      [secret.slice(4, 16), true, 'rotated'],
     );
     await assert.rejects(test.keys.rollBackRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
     await rotate('0s');
@@ -149,7 +149,7 @@ describeOnEach('rotating a key', () => {
     const rotateLost = (meanwhile?: (rotated: RotatedKey) => Promise<unknown>) =>
       failDelivery((delivery) => test.keys.rotate(id, { grace: '1h' }, OPERATOR, delivery), meanwhile);
     const first = await rotateLost();
-    assert.deepEqual([await enter(old), await enter(first.secret)], [true, 'unknown']);
+    assert.deepEqual([await enter(old), await enter(first.secret)], [true, 'rotated']);
     let third = '';
     const second = await rotateLost(async () => {
       await test.keys.finishRotation(id, OPERATOR);
