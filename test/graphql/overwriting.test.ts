@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
 interface Bearer {
   secret: string;
@@ -16,24 +16,19 @@ const OVERWRITE = `mutation ($name: String!) {
 }`;
 
 describeOnEach('overwriting a key over GraphQL', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
 
   beforeEach(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
   });
-  afterEach(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  afterEach(() => test.stop());
 
   const make = (name: string, actions: string[], by: Principal | typeof OPERATOR = OPERATOR) =>
     createPrincipal(test.keys, { name, permissions: actions.map((action) => `API_KEY:${action}`) }, by);
-  const overwrite = ({ secret }: Bearer, name: string) => query(server.url, secret, OVERWRITE, { name });
+  const overwrite = ({ secret }: Bearer, name: string) => query(test.url, secret, OVERWRITE, { name });
   const idOf = ({ principal }: Bearer) => principal.key.id;
   const all = async () => (await test.keys.list({}, OPERATOR)).keys;
-  const gets = async (secret: string) => (await query(server.url, secret, '{ __typename }')).status;
+  const gets = async (secret: string) => (await query(test.url, secret, '{ __typename }')).status;
   const created = ({ body }: GraphQLReply) => {
     assert.equal(body.errors, undefined);
     return body.data!['createApiKey'] as {
@@ -106,7 +101,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
   it('counts for what follows in the same request: a key that has replaced or weakened itself does no more', async () => {
     const self = await make('Self', ['CREATE_OWN', 'UPDATE_OWN', 'DELETE_OWN']);
     const weakened = await query(
-      server.url,
+      test.url,
       self.secret,
       `mutation ($id: ID!) {
         a: updateApiKey(input: { id: $id, permissions: [{ resource: API_KEY, actions: [CREATE_OWN, DELETE_OWN] }] }) { name }

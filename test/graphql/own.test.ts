@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
 const OWN = ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN', 'API_KEY:UPDATE_OWN', 'API_KEY:DELETE_OWN'];
 
@@ -12,16 +12,14 @@ interface Bearer {
 }
 
 describeOnEach('a key with the OWN permissions', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let own: Bearer;
   let child: Bearer;
   let grandchild: Bearer;
   let other: Bearer;
 
   beforeEach(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
     const create = (name: string, by: Principal | typeof OPERATOR = OPERATOR) => {
       test.time.now += 1;
       return createPrincipal(test.keys, { name, permissions: OWN }, by);
@@ -31,13 +29,10 @@ describeOnEach('a key with the OWN permissions', () => {
     grandchild = await create('Grandchild', child.principal);
     other = await create('Other');
   });
-  afterEach(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  afterEach(() => test.stop());
 
   const ask = (document: string, variables?: Record<string, unknown>) =>
-    query(server.url, own.secret, document, variables);
+    query(test.url, own.secret, document, variables);
   const idOf = ({ principal }: Bearer) => principal.key.id;
   const refusal = ({ body }: GraphQLReply) => body.errors?.map(({ message, extensions }) => ({ message, extensions }));
   const lacks = (permission: string) => [
@@ -114,8 +109,8 @@ describeOnEach('a key with the OWN permissions', () => {
       { id: idOf(grandchild), name: 'Grandchild' },
     ];
     assert.deepEqual(body, { data: { deleteApiKeys: { deleted: 2, keys: gone } } });
-    assert.equal((await query(server.url, grandchild.secret, '{ apiKeys { edges { cursor } } }')).status, 401);
-    assert.equal((await query(server.url, other.secret, '{ apiKeys { edges { cursor } } }')).status, 200);
+    assert.equal((await query(test.url, grandchild.secret, '{ apiKeys { edges { cursor } } }')).status, 401);
+    assert.equal((await query(test.url, other.secret, '{ apiKeys { edges { cursor } } }')).status, 200);
   });
 
   it('may delete itself, with all below, and then does not get in', async () => {

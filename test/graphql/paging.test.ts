@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 interface Connection {
   edges: { node: { name: string }; cursor: string }[];
@@ -16,13 +16,11 @@ const DOCUMENT = `query ($first: Int, $after: String, $search: String) {
 }`;
 
 describeOnEach('apiKeys', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
 
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
     ({ secret } = await createPrincipal(test.keys, { name: 'Key 0', permissions: ['API_KEY:READ_ANY'] }));
     // Some at the same millisecond: the order must hold among them, too.
     for (let index = 1; index < 60; index += 1) {
@@ -33,12 +31,9 @@ describeOnEach('apiKeys', () => {
       );
     }
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
 
-  const ask = (variables: Record<string, unknown>) => query(server.url, secret, DOCUMENT, variables);
+  const ask = (variables: Record<string, unknown>) => query(test.url, secret, DOCUMENT, variables);
   async function page(variables: Record<string, unknown>): Promise<Connection> {
     const { body } = await ask(variables);
     assert.equal(body.errors, undefined);

@@ -3,9 +3,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { jsonLines } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 const SECRETS: Record<string, string> = {
   'of our own form': createSecret(randomBytes).text,
@@ -25,21 +25,16 @@ const SECRETS: Record<string, string> = {
 };
 
 describeOnEach('imported keys', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   const { log, lines } = collectingLog();
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys, { log });
+    test = await startTestService({ log });
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
   let count = 0;
   const newName = () => `Imported ${(count += 1)}`;
   const send = async (secret: string) => {
-    const { status, body } = await query(server.url, secret, '{ me { name prefix } }');
+    const { status, body } = await query(test.url, secret, '{ me { name prefix } }');
     return { status, me: body.data?.['me'] as { name: string; prefix: string } | undefined };
   };
   async function load(fields: object): Promise<{ name: string; id: string; prefix: string }> {
