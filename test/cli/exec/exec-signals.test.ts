@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { exitCodeOf } from '../../../src/cli/exec/signal-relay.ts';
 import { runWithKey } from '../../../src/cli/exec/run-with-key.ts';
 import type { TemporaryKey } from '../../../src/cli/exec/temporary-key.ts';
-import { endExecs, isAccepted, keysIn, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
+import { endExecs, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { BIN } from '../../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
+import { isAccepted, keysIn } from '../../support/stored.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
 
 const node = process.execPath;

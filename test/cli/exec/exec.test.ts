@@ -15,9 +15,10 @@ import {
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SECRET, testCli } from '../../support/cli.ts';
-import { endExecs, isAccepted, keysIn, SAY_WHO, startExec } from '../../support/exec.ts';
+import { endExecs, SAY_WHO, startExec } from '../../support/exec.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli, startCli } from '../../support/process.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
+import { isAccepted, keysIn } from '../../support/stored.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
 
 const node = process.execPath;
