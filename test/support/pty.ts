@@ -3,7 +3,7 @@ import { type IPty, spawn } from '@lydell/node-pty';
 import { BIN, cleanEnv } from './process.ts';
 
 /** How long a text or the end may be waited for, in milliseconds. */
-const DEADLINE = 20_000;
+const DEADLINE_MS = 60_000;
 
 export const KEYS = {
   enter: '\r',
@@ -78,7 +78,7 @@ export class TerminalSession {
     return new Promise((resolve, reject) => {
       const deadline = setTimeout(
         () => reject(new Error(`Waited in vain for ${what}. Written so far:\n${this.screen}`)),
-        DEADLINE,
+        DEADLINE_MS,
       );
       this.#changed = () => {
         const done = reached();

@@ -3,14 +3,14 @@ import { sql } from 'kysely';
 import { PostgresConnection } from '../../../src/store/postgres/postgres-connection.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
-import { postgresStore } from '../../support/postgres.ts';
+import { migratedPostgresStore } from '../../support/postgres.ts';
 
 describeOn('postgres', 'a transaction', () => {
   let database: string;
   let connection: PostgresConnection;
   beforeEach(async () => {
-    database = postgresStore();
-    connection = await PostgresConnection.open(database, { lockWaitMs: 2000, mustExist: false });
+    database = await migratedPostgresStore();
+    connection = await PostgresConnection.open(database, { lockWaitMs: 60_000, mustExist: true });
     await changeDirectly(database, 'create table notes (note integer)');
   });
   afterEach(() => connection.close());
@@ -29,10 +29,10 @@ describeOn('postgres', 'a transaction', () => {
   }
 
   it('is tried again no longer than it may wait', async () => {
-    const attempt = connection.write((transaction) =>
-      sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction),
-    );
+    const hasty = await PostgresConnection.open(database, { lockWaitMs: 500, mustExist: true });
+    const attempt = hasty.write((transaction) => sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction));
     await assert.rejects(attempt, { code: 'STORE_LOCKED' });
+    await hasty.close();
   });
 
   it('is not made twice where the connection is lost while it is committed', async () => {
