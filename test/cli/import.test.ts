@@ -113,7 +113,7 @@ line 4: SECRET_INVALID A key needs its secret or the secret's sha256, and only o
     assert.equal((await fromStdin([twice, twice])).code, 1);
   });
 
-  it('imports nothing on trial', async () => {
+  it('imports nothing with --dry-run', async () => {
     const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 1), '--dry-run');
     assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
     assert.equal(stderr, 'Nothing was imported, as was asked for. 1 API key can be.\n');

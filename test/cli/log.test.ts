@@ -103,7 +103,7 @@ describeOnEach('apikey log', () => {
     assert.deepEqual([await ended, errors], [[0, null], '']);
   });
 
-  it('proves the log whole, or names the first entry that is not', async () => {
+  it('verifies the log, or names the first entry that is broken', async () => {
     assert.match(
       (await log('--verify')).stdout,
       /^The audit log is whole: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/,

@@ -33,7 +33,7 @@ describe('declared keys, over GraphQL', () => {
     { name: 'Backup', roles: ['GUEST'], description: 'nightly', expiresAt: '2031-01-01T00:00:00Z' },
   ];
 
-  it('are made, told to be so already, changed, and pruned', async () => {
+  it('are created, reported as unchanged, updated, and pruned', async () => {
     const first = (await apply({ keys: declared })).applied;
     assert.deepEqual(
       first.created.map(({ apiKey }) => [apiKey.name, apiKey.managed]),
@@ -60,7 +60,7 @@ describe('declared keys, over GraphQL', () => {
     assert.equal((await query(test.url, first.created[1]!.key, '{ me { name } }')).status, 401);
   });
 
-  it('are only told with dryRun', async () => {
+  it('are only planned with dryRun', async () => {
     const { applied } = await apply({ keys: declared, dryRun: true });
     assert.deepEqual(
       [applied.changes.map(({ action, name }) => `${action} ${name}`), applied.created],
@@ -69,7 +69,7 @@ describe('declared keys, over GraphQL', () => {
     assert.equal(await test.store.repository.count({}), 1);
   });
 
-  it('are refused whole where one breaks a rule, and where the caller may not', async () => {
+  it('are all refused where one is invalid, and where the caller lacks a permission', async () => {
     const broken = await apply({ keys: [...declared, { name: 'a-b', roles: ['GUEST'] }] });
     assert.equal(broken.error!.extensions['code'], 'DECLARATION_INVALID');
     assert.match(broken.error!.message, /keys\[2\]\.name/);

@@ -67,7 +67,7 @@ describeOnEach('nobody grants more than they hold', () => {
     });
   }
 
-  it('but as much: with ANY also OWN', async () => {
+  it('but may grant all that they hold: with ANY also OWN', async () => {
     const { body } = await create({
       name: 'New',
       permissions: [{ resource: 'DOCKER', actions: ['READ_ANY', 'READ_OWN'] }],
@@ -75,7 +75,7 @@ describeOnEach('nobody grants more than they hold', () => {
     assert.equal(body.errors, undefined);
   });
 
-  it('nor by what stays when a part of a key is updated', async () => {
+  it('nor by the grants that stay when a part of a key is updated', async () => {
     const strong = await createPrincipal(test.keys, { name: 'Strong', roles: ['ADMIN'] });
     const reply = await update({
       id: strong.principal.key.id,
@@ -88,7 +88,7 @@ describeOnEach('nobody grants more than they hold', () => {
     assert.equal((await update({ id: strong.principal.key.id, description: 'named' })).body.errors, undefined);
   });
 
-  it('nor takes the place of another key without the right to delete it', async () => {
+  it('nor replaces another key without the permission to delete it', async () => {
     const strong = await createPrincipal(test.keys, { name: 'Strong', roles: ['ADMIN'] });
     const input = { name: 'Strong', permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }] };
     const taken = await create(input);
@@ -109,7 +109,7 @@ describeOnEach('nobody grants more than they hold', () => {
     assert.equal((await query(test.url, strong.secret, '{ online }')).status, 200);
   });
 
-  it('and where it may, the old secret stops working at once, and what it had created goes with it', async () => {
+  it('and where it may, the old secret is refused at once, and the keys it had created are deleted with it', async () => {
     const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const old = await createPrincipal(test.keys, { name: 'Old', permissions: MAKER });
     const child = await createPrincipal(test.keys, { name: 'Child', permissions: ['DOCKER:READ_ANY'] }, old.principal);

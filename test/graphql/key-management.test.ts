@@ -37,7 +37,7 @@ describeOnEach('keys over GraphQL', () => {
       message,
     ]);
 
-  it('are made, work at once, and show all but the secret', async () => {
+  it('are created, accepted at once, and show everything but the secret', async () => {
     const permissions = [{ resource: 'DISK_POOL', actions: ['UPDATE_ANY', 'READ_OWN'] }];
     const input = {
       name: '  Nightly  Backup ',
@@ -92,7 +92,7 @@ describeOnEach('keys over GraphQL', () => {
     assert.deepEqual((await query(test.url, createApiKey.key, '{ online }')).body.data, { online: null });
   });
 
-  it('with bad values are refused with a code and all that is wrong, and nothing is made', async () => {
+  it('with invalid values are refused with a code and all issues, and nothing is created', async () => {
     const rows: [document: string, input: object, code: string, message: RegExp][] = [
       [CREATE, { name: 'a-b', roles: ['GUEST'] }, 'NAME_INVALID', /may only contain letters, digits and spaces.*"-"/],
       [CREATE, { name: ' ', roles: ['GUEST'] }, 'NAME_INVALID', /./],
@@ -128,7 +128,7 @@ describeOnEach('keys over GraphQL', () => {
     assert.deepEqual(await ask('{ apiKeys(search: "New") { edges { cursor } } }'), { apiKeys: { edges: [] } });
   });
 
-  it('do not take the name of another key when they are updated, in another form of it too', async () => {
+  it('cannot be renamed to the name of another key, in another Unicode form either', async () => {
     await ask(CREATE, { input: { name: 'Caf\u00e9', roles: ['GUEST'] } });
     for (const name of ['Caf\u00e9', ' Cafe\u0301 ']) {
       const errors = await codes(UPDATE, { input: { id, name } });
@@ -138,7 +138,7 @@ describeOnEach('keys over GraphQL', () => {
     assert.deepEqual(await ask('{ me { name } }'), { me: { name: 'Admin' } });
   });
 
-  it('are asked for by id or by name, not by both or none', async () => {
+  it('are looked up by id or by name, not by both or neither', async () => {
     const refusal = [['INPUT_INVALID', 'Give either the id or the name of the key.']];
     assert.deepEqual(await codes('{ apiKey { id } }'), refusal);
     assert.deepEqual(await codes('{ apiKey(id: "a", name: "b") { id } }'), refusal);
@@ -226,7 +226,7 @@ describeOnEach('what can be granted', () => {
     assert.ok(roles[2]!.permissions.every(({ resource }) => resource !== 'API_KEY' && resource !== 'ACTIVATION_CODE'));
   });
 
-  it('is not all that the program tells of itself', async () => {
+  it('stands beside facts about the program: its name, version and uptime', async () => {
     const before = Date.now();
     const { body } = await query(test.url, secret, '{ info { name version startedAt uptime runtime platform } }');
     const after = Date.now();

@@ -22,7 +22,7 @@ describeOnEach('the life of a key, over GraphQL', () => {
   };
   type Created = { key: string; apiKey: { id: string; status: string; expiresAt: string | null } };
 
-  it('ends at the instant that was asked for: refused like any other key, and still listed', async () => {
+  it('expires at the requested instant: refused from then on, and still listed', async () => {
     const { key, apiKey } = (await create('Short', '2030-01-01T02:00:00+01:00')).data!['createApiKey'] as Created;
     assert.deepEqual([apiKey.status, apiKey.expiresAt], ['ACTIVE', '2030-01-01T01:00:00.000Z']);
     test.time.now = Date.UTC(2030, 0, 1, 1) - 1;
@@ -39,7 +39,7 @@ describeOnEach('the life of a key, over GraphQL', () => {
     assert.deepEqual(data, { apiKeys: { edges: [{ node: { name: 'Short', status: 'EXPIRED' } }] } });
   });
 
-  it('can be given another end, or none', async () => {
+  it('can be given another expiry, or none', async () => {
     const { apiKey } = (await create('Short', '2030-01-02T00:00:00Z')).data!['createApiKey'] as Created;
     const update = (expiresAt: unknown) =>
       ask('mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { expiresAt } }', {
@@ -55,7 +55,7 @@ describeOnEach('the life of a key, over GraphQL', () => {
     assert.equal((await update(5)).errors![0]!.extensions['code'], 'INPUT_INVALID');
   });
 
-  it('can be interrupted: switched off, refused, and on again', async () => {
+  it('can be disabled, is refused then, and can be enabled again', async () => {
     const { key, apiKey } = (await create('Switched')).data!['createApiKey'] as Created;
     const set = (enabled: boolean) =>
       ask('mutation ($id: ID!, $enabled: Boolean!) { setApiKeyEnabled(id: $id, enabled: $enabled) { status } }', {

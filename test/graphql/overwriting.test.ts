@@ -37,7 +37,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     };
   };
 
-  it('asks for the right to delete it: OWN for what the key created and for itself, ANY for all others', async () => {
+  it('requires the permission to delete it: OWN for itself and the keys it created, ANY for all others', async () => {
     const maker = await make('Maker', ['CREATE_ANY', 'READ_ANY', 'UPDATE_ANY']);
     await make('Child', ['CREATE_OWN'], maker.principal);
     await make('Other', ['CREATE_OWN']);
@@ -57,7 +57,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     assert.deepEqual(await all(), before);
   });
 
-  it('with DELETE_OWN replaces a key that it created, all below it included, and none of another', async () => {
+  it('with DELETE_OWN replaces a key that it created, with all its descendants, and no other', async () => {
     const owner = await make('Owner', ['CREATE_OWN', 'DELETE_OWN']);
     const child = await make('Child', ['CREATE_OWN'], owner.principal);
     const grandchild = await make('Grandchild', ['CREATE_OWN'], child.principal);
@@ -76,7 +76,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     ]);
   });
 
-  it('lets a key replace itself: the new one stands where it stood', async () => {
+  it('lets a key replace itself: the new key has the same creator', async () => {
     const parent = await make('Parent', ['CREATE_OWN', 'DELETE_OWN']);
     for (const by of [OPERATOR, parent.principal] as const) {
       const self = await make('Self', ['CREATE_OWN', 'DELETE_OWN'], by);
@@ -88,7 +88,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     }
   });
 
-  it('lets a key replace the one that created it, which ends its own secret', async () => {
+  it('lets a key replace its creator, which revokes its own secret', async () => {
     const top = await make('Top', ['CREATE_OWN', 'DELETE_ANY']);
     const middle = await make('Middle', ['CREATE_OWN', 'DELETE_ANY'], top.principal);
     const bottom = await make('Bottom', ['CREATE_OWN', 'DELETE_ANY'], middle.principal);
@@ -98,7 +98,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     assert.equal(await gets(key), 200);
   });
 
-  it('counts for what follows in the same request: a key that has replaced or weakened itself does no more', async () => {
+  it('applies to the rest of the same request: a key that has replaced or weakened itself may do no more', async () => {
     const self = await make('Self', ['CREATE_OWN', 'UPDATE_OWN', 'DELETE_OWN']);
     const weakened = await query(
       test.url,

@@ -57,7 +57,7 @@ describeOnEach('a key with the OWN permissions', () => {
     assert.deepEqual(await names('(search: "other")'), []);
   });
 
-  it('finds itself and its children by id and by name, and gets null for all others and for none alike', async () => {
+  it('finds itself and its children by id and by name, and gets null alike for other keys and for unknown ones', async () => {
     for (const bearer of [own, child]) {
       const { id, name } = bearer.principal.key;
       const { body } = await ask(
@@ -100,7 +100,7 @@ describeOnEach('a key with the OWN permissions', () => {
     assert.ok(await test.keys.findById(idOf(child), OPERATOR));
   });
 
-  it('deletes a child with all below it, which the count and the list include', async () => {
+  it('deletes a child with all its descendants, which the count and the list include', async () => {
     const { body } = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } } }', {
       ids: [idOf(child), 'none'],
     });
@@ -113,7 +113,7 @@ describeOnEach('a key with the OWN permissions', () => {
     assert.equal((await query(test.url, other.secret, '{ apiKeys { edges { cursor } } }')).status, 200);
   });
 
-  it('may delete itself, with all below, and then does not get in', async () => {
+  it('may delete itself with all its descendants, and is refused then', async () => {
     const { body } = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted } }', {
       ids: [idOf(own)],
     });

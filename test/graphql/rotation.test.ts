@@ -31,7 +31,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     return { ...(data?.['rotateApiKey'] as Rotated | null), error: errors?.[0] };
   };
 
-  it('gives the new secret, and tells of the one before as long as it works', async () => {
+  it('returns the new secret, and tells of the previous one as long as it is accepted', async () => {
     const { key, apiKey } = await rotate({ grace: '1h' });
     assert.deepEqual(apiKey!.rotation, {
       startedAt: '2030-01-01T00:00:00.000Z',
@@ -51,7 +51,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     });
   });
 
-  it('takes 24 hours and NOW where nothing else is asked for, null too', async () => {
+  it('defaults to 24 hours and NOW, for null too', async () => {
     assert.equal(
       (await rotate({ grace: null, activate: null })).apiKey!.rotation['previousEndsAt'],
       '2030-01-02T00:00:00.000Z',
@@ -61,7 +61,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     assert.match(error!.message, /finishApiKeyRotation or rollBackApiKeyRotation/);
   });
 
-  it('waits for the first use where it is asked to, and can be finished and rolled back', async () => {
+  it('waits for the first use on request, and can be finished and rolled back', async () => {
     const first = await rotate({ activate: 'ON_FIRST_USE' });
     assert.equal(first.apiKey!.rotation['previousEndsAt'], null);
     const back = await ask(
@@ -79,14 +79,14 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     assert.equal((await rotate({ grace: 'soon' })).error!.extensions['code'], 'EXPIRY_INVALID');
   });
 
-  it('is refused to who may not change the key, or has less than it', async () => {
+  it('is refused to callers that may not change the key, or hold less than it', async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Less', permissions: ['API_KEY:UPDATE_ANY'] });
     const { errors } = await ask(secret, ROTATE, { input: { id } });
     assert.equal(errors![0]!.extensions['code'], 'FORBIDDEN');
     assert.equal((await ask(old, ROTATE, { input: { id } })).errors![0]!.extensions['code'], 'FORBIDDEN');
   });
 
-  it('tells what was used, what would do, and what is needless', async () => {
+  it('tells which grants were used, which would suffice, and which are unused', async () => {
     await ask(old, '{ me { name } online }');
     await test.keys.finishActivity();
     const fields =

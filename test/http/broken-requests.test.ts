@@ -6,7 +6,7 @@ import { startTestService, type TestService } from '../support/server.ts';
 
 const head = (first: string, ...headers: string[]) => [first, ...headers, '', ''].join('\r\n');
 
-describe('a request that is not right as HTTP', () => {
+describe('a request that is not valid HTTP', () => {
   let test: TestService;
 
   before(async () => {
@@ -51,7 +51,7 @@ describe('a request that is not right as HTTP', () => {
     ],
   ];
   for (const [what, bytes, [status, code, message]] of rows) {
-    it(`${what} gets ${status} in the form of all errors`, async () => {
+    it(`${what} gets ${status} in the form of all other errors`, async () => {
       const reply = await sendRaw(test.url, bytes);
       assert.deepEqual(
         [reply.status, JSON.parse(reply.body)],

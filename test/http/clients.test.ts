@@ -16,14 +16,14 @@ describe('a client by graphql-request', () => {
   });
   after(() => test.stop());
 
-  it('asks, with variables', async () => {
+  it('queries, with variables', async () => {
     const reply = await client.request('query ($name: String) { apiKey(name: $name) { name roles } }', {
       name: 'Admin',
     });
     assert.deepEqual(reply, { apiKey: { name: 'Admin', roles: ['ADMIN'] } });
   });
 
-  it('changes things', async () => {
+  it('mutates', async () => {
     const document = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { name } } }';
     const reply = await client.request<{ createApiKey: { key: string; apiKey: object } }>(document, {
       input: { name: 'Made', roles: ['GUEST'] },

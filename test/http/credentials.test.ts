@@ -22,7 +22,7 @@ describeOnEach('the Authorization header', () => {
     sendRaw(test.url, rawPost([...headers.map((line) => line.replaceAll('KEY', secret)), JSON_BODY], BODY));
 
   for (const value of ['Bearer KEY', 'bearer KEY', 'BEARER KEY', 'bEaReR   KEY', 'Bearer KEY  ']) {
-    it(`lets in: ${value}`, async () => {
+    it(`is accepted: ${value}`, async () => {
       const { status, body } = await send([`Authorization: ${value}`]);
       assert.deepEqual([status, body], [200, '{"data":{"online":true}}']);
     });
@@ -83,12 +83,12 @@ describeOnEach('the Authorization header', () => {
     });
   }
 
-  it('may be long, and is not valid then', async () => {
+  it('is an invalid token where it is very long', async () => {
     const { status, headers } = await send([`Authorization: Bearer KEY${'a'.repeat(12_000)}`]);
     assert.deepEqual([status, headers.get('www-authenticate')], [401, `${REALM}, error="invalid_token"`]);
   });
 
-  it('is the only place where a key is looked for', async () => {
+  it('is the only place where a key is read', async () => {
     const form = new URLSearchParams({ access_token: secret });
     const requests: [string, RequestInit][] = [
       [`?access_token=${secret}&key=${secret}`, {}],
@@ -107,7 +107,7 @@ describeOnEach('the Authorization header', () => {
     }
   });
 
-  it('is asked for whatever the method', async () => {
+  it('is required for every method', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       const address = `${test.url}/graphql?query={online}`;
       assert.equal((await fetch(address, { method })).status, 401);

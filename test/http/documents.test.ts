@@ -169,7 +169,7 @@ describe('a document', () => {
     }
   });
 
-  it('that asks for the schema beside other things keeps the answers of the others', async () => {
+  it('that introspects beside other fields keeps the answers of the others', async () => {
     const guest = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     for (const document of [
       '{ __schema { queryType { name } } online info { name } }',

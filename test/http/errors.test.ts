@@ -34,7 +34,7 @@ describeOnEach('errors while a request is run', () => {
   });
   after(() => test.stop());
 
-  it('show nothing of the inside but a request id, which the log has', async () => {
+  it('expose no internals but a request id, which the log has', async () => {
     const { status, body } = await query(test.url, secret, '{ fails online }');
     const { requestId, ...extensions } = body.errors![0]!.extensions;
     assert.equal(status, 200);

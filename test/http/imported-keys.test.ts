@@ -45,7 +45,7 @@ describeOnEach('imported keys', () => {
   }
 
   for (const [form, secret] of Object.entries(SECRETS)) {
-    it(`open the endpoint by a secret ${form}`, async () => {
+    it(`are accepted with a secret ${form}`, async () => {
       assert.equal((await send(secret)).status, 401);
       const { name, prefix } = await load({ secret });
       assert.deepEqual(await send(secret), { status: 200, me: { name, prefix } });
@@ -53,7 +53,7 @@ describeOnEach('imported keys', () => {
     });
 
     for (const encoding of ['hex', 'base64', 'base64url'] as const) {
-      it(`open the endpoint by a secret ${form}, of which only the digest in ${encoding} is known`, async () => {
+      it(`are accepted with a secret ${form}, of which only the digest in ${encoding} was imported`, async () => {
         // Made different, because the secret itself was imported above.
         const other = secret.length === 8000 ? `${secret.slice(6)}${encoding}` : `${encoding}-${secret}`;
         const { name } = await load({ sha256: createHash('sha256').update(other).digest(encoding) });
@@ -62,7 +62,7 @@ describeOnEach('imported keys', () => {
     }
   }
 
-  it('are refused when they are disabled or have expired, and let in when they are enabled', async () => {
+  it('are refused when they are disabled or have expired, and accepted when they are enabled', async () => {
     const { id } = await load({ secret: 'sk_test_disabled-disabled', disabled: true });
     await load({ secret: 'sk_test_expired-expired-1', expiresAt: '2020-01-01T00:00:00Z' });
     assert.equal((await send('sk_test_disabled-disabled')).status, 401);

@@ -66,7 +66,7 @@ describeOnEach('a key', (dialect) => {
   // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/store/postgres-servers.test.ts.
   if (dialect === 'postgres') return;
 
-  it('that another process changes or deletes is changed from the very next request on', async () => {
+  it('that another process changes or deletes is changed or refused from the next request on', async () => {
     const other = await openTestKeys({ database: test.store.location });
     const { secret, key } = await other.keys.create({ name: 'Changing', roles: ['GUEST'] }, OPERATOR);
     const codes = async () =>
@@ -87,7 +87,7 @@ describeOnEach('a key', (dialect) => {
     await other.store.close();
   });
 
-  it('is not let in while the store is gone, and is again when it is back', async () => {
+  it('is refused while the store is gone, and accepted again when it is back', async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Waiting', roles: ['GUEST'] });
     assert.equal((await query(test.url, secret, '{ online }')).status, 200);
     const { location } = test.store;

@@ -47,7 +47,7 @@ describeOnEach('a value that a host returns against its own schema', () => {
   after(() => test.stop());
 
   for (const [name, [type]] of Object.entries(WRONG)) {
-    it(`where ${type} is due (${name}) is not shown to the client, but told to the log`, async () => {
+    it(`where ${type} is expected (${name}) is not shown to the client, but logged`, async () => {
       const { body } = await query(test.url, secret, `{ ${name} online }`);
       const { message, path, extensions } = body.errors![0]!;
       assert.deepEqual(

@@ -46,7 +46,7 @@ describeOnEach('the list of keys', () => {
     assert.equal(new Set(seen).size, 7);
   });
 
-  it('goes on after a key that was deleted meanwhile', async () => {
+  it('continues after a key that was deleted meanwhile', async () => {
     const keys = [];
     for (const name of ['A', 'B', 'C']) {
       test.time.now += 1;

@@ -152,7 +152,7 @@ describe('apikey exec', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('makes a key that says what it is for and ends by itself after ten minutes', async () => {
+  it('makes a key that says what it is for and expires after ten minutes', async () => {
     const running = await startExec(database, ['/bin/sh', '-c', `${SAY_WHO}; read line # --token hidden`]);
     const [key] = await keysIn(database);
     running.process.stdin!.end('\n');
@@ -404,7 +404,7 @@ describe('apikey exec that is used wrongly', () => {
 });
 
 describe('a temporary key that cannot be deleted', () => {
-  it('is told, with the time at which it ends, and the exit code is not 0', async () => {
+  it('is reported, with the time at which it expires, and the exit code is not 0', async () => {
     for (const [end, expected] of [
       ['exit 0', 1],
       ['exit 6', 6],
@@ -421,7 +421,7 @@ describe('a temporary key that cannot be deleted', () => {
     }
   });
 
-  it('is fine where it is gone already', async () => {
+  it('is no failure where it is gone already', async () => {
     const database = tempStore();
     const command = [node, BIN, 'apikey', 'delete', '--name', 'Mine'];
     assert.deepEqual(await exec(database, command, ['--name', 'Mine']), {

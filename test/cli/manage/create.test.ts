@@ -45,7 +45,7 @@ describeOnEach('apikey --create', () => {
     assert.equal(code, 0);
   });
 
-  it('trims the name and stores it in NFC; lists are trimmed, without doubles and without regard to case', async () => {
+  it('trims the name and stores it in NFC; lists are trimmed, case-insensitive, and lose duplicates', async () => {
     const cli = testCli();
     const roles = ['--roles', ' viewer , Viewer,gUEST', '--roles', 'GUEST'];
     const permissions = ['--permissions', 'docker:read_any, Docker:Read_Any ,vms:UPDATE_own'];

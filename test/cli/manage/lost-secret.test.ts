@@ -54,13 +54,13 @@ describe('a secret that cannot be written out', () => {
     });
   }
 
-  it('keeps the key when stdout goes to the null device by wish', async () => {
+  it('keeps the key when stdout is redirected to the null device', async () => {
     const cli = testCli();
     assert.equal((await create(cli, '"$@" > /dev/null')).code, 0);
     assert.deepEqual(await namesIn(cli.database), ['Lost']);
   });
 
-  it('is no matter where there is none: other results may go nowhere', async () => {
+  it('concerns secrets alone: other results may go nowhere', async () => {
     const cli = testCli();
     await cli.given('CI');
     for (const args of [

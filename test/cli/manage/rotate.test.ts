@@ -26,7 +26,7 @@ describeOnEach('apikey rotate', () => {
     });
   const rotationOf = async () => (await keyNamed(cli.database, 'CI deploy'))!.rotation;
 
-  it('writes the new secret alone to stdout; the one before works for a day', async () => {
+  it('writes the new secret alone to stdout; the previous one is accepted for a day', async () => {
     const before = Date.now();
     const { stdout, stderr, code } = await rotate('CI deploy');
     const after = Date.now();
@@ -117,7 +117,7 @@ describeOnEach('apikey rotate', () => {
     }
   });
 
-  it('that is killed at any moment leaves a secret that somebody has, also without a grace', async () => {
+  it('that is killed at any moment leaves a secret that somebody has, even without a grace', async () => {
     for (let round = 0; round < 12; round += 1) {
       const child = spawn(process.execPath, [BIN, 'apikey', 'rotate', 'CI deploy', '--grace', '0s'], {
         env: cleanEnv({ SVC_API_DATABASE: cli.database }),
@@ -135,7 +135,7 @@ describeOnEach('apikey rotate', () => {
     }
   });
 
-  it('begins the grace when a server sees the new secret, and tells when the one before was used', async () => {
+  it('begins the grace when a server sees the new secret, and tells when the previous one was used', async () => {
     const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
     const server = await startServe(cli.database);
     const use = async (secret: string) => assert.equal((await query(server.url, secret, '{ online }')).status, 200);

@@ -17,7 +17,7 @@ describeOn('postgres', 'a transaction', () => {
   const notes = () => readDirectly(database, 'select note from notes');
 
   for (const state of ['40001', '40P01']) {
-    it(`is tried again where others undid it (${state})`, async () => {
+    it(`is retried after a serialization failure (${state})`, async () => {
       let calls = 0;
       await connection.write(async (transaction) => {
         calls += 1;
@@ -28,14 +28,14 @@ describeOn('postgres', 'a transaction', () => {
     });
   }
 
-  it('is tried again no longer than it may wait', async () => {
+  it('is retried no longer than it may wait', async () => {
     const hasty = await PostgresConnection.open(database, { lockWaitMs: 500, mustExist: true });
     const attempt = hasty.write((transaction) => sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction));
     await assert.rejects(attempt, { code: 'STORE_LOCKED' });
     await hasty.close();
   });
 
-  it('is not made twice where the connection is lost while it is committed', async () => {
+  it('is not made twice where the connection is lost during the commit', async () => {
     await changeDirectly(
       database,
       `create function cut_off() returns trigger language plpgsql as
@@ -52,7 +52,7 @@ describeOn('postgres', 'a transaction', () => {
     await connection.write(async () => {});
   });
 
-  it('waits for those before it, whose questions to the database never wait for it', async () => {
+  it('waits for earlier ones, whose queries never wait for it', async () => {
     const done: string[] = [];
     const first = connection.write(async (transaction) => {
       await Promise.all(Array.from({ length: 20 }, () => connection.run((db) => sql`select 1`.execute(db))));
