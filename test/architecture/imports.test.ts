@@ -156,7 +156,7 @@ describe('imports', () => {
     assert.deepEqual(wrong, []);
   });
 
-  it('are of rooms that there are', () => {
+  it('are of rooms that exist', () => {
     for (const [folder, rooms] of Object.entries(ROOMS)) {
       const there = new Set(SOURCES.filter((path) => folderOf(path) === folder).map(roomOf));
       assert.deepEqual([...there].toSorted(), rooms.toSorted());
@@ -184,7 +184,7 @@ describe('imports', () => {
     assert.deepEqual(wrong, []);
   });
 
-  it('of whatever kind go round in no circle', () => {
+  it('of whatever kind form no cycle', () => {
     const graph = Map.groupBy(IMPORTS, ({ from }) => from);
     assert.deepEqual(cycleIn(new Map([...graph].map(([from, all]) => [from, all.map(({ to }) => to)]))), []);
   });

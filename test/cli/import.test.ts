@@ -113,7 +113,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     assert.equal((await fromStdin([twice, twice])).code, 1);
   });
 
-  it('imports nothing on trial', async () => {
+  it('imports nothing with --dry-run', async () => {
     const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 1), '--dry-run');
     assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
     assert.equal(stderr, 'Nothing was imported: this was a dry run. 1 API key can be imported.\n');

@@ -11,6 +11,7 @@ import { type TestCli, testCli } from '../support/cli.ts';
 import { startCli } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 import { startServe } from '../support/serve.ts';
+import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 interface Entry {
@@ -115,7 +116,7 @@ describeOnEach('apikey log', () => {
     assert.deepEqual([await ended, errors], [[0, null], '']);
   });
 
-  it('proves the log whole, or names the first entry that is not', async () => {
+  it('verifies the log, or names the first entry that is broken', async () => {
     assert.match(
       (await log('--verify')).stdout,
       new RegExp(
@@ -200,17 +201,13 @@ describeOnEach('apikey log', () => {
   });
 
   it('has requests that a server refused, and what it counted when it stops', async () => {
-    const { key, id } = await cli.given('Used', { permissions: ['ONLINE:READ_ANY'] });
+    const { key } = await cli.given('Used', { permissions: ['ONLINE:READ_ANY'] });
     const server = await startServe(cli.database);
-    const ask = (secret: string, document: string) =>
-      fetch(`${server.url}/graphql`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ query: document }),
-      });
-    for (let count = 0; count < 3; count += 1) await ask(key, '{ online }');
-    await ask(key, '{ info { name } }');
-    await ask('nonsense', '{ online }');
+    const before = Date.now();
+    for (let count = 0; count < 3; count += 1) await query(server.url, key, '{ online }');
+    await query(server.url, key, '{ info { name } }');
+    await query(server.url, 'nonsense', '{ online }');
+    const after = Date.now();
     await server.stop();
     const refused = await entriesOf('--action', 'refuse');
     assert.deepEqual(
@@ -225,7 +222,8 @@ describeOnEach('apikey log', () => {
       uses: number;
       lastUsedAt: string;
     };
-    assert.ok(shown.uses === 4 && Date.now() - Date.parse(shown.lastUsedAt) < 60_000, id);
+    const lastUsedAt = Date.parse(shown.lastUsedAt);
+    assert.ok(shown.uses === 4 && lastUsedAt >= before && lastUsedAt <= after, JSON.stringify(shown));
     const suggested = await cli.run(['apikey', 'suggest', 'Used']);
     assert.equal(suggested.stdout, '--permissions ONLINE:READ_ANY\n');
     assert.match((await log('--verify')).stdout, /intact/);
@@ -234,11 +232,7 @@ describeOnEach('apikey log', () => {
   it('loses at most the last seconds of counts when the server is killed, and nothing else', async () => {
     const { key } = await cli.given('Used');
     const server = await startServe(cli.database);
-    await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: '{"query":"{ online }"}',
-    });
+    await query(server.url, key, '{ online }');
     const uses = async () =>
       (JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number }).uses;
     await until(async () => (await uses()) > 0);
@@ -286,11 +280,7 @@ describeOnEach('apikey can and suggest', () => {
       signal: null,
     });
     const server = await startServe(cli.database);
-    await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: '{"query":"{ online me { name } }"}',
-    });
+    await query(server.url, key, '{ online me { name } }');
     await server.stop();
     const { stdout, stderr } = await cli.run(['apikey', 'suggest', 'CI deploy']);
     assert.equal(stdout, '--permissions ME:READ_OWN,ONLINE:READ_ANY\n');

@@ -57,7 +57,7 @@ describe('apikey used wrongly', () => {
     }
   }
 
-  it('takes --name=--json for a wrong use, not for a wish for JSON', async () => {
+  it('takes --name=--json for a wrong use, not for --json', async () => {
     const { stdout, stderr, code } = await testCli().run(['apikey', '--create', '--name=--json', '--roles', 'GUEST']);
     assert.deepEqual([stdout, stderr, code], ['', 'Error: Flag --name expects a value\n', 2]);
   });

@@ -25,7 +25,7 @@ async function verifyJson(database: string, input: string, ...args: string[]) {
 }
 
 describeOnEach('apikey verify', () => {
-  it('says which key a secret belongs to, whatever blanks stand around it', async () => {
+  it('says which key a secret belongs to, ignoring white space around it', async () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy', { expiresIn: '30d' });
     for (const input of [secret, `${secret}\n`, ` \t${secret}\r\n`]) {
@@ -83,7 +83,7 @@ describeOnEach('apikey verify', () => {
     }
   });
 
-  it('tells the previous secret from the newest one, while both are accepted', async () => {
+  it('tells the previous secret from the newest, while both are accepted', async () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy');
     await cli.run(['apikey', 'rotate', 'CI deploy', '--grace', '1h']);

@@ -20,7 +20,7 @@ describe('compiled queries', () => {
     assert.equal(found('{ a }'), true);
   });
 
-  it('are told apart by the operation that is asked for', () => {
+  it('are told apart by their operation name', () => {
     const query = 'query One { a } query Two { b }';
     for (let time = 0; time < 2; time += 1) add(query, 'One');
     assert.deepEqual([found(query, 'One'), found(query, 'Two'), found(query)], [true, false, false]);
@@ -50,7 +50,7 @@ describe('compiled queries', () => {
     });
   }
 
-  it('are bounded in number: those that nobody asks for leave first', () => {
+  it('are bounded in number: the least recently used are evicted first', () => {
     const query = (index: number) => `{ a(x: ${index}) }`;
     for (let time = 0; time < 2; time += 1) add('{ b }');
     for (let index = 0; index < 1500; index += 1) {

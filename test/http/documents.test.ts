@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { getIntrospectionQuery } from 'graphql';
 import { cpuTime } from '../support/cpu.ts';
-import { openTestKeys, createPrincipal, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 /** How much more processor time than an introspection a document may take at most. Without limits it would be thousands of times as much. */
 const MAX_RATIO = 100;
@@ -18,16 +18,14 @@ const introspect = (depth: number) =>
   `{ __schema { types { ${'fields { type { '.repeat(depth)} name ${'} } '.repeat(depth)} } } }`;
 
 describe('a document', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
   let id: string;
   /** The processor time that an introspection takes, in milliseconds. */
   let introspection: number;
 
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
     const { secret: made, principal } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'] });
     secret = made;
     ({ id } = principal.key);
@@ -35,17 +33,14 @@ describe('a document', () => {
     for (let count = 0; count < 5; count += 1) times.push((await post('*/*', { query: getIntrospectionQuery() })).took);
     introspection = Math.min(...times);
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
   afterEach('the server still answers', async () => {
-    assert.deepEqual((await query(server.url, secret, `{ ${ME} }`)).body, { data: { me: { id } } });
+    assert.deepEqual((await query(test.url, secret, `{ ${ME} }`)).body, { data: { me: { id } } });
   });
 
   async function post(accept: string, request: object) {
     const before = cpuTime();
-    const response = await fetch(`${server.url}/graphql`, {
+    const response = await fetch(`${test.url}/graphql`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', accept },
       body: JSON.stringify(request),
@@ -174,14 +169,14 @@ describe('a document', () => {
     }
   });
 
-  it('that asks for the schema beside other things keeps the answers of the others', async () => {
+  it('that introspects beside other fields keeps the answers of the others', async () => {
     const guest = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
     for (const document of [
       '{ __schema { queryType { name } } online info { name } }',
       '{ __type(name: "Query") { name } online info { name } }',
       '{ ... { ...A } } fragment A on Query { __typename online info { name } }',
     ]) {
-      const { status, body } = await query(server.url, guest.secret, document);
+      const { status, body } = await query(test.url, guest.secret, document);
       assert.deepEqual([status, body.data?.['online'], body.data?.['info']], [200, true, null]);
       assert.deepEqual(
         body.errors?.map(({ path }) => path),

@@ -71,7 +71,7 @@ function pet(index: number): object | null {
   ][index]!;
 }
 
-/** Fields that fail, some always and some for the key that asks: were they in each query, nothing would take the short way. */
+/** Fields that fail, some always and some for the key that asks: were they in each query, nothing would take the fast path. */
 const FAILING = new Set(['broken', 'mood', 'secretThing', 'info', 'apiKey', 'auditLog', 'odd']);
 
 interface Answer {
@@ -115,10 +115,10 @@ function post(
   });
 }
 
-describe('the short way to an answer', () => {
+describe('the fast path', () => {
   let test: TestKeys;
-  let short: RunningServer;
-  let whole: RunningServer;
+  let fast: RunningServer;
+  let full: RunningServer;
   let secret: string;
   let taken: number;
 
@@ -138,26 +138,26 @@ describe('the short way to an answer', () => {
         });
       }) satisfies typeof fastPath,
     });
-    short = await listen({ app: counted, host: '127.0.0.1', port: 0 });
-    whole = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
+    fast = await listen({ app: counted, host: '127.0.0.1', port: 0 });
+    full = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
   });
   after(async () => {
-    await Promise.all([short.stop(0), whole.stop(0)]);
+    await Promise.all([fast.stop(0), full.stop(0)]);
     await test.store.close();
   });
 
   /** Asks both three times, so that the query is compiled in between; they must say the same. */
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
-    const expected = await post(whole.url, body, all);
+    const expected = await post(full.url, body, all);
     for (let time = 1; time <= 3; time += 1)
-      assert.deepEqual(await post(short.url, body, all), expected, `${time}: ${String(body)}`);
+      assert.deepEqual(await post(fast.url, body, all), expected, `${time}: ${String(body)}`);
     return expected;
   };
 
   const SEEDS = process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1, 2, 3];
   for (const seed of SEEDS) {
-    it(`says the same as the whole way does: 300 queries made up from ${seed}`, async () => {
+    it(`says the same as the full path: 300 random queries of seed ${seed}`, async () => {
       const random = new Random(seed);
       const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
       const accepts = [
@@ -177,7 +177,7 @@ describe('the short way to an answer', () => {
         statuses.add(status);
       }
       assert.deepEqual(statuses, new Set([200, 400, 406]));
-      assert.ok(taken - before > 40, `the short way was taken ${taken - before} times`);
+      assert.ok(taken - before > 40, `the fast path was taken ${taken - before} times`);
     });
   }
 
@@ -213,7 +213,7 @@ describe('the short way to an answer', () => {
   it('is taken from the third time on, with other variables too, and counts each use once', async () => {
     const query = 'query ($x: Int) { echo(int: $x) }';
     const ask = (x: unknown) =>
-      post(short.url, JSON.stringify({ query, variables: { x } }), {
+      post(fast.url, JSON.stringify({ query, variables: { x } }), {
         authorization: `Bearer ${secret}`,
         'content-type': 'application/json',
       });
@@ -238,9 +238,9 @@ describe('the short way to an answer', () => {
   it('leaves a refusal to the whole way, which counts it once', async () => {
     const body = '{"query":"{ online }"}';
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-    for (let time = 0; time < 3; time += 1) assert.equal((await post(short.url, body, headers)).status, 200);
+    for (let time = 0; time < 3; time += 1) assert.equal((await post(fast.url, body, headers)).status, 200);
     const limited = await createPrincipal(test.keys, { name: 'Limited', permissions: ['ME:READ_OWN'] });
-    const ask = () => post(short.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
+    const ask = () => post(fast.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
     const refusals = async () => {
       await test.keys.finishActivity();
       const entries = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
@@ -264,7 +264,7 @@ describe('the short way to an answer', () => {
     );
     const ask = async (key: string, body: string) => {
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-      return (await post(short.url, body, headers, agent)).body;
+      return (await post(fast.url, body, headers, agent)).body;
     };
     const me = '{"query":"{ me { name } }"}';
     const echo = (text: string) =>
@@ -281,22 +281,22 @@ describe('the short way to an answer', () => {
       assert.match(await ask(`${other!.secret.slice(0, -1)}!`, me), /UNAUTHENTICATED/);
       for (const text of ['a', 'b']) assert.match(await ask(one!.secret, echo(text)), new RegExp(`text.*${text}`));
     }
-    assert.ok(taken - before > 6, `the short way was taken ${taken - before} times`);
+    assert.ok(taken - before > 6, `the fast path was taken ${taken - before} times`);
     agent.destroy();
   });
 
-  it('ends with the key: one that is deleted, disabled, rotated or over is refused by the very next request', async () => {
+  it('ends with the key: one that is deleted, disabled, rotated or expired is refused from the next request on', async () => {
     const body = '{"query":"{ online }"}';
     const permissions = ['ONLINE:READ_ANY'];
     for (const [what, end] of [
       ['deleted', (id: string) => test.keys.delete([id], OPERATOR)],
       ['disabled', (id: string) => test.keys.setEnabled(id, false, OPERATOR)],
       ['rotated', (id: string) => test.keys.rotate(id, { grace: '0s' }, OPERATOR)],
-      ['over', async () => void (test.time.now += 3_600_000)],
+      ['expired', async () => void (test.time.now += 3_600_000)],
     ] as const) {
       const created = await test.keys.create({ name: `Key ${what}`, permissions, expiresIn: '1h' }, OPERATOR);
       const ask = () =>
-        post(short.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
+        post(fast.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
       const before = taken;
       for (let time = 0; time < 3; time += 1) assert.equal((await ask()).status, 200);
       assert.ok(taken > before);
@@ -305,10 +305,10 @@ describe('the short way to an answer', () => {
     }
   });
 
-  it('ends with a grant: one that is taken away is missing in the very next request', async () => {
+  it('ends with a grant: one that is removed is missing from the next request on', async () => {
     const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const ask = () =>
-      post(short.url, '{"query":"{ online }"}', {
+      post(fast.url, '{"query":"{ online }"}', {
         authorization: `Bearer ${created.secret}`,
         'content-type': 'application/json',
       });

@@ -58,7 +58,7 @@ describe('the server', () => {
     await other.server.stop();
   });
 
-  it('ends what does not finish in time', async () => {
+  it('closes what does not finish within its grace', async () => {
     const { server, started } = await startSlow();
     const inFlight = query(server.url, secret, '{ slow }');
     await started;

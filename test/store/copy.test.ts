@@ -101,7 +101,7 @@ describeOnEach('copying a store', () => {
     ['a file', () => join(tempFolder(), 'copy.sqlite')],
     ['PostgreSQL', postgresStore],
   ] as const) {
-    it(`into ${what} takes all along: the secrets work there, and the audit log is whole`, async () => {
+    it(`into ${what} copies everything: the secrets are accepted there, and the audit log verifies`, async () => {
       const [from, to] = [tempStore(), target()];
       const { secrets } = await fullStore(from);
       const before = await contentOf(from);
@@ -118,7 +118,7 @@ describeOnEach('copying a store', () => {
     });
   }
 
-  it('takes as long as it takes: neither store is left because it had to wait for the other', async () => {
+  it('may take long: neither server ends its transaction while it waits for the other store', async () => {
     const [from, to] = [tempStore(), postgresStore()];
     await fullStore(from);
     const [source, target] = [

@@ -276,7 +276,7 @@ describe('a store that cannot grow', () => {
     assert.ok(before.equals(readFileSync(path)));
   });
 
-  it('is STORE_FULL in the middle of a transaction, which is undone', async () => {
+  it('is STORE_FULL in the middle of a transaction, which is rolled back', async () => {
     const { keys, store } = await openTestKeys();
     // As long as this one has it open, all is written to the -wal file, which has 33 KiB and gets 28 more with each key.
     assertCliFailure(

@@ -110,7 +110,7 @@ describe('a store', () => {
     await store.close();
   });
 
-  it('undoes all of a transaction whose work throws', async () => {
+  it('rolls back a transaction whose work throws', async () => {
     const { keys, store } = await openTestKeys();
     const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const failing = store.repository.write(async (writer) => {

@@ -23,7 +23,7 @@ describe('processes that write at once', () => {
     await store.close();
   });
 
-  it('of whom 12 want one name let one have it', async () => {
+  it('of whom 12 want one name: one gets it', async () => {
     const database = tempStore();
     const results = await Promise.all(Array.from({ length: 12 }, () => create(database, 'CI')));
     const [winners, losers] = [results.filter(({ code }) => code === 0), results.filter(({ code }) => code !== 0)];
@@ -38,7 +38,7 @@ describe('processes that write at once', () => {
     await store.close();
   });
 
-  it('see what the others did from their next question on', async () => {
+  it('see what the others did from their next query on', async () => {
     const { keys, store } = await openTestKeys();
     const { key: secret = '' } = answer(await create(store.location, 'CI'));
     assert.ok('principal' in (await keys.authenticate(secret)));

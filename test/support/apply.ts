@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from './cli.ts';
 import type { Finished } from './process.ts';
+import { namesIn } from './stored.ts';
 import { tempFolder } from './temp.ts';
 
 export interface TestApply {
@@ -41,11 +40,6 @@ export function testApply(): TestApply {
       assert.equal(stderr, '');
       return { code, ...(JSON.parse(stdout) as object) };
     },
-    async names() {
-      const keys = await openKeys({ database: cli.database });
-      const page = await keys.list({ first: 500 }, OPERATOR);
-      await keys.close();
-      return page.keys.map(({ name }) => name).toSorted();
-    },
+    names: () => namesIn(cli.database),
   };
 }

@@ -1,9 +1,7 @@
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { ApiKey } from '../../src/keys/key/api-key.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, finished, startCli } from './process.ts';
+import { keysIn } from './stored.ts';
 import { until } from './until.ts';
 
 /** The shell command with which a command of `startExec` must begin. */
@@ -60,22 +58,6 @@ export function endExecs(): void {
       // It has just ended.
     }
   }
-}
-
-/** All keys of a store, oldest first. */
-export async function keysIn(database: string): Promise<ApiKey[]> {
-  const keys = await openKeys({ database });
-  const page = await keys.list({}, OPERATOR);
-  await keys.close();
-  return page.keys;
-}
-
-/** Whether a secret is accepted now. */
-export async function isAccepted(database: string, secret: string): Promise<boolean> {
-  const keys = await openKeys({ database });
-  const result = await keys.authenticate(secret);
-  await keys.close();
-  return 'principal' in result;
 }
 
 /** Waits until a store has no keys. */

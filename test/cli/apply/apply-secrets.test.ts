@@ -11,12 +11,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../../src/open-keys.ts';
 import { type TestApply, testApply } from '../../support/apply.ts';
 import { SECRET } from '../../support/cli.ts';
 import { BIN, cleanEnv, finished } from '../../support/process.ts';
 import { AS_NOBODY } from '../../support/store-process.ts';
+import { keysIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 const TWO = 'keys: [{name: One key, roles: [GUEST]}, {name: Ключ, roles: [VIEWER]}]';
@@ -107,9 +107,7 @@ describe('the secrets of applied keys', () => {
     assert.match(failed.stderr, /^Error: The secrets could not be written to .* \(EACCES\)\. Nothing was changed\.\n$/);
     assert.equal(failed.code, 1);
     assert.deepEqual(readdirSync(secrets), []);
-    const store = await openKeys({ database });
-    assert.deepEqual((await store.list({}, OPERATOR)).keys, []);
-    await store.close();
+    assert.deepEqual(await keysIn(database), []);
   });
 
   it('leave the files as they were where the store cannot be written', async () => {
@@ -131,7 +129,7 @@ describe('the secrets of applied keys', () => {
 
   it('leave everything as it was where the JSON that holds them cannot be written out', async () => {
     await test.json();
-    const [before] = await snapshot();
+    const before = await keysIn(test.cli.database);
     test.declare('keys: [{name: One key, roles: [ADMIN]}, {name: New, roles: [GUEST]}]');
     const args = ['apikey', 'apply', '-f', test.file, '--prune', '--json'];
     for (const script of ['"$@" > /dev/full', '"$@" >&-', 'exec 3> >(exec true); wait $!; "$@" >&3']) {
@@ -144,7 +142,7 @@ describe('the secrets of applied keys', () => {
         /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\n$/,
       );
       assert.equal(code, 1);
-      assert.deepEqual((await snapshot())[0], before);
+      assert.deepEqual(await keysIn(test.cli.database), before);
     }
 
     // Secrets in files are not lost with stdout.
@@ -165,12 +163,4 @@ describe('the secrets of applied keys', () => {
     assert.throws(() => statSync(test.secrets), { code: 'ENOENT' });
     assert.equal((await test.json())['created'], 2);
   });
-
-  /** All keys as the store has them. */
-  async function snapshot() {
-    const store = await openKeys({ database: test.cli.database });
-    const { keys } = await store.list({}, OPERATOR);
-    await store.close();
-    return [keys];
-  }
 });

@@ -15,9 +15,10 @@ import {
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SECRET, testCli } from '../../support/cli.ts';
-import { endExecs, isAccepted, keysIn, SAY_WHO, startExec } from '../../support/exec.ts';
+import { endExecs, SAY_WHO, startExec } from '../../support/exec.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli, startCli } from '../../support/process.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
+import { isAccepted, keysIn } from '../../support/stored.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
 
 const node = process.execPath;
@@ -151,7 +152,7 @@ describe('apikey exec', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('makes a key that says what it is for and ends by itself after ten minutes', async () => {
+  it('makes a key that says what it is for and expires after ten minutes', async () => {
     const running = await startExec(database, ['/bin/sh', '-c', `${SAY_WHO}; read line # --token hidden`]);
     const [key] = await keysIn(database);
     running.process.stdin!.end('\n');
@@ -407,7 +408,7 @@ describe('apikey exec that is used wrongly', () => {
 });
 
 describe('a temporary key that cannot be deleted', () => {
-  it('is told, with the time at which it ends, and the exit code is not 0', async () => {
+  it('is reported, with the time at which it expires, and the exit code is not 0', async () => {
     for (const [end, expected] of [
       ['exit 0', 1],
       ['exit 6', 6],
@@ -424,7 +425,7 @@ describe('a temporary key that cannot be deleted', () => {
     }
   });
 
-  it('is fine where it is gone already', async () => {
+  it('is no failure where it is gone already', async () => {
     const database = tempStore();
     const command = [node, BIN, 'apikey', 'delete', '--name', 'Mine'];
     assert.deepEqual(await exec(database, command, ['--name', 'Mine']), {

@@ -224,7 +224,7 @@ describe('apikey scan', () => {
     assert.deepEqual([stderr, code], [`${lines.join('')}1 file read, 0 secrets found, 0 live keys.\n`, 1]);
   });
 
-  it('takes a file that is gone when it is to be read for no failure', async () => {
+  it('ignores a file that is gone by the time it is read', async () => {
     for (const path of ['first', 'second']) write(path, secrets.unknown);
     const unreadable: string[] = [];
     const files = await scanPaths({

@@ -90,7 +90,7 @@ describe('serve', () => {
     }
   });
 
-  it('opens to a key that the CLI makes meanwhile, and is shut to it by the very next request once the CLI deletes it', async () => {
+  it('accepts a key that the CLI creates meanwhile, and refuses it from the next request on once the CLI deletes it', async () => {
     const cli = testCli();
     const { url } = await serve(cli);
     const { key, name } = await cli.given('Reader');
@@ -131,7 +131,7 @@ describe('serve', () => {
     assert.match(byFlag.url, /^http:\/\/127\.0\.0\.1:/);
   });
 
-  it('says what is wrong with an address that cannot be had', async () => {
+  it('says what is wrong with an address that is not available', async () => {
     // It does not keep the process: nothing has to close it when a check fails.
     const other = createServer().listen(0, '127.0.0.1').unref();
     await once(other, 'listening');

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { testCli } from '../../support/cli.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { freePort } from '../../support/port.ts';
 import { cleanEnv, startCli } from '../../support/process.ts';
 import { until } from '../../support/until.ts';
 
@@ -90,11 +89,11 @@ describeOnEach('serve --workers', (dialect) => {
   });
 
   it('says once what keeps it from listening', async () => {
-    const port = String(await freePort());
     const cli = testCli();
-    const first = await startWorkers(cli.database, '--port', port);
+    const first = await startWorkers(cli.database, '--port', '0');
     await first.until(() => first.printed() !== '');
-    const { code, stderr } = await cli.runProcess(['serve', '--workers', '3', '--port', port]);
+    const [, port] = /:(\d+)\n$/.exec(first.printed())!;
+    const { code, stderr } = await cli.runProcess(['serve', '--workers', '3', '--port', port!]);
     assert.deepEqual([code, stderr.match(/port \d+ is taken/g)?.length], [1, 1], stderr);
     first.child.kill();
     await first.ended;

@@ -87,7 +87,7 @@ describeOnEach('the audit log', (dialect) => {
     assert.equal((await entries()).length, 1);
   });
 
-  it('has one entry for each key that leaves with another', async () => {
+  it('has one entry for each key that is deleted with another', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
     const replacement = { name: 'Parent', roles: ['GUEST'], overwrite: true };
@@ -174,12 +174,12 @@ describeOnEach('the audit log', (dialect) => {
     if (dialect === 'postgres') await assert.rejects(changeDirectly(database, 'truncate audit_log'), /only grows/);
   });
 
-  describe('is proved whole', () => {
+  describe('is verified', () => {
     beforeEach(async () => {
       for (const name of ['A', 'B', 'C', 'D']) await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
     });
 
-    it('when it is, also when it is empty', async () => {
+    it('as whole, even when it is empty', async () => {
       const all = await entries();
       assert.deepEqual(await test.keys.verifyAuditLog(), { entries: 4, number: 4, hash: all.at(-1)!.hash });
       const other = await openTestKeys();
@@ -258,7 +258,7 @@ describeOnEach('the audit log', (dialect) => {
         'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash, address from audit_log where number = 4',
       ],
     ] as const) {
-      it(`not when ${what}: names the first entry that is wrong`, async () => {
+      it(`as broken when ${what}: the first broken entry is named`, async () => {
         await tamper(...statements);
         const result = await test.keys.verifyAuditLog();
         assert.equal('broken' in result && result.broken, broken);

@@ -30,7 +30,7 @@ describeOnEach('the use of keys', () => {
       .toReversed()
       .map(({ actor, key, after }) => [actor.name, key?.name, after]);
 
-  it('is counted in memory, and written in one go a moment later', async () => {
+  it('is counted in memory, and written in one batch later', async () => {
     const { secret, key } = await create('CI');
     for (let use = 0; use < 5; use += 1) {
       test.time.now += 1000;
@@ -57,7 +57,7 @@ describeOnEach('the use of keys', () => {
     await other.store.close();
   });
 
-  it('tells when the secret before was last used, and counts both', async () => {
+  it('tells when the previous secret was last used, and counts both', async () => {
     const { secret, key } = await create('CI');
     await enter(secret);
     const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
@@ -158,7 +158,7 @@ describeOnEach('the use of keys', () => {
     );
   });
 
-  it('that is refused is written down, by the prefix alone', async () => {
+  it('that is refused is logged, by the prefix alone', async () => {
     const { secret, key } = await create('CI');
     await test.keys.setEnabled(key.id, false, OPERATOR);
     await test.keys.authenticate(secret);
@@ -184,7 +184,7 @@ describeOnEach('the use of keys', () => {
     ]);
   });
 
-  it('that is refused in ever new ways makes a bounded number of entries in ten minutes', async () => {
+  it('that is refused in ever new ways makes a bounded number of entries per minute', async () => {
     for (let request = 0; request < 500; request += 1) await test.keys.authenticate(createSecret(randomBytes).text);
     await test.keys.finishActivity();
     const all = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);

@@ -64,7 +64,7 @@ describeOnEach('what a key may do to keys', () => {
     );
   });
 
-  it('with DELETE_OWN: delete what it created, with all below, and nothing where one of several is not its own', async () => {
+  it('with DELETE_OWN: delete what it created, with all descendants, and nothing where one of several is not its own', async () => {
     const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN']);
     const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN'], own);
     await create('Grandchild', ['API_KEY:DELETE_OWN'], child);
@@ -91,7 +91,7 @@ describeOnEach('what a key may do to keys', () => {
     assert.equal(key.createdBy, by.key.id);
   });
 
-  it('create nothing without CREATE, and nothing any more once that was taken away', async () => {
+  it('create nothing without CREATE, and nothing more once that was removed', async () => {
     const missing = forbidden('This key lacks API_KEY:CREATE_OWN.', 'API_KEY:CREATE_OWN');
     const none = await create('None', ['ME:READ_OWN']);
     await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, none), missing);

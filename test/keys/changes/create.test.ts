@@ -196,7 +196,7 @@ describeOnEach('creating a key', () => {
       assert.deepEqual(await names(), ['Child', 'Middle', 'Parent']);
     });
 
-    it('leaves everything as it was when it is refused', async () => {
+    it('changes nothing when it is refused', async () => {
       const by = await createPrincipal(test.keys, {
         name: 'Maker',
         permissions: ['API_KEY:CREATE_ANY', 'ME:READ_OWN'],

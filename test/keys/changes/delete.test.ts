@@ -22,7 +22,7 @@ describeOnEach('deleting keys', () => {
   });
   afterEach(() => test.store.close());
 
-  it('ends their secrets and leaves the others', async () => {
+  it('revokes their secrets and leaves the others', async () => {
     const [a, b, c] = [await create('A'), await create('B'), await create('C')];
     const deleted = await test.keys.delete([a.principal.key.id, c.principal.key.id], OPERATOR);
     assert.deepEqual(deleted.map(({ id }) => id).toSorted(), [a.principal.key.id, c.principal.key.id].toSorted());
@@ -56,7 +56,7 @@ describeOnEach('deleting keys', () => {
     );
   });
 
-  it('passes over ids that no key has', async () => {
+  it('ignores ids that no key has', async () => {
     const { principal } = await create('A');
     assert.deepEqual(await test.keys.delete([], OPERATOR), []);
     assert.deepEqual(await test.keys.delete([randomUUID(), '', "' or 1=1"], OPERATOR), []);

@@ -18,7 +18,7 @@ describeOnEach('rotating a key', () => {
   });
   afterEach(() => test.store.close());
 
-  /** Whether a secret is let in, or why not; its use counts. */
+  /** Whether a secret is accepted, or why it is refused; its use counts. */
   const enter = async (secret: string) => {
     const result = await test.keys.authenticate(secret);
     return 'refused' in result ? result.refused : result.principal.key.id === id;
@@ -34,7 +34,7 @@ describeOnEach('rotating a key', () => {
     assert.deepEqual([await enter(secret), await enter(old)], [true, true]);
   });
 
-  it('ends the previous secret when the grace is over: 24 hours, or what was asked for, or at once', async () => {
+  it('revokes the previous secret when the grace is over: after 24 hours, as requested, or at once', async () => {
     for (const [grace, length] of [
       [undefined, 24 * HOUR],
       ['90m', 1.5 * HOUR],
@@ -78,7 +78,7 @@ describeOnEach('rotating a key', () => {
     assert.deepEqual([await enter(old), await enter(secret)], ['rotated', true]);
   });
 
-  it('asks to write the first use down at once, not with the other counts', async () => {
+  it('writes the first use at once, not with the other counts', async () => {
     const delays: number[] = [];
     await test.store.close();
     test = await openTestKeys({ schedule: (_, delay) => delays.push(delay) });
@@ -102,7 +102,7 @@ describeOnEach('rotating a key', () => {
     await assert.rejects(rotate('1h'), hasCode('ROTATION_IN_PROGRESS'));
   });
 
-  it('of whom two ask at once lets one have it', async () => {
+  it('requested twice at once happens once', async () => {
     const results = await Promise.allSettled([rotate(), rotate(), rotate()]);
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
   });
@@ -127,7 +127,7 @@ describeOnEach('rotating a key', () => {
     );
   });
 
-  it('under way ends with the key: both secrets are refused when it is deleted, replaced, disabled or over', async () => {
+  it('under way ends with the key: both secrets are refused when it is deleted, replaced, disabled or expired', async () => {
     const both = async (secret: string) => [await enter(old), await enter(secret)];
     const { secret } = await rotate('90d');
     await test.keys.setEnabled(id, false, OPERATOR);
@@ -179,7 +179,7 @@ describeOnEach('rotating a key', () => {
     assert.equal(await enter(old), true);
   });
 
-  it('is for who may change the key and holds all that it may do', async () => {
+  it('requires the permission to change the key, and all that it holds', async () => {
     const as = (name: string, input: { roles?: string[]; permissions: string[]; expiresIn?: string }) =>
       createPrincipal(test.keys, { name, ...input }).then(({ principal }) => principal);
     const lesser = await as('Lesser', { permissions: ['API_KEY:UPDATE_ANY', 'ME:READ_OWN'] });

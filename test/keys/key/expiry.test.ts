@@ -7,7 +7,7 @@ import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys
 
 const NOW = Date.UTC(2030, 0, 1);
 
-describeOnEach('when a key is to end', () => {
+describeOnEach('the expiry of a key', () => {
   it('is a number with a unit', () => {
     const rows = { '1s': 1000, '90m': 5_400_000, '12h': 43_200_000, '30d': 2_592_000_000, ' 2w ': 1_209_600_000 };
     for (const [text, milliseconds] of Object.entries(rows)) assert.equal(readDuration(text), milliseconds, text);
@@ -66,7 +66,7 @@ describeOnEach('when a key is to end', () => {
   });
 });
 
-describeOnEach('a key that ends', () => {
+describeOnEach('a key that expires', () => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();
@@ -78,7 +78,7 @@ describeOnEach('a key that ends', () => {
   };
   const names = async (status: string) => (await test.keys.list({ status }, OPERATOR)).keys.map(({ name }) => name);
 
-  it('is let in until the instant before, and refused from that instant on, but stays listed', async () => {
+  it('is accepted until the instant before, and refused from that instant on, but stays listed', async () => {
     const { secret, key } = await test.keys.create({ name: 'Short', roles: ['GUEST'], expiresIn: '90m' }, OPERATOR);
     assert.equal(key.expiresAt, NOW + 5_400_000);
     test.time.now = NOW + 5_400_000 - 1;
@@ -106,7 +106,7 @@ describeOnEach('a key that ends', () => {
     assert.equal(await refusal(secret), undefined);
   });
 
-  it('gives no other a later end: not by creating, not by changing itself', async () => {
+  it('gives no other key a later expiry: not by creating it, not by changing itself', async () => {
     const permissions = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'];
     const { principal } = await createPrincipal(test.keys, { name: 'Temporary', permissions, expiresIn: '1h' });
     const make = (name: string, end: object) => test.keys.create({ name, permissions, ...end }, principal);
@@ -127,7 +127,7 @@ describeOnEach('a key that ends', () => {
     );
   });
 
-  it('is listed by role and status, whatever their case', async () => {
+  it('is listed by role and status, case-insensitively', async () => {
     await test.keys.create({ name: 'A', roles: ['ADMIN'] }, OPERATOR);
     test.time.now += 1;
     await test.keys.create({ name: 'B', roles: ['VIEWER', 'CONNECT'] }, OPERATOR);

@@ -76,7 +76,7 @@ describeOnEach('importing keys', () => {
     });
   }
 
-  it('keeps what a line says, and makes up the rest', async () => {
+  it('keeps what a line says, and generates the rest', async () => {
     const full = {
       ...key(),
       id: '0B7F3AD1-5D7E-4F1B-9C51-3F0F1C9A7D10',
@@ -321,7 +321,7 @@ describeOnEach('importing keys', () => {
     assert.deepEqual([report.imported, report.failed, await count()], [0, 9, 1]);
   });
 
-  it('takes a creator from the store or from an earlier line, and leaves with it', async () => {
+  it('takes a creator from the store or from an earlier line, and is deleted with it', async () => {
     const child = key({ name: 'Child', secret: 'c'.repeat(30), createdBy: OTHER });
     assert.deepEqual(codes(await load(child, key({ id: OTHER }))), [['NOT_FOUND'], []]);
     // The issue of the creator is enough.
@@ -332,7 +332,7 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(gone.toSorted(), ['CI', 'Child', 'Later']);
   });
 
-  it('imports nothing on trial, and says the same of issues', async () => {
+  it('imports nothing on a dry run, and reports the same issues', async () => {
     const trial = await test.keys.importKeys(jsonLines(key()), { dryRun: true });
     assert.deepEqual(
       [trial.imported, trial.failed, trial.lines[0]!.status, trial.lines[0]!.id, await count()],

@@ -7,7 +7,6 @@ import { readPostgresUrl } from '../../../src/store/postgres/postgres-address.ts
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { countKeys, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
-import { freePort } from '../../support/port.ts';
 import { postgresStore } from '../../support/postgres.ts';
 import { runCli } from '../../support/process.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
@@ -36,7 +35,8 @@ describeOnEach('a value that no two keys may have', () => {
 
 describeOn('postgres', 'a server', () => {
   it('that is not there is STORE_UNAVAILABLE, also by the command line, which hides the password', async () => {
-    const url = `postgres://me:hunter2@127.0.0.1:${await freePort()}/keys`;
+    // The first port is never given to anybody.
+    const url = 'postgres://me:hunter2@127.0.0.1:1/keys';
     const { code, stdout, stderr } = await runCli(['apikey', 'list', '--json', '--database', url], {
       env: { LOG_LEVEL: 'debug' },
     });
@@ -112,7 +112,7 @@ describeOn('postgres', 'a server', () => {
     const database = postgresStore();
     const { keys, store } = await openTestKeys({ database });
     await store.repository.write(async () => {
-      const quick = await openTestKeys({ database, lockWaitMs: 50 });
+      const quick = await openTestKeys({ database, lockWaitMs: 500 });
       await assert.rejects(create(quick.keys, 'New'), {
         code: 'STORE_LOCKED',
         message: /is locked by another process/,
@@ -123,7 +123,7 @@ describeOn('postgres', 'a server', () => {
     await store.close();
   });
 
-  it('that ends all connections costs no question and no change', async () => {
+  it('that terminates all connections costs no query and no change', async () => {
     const database = namedStore();
     const { keys, store } = await openTestKeys({ database });
     const { secret } = await create(keys, 'First');

@@ -18,7 +18,7 @@ async function revisionOf({ store }: TestKeys, before?: number): Promise<number>
 const create = ({ keys }: TestKeys, name = 'CI') => keys.create({ name, roles: ['GUEST'] }, OPERATOR);
 
 describeOnEach('a key that is deleted while it is looked up', () => {
-  it('is let in that once at most, and not remembered', async () => {
+  it('is accepted that once at most, and not cached', async () => {
     const database = await migratedStore();
     const [here, other] = [await openTestKeys({ database }), await openTestKeys({ database })];
     const { secret, key } = await create(other);
@@ -70,7 +70,7 @@ describeOn('postgres', 'a store that listens', () => {
     return row!['query_start'];
   }
 
-  /** Lets a key in until it is remembered. */
+  /** Uses a key until it is remembered. */
   async function remember(secret: string): Promise<void> {
     await revisionOf(here);
     assert.ok('principal' in (await here.keys.authenticate(secret)));
@@ -107,7 +107,7 @@ describeOn('postgres', 'a store that listens', () => {
     assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
   });
 
-  it('forgets a key at a change by hand, of which only the announcement tells', async () => {
+  it('forgets a key at a change by hand, which only the notification tells', async () => {
     const { secret } = await create(other);
     await remember(secret);
     const before = here.store.repository.revision();

@@ -43,7 +43,7 @@ describeOn('postgres', 'three servers of one store', () => {
     return questions;
   }
 
-  it('refuse a key that the command line deletes as soon as the database tells them', async () => {
+  it('refuse a key that the command line deletes as soon as the database notifies them', async () => {
     for (let round = 0; round < 3; round += 1) {
       const { key: secret } = await cli.given(`CI ${round}`);
       await warm(secret);
@@ -77,7 +77,7 @@ describeOn('postgres', 'three servers of one store', () => {
     assert.equal(await ask(cutOff, deleted), 401);
   });
 
-  it('go on at once where their connections are ended', async () => {
+  it('recover at once where their connections are terminated', async () => {
     const { key: secret } = await cli.given('Steady');
     await warm(secret);
     for (let round = 0; round < 5; round += 1) {
