@@ -6,7 +6,7 @@ import type { Status } from '../keys/key/status.ts';
 import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
+import { apiKeyOf, nameSkeletonOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
@@ -20,6 +20,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
+    findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
@@ -70,6 +71,13 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       const rows = [];
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      return rows.map(keyOf);
+    },
+
+    async findConfusable(names) {
+      const rows = [];
+      for (const chunk of chunksOf([...new Set(names.map(nameSkeletonOf))]))
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
       return rows.map(keyOf);
     },
 

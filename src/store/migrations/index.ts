@@ -8,6 +8,7 @@ import { addManaged } from './004-managed.ts';
 import { createUsage } from './005-usage.ts';
 import { createAuditLog } from './006-audit-log.ts';
 import { createKeyState } from './007-key-state.ts';
+import { addNameSkeletons } from './009-name-skeletons.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createUsage,
   createAuditLog,
   createKeyState,
+  addNameSkeletons,
 ];
