@@ -31,12 +31,14 @@ export {
   OPERATOR,
   type Principal,
 } from './keys/authorization/principal.ts';
+export type { ConfusableName } from './keys/changes/confusable-names.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';
 export type { ChangedKey } from './keys/changes/transaction.ts';
+export type { UpdatedKey } from './keys/changes/update.ts';
 export {
   type ErrorCode,
   type Issue,

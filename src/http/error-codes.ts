@@ -63,6 +63,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   INPUT_INVALID: ['GraphQL', 'Another argument breaks its rule.'],
   DECLARATION_INVALID: ['GraphQL', 'The declared keys break rules; the message names each place.'],
   NAME_TAKEN: ['GraphQL', 'Another key has this name.'],
+  NAME_CONFUSABLE: ['GraphQL', 'The name looks like that of another key, in other characters.'],
   ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
   ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
   CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],

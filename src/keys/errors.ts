@@ -19,6 +19,7 @@ export interface Issue {
 export type ErrorCode =
   | Issue['code']
   | 'NAME_TAKEN'
+  | 'NAME_CONFUSABLE'
   | 'SECRET_TAKEN'
   | 'PREFIX_TAKEN'
   | 'ID_TAKEN'

@@ -8,6 +8,7 @@ import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
 import { type Identification, identify } from './authentication/identify.ts';
+import { type ConfusableName, findConfusableNames } from './changes/confusable-names.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './key/name.ts';
 import { type Plan, planChanges } from './apply/plan.ts';
@@ -168,6 +169,11 @@ export class KeyQueries {
   async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
     refuseNul(id);
     return readable(await this.#options.repository.findById(id), actor);
+  }
+
+  /** The same name with those that it looks like, if a key of that name would be new; for the operator. */
+  findConfusableNames(name: string): Promise<ConfusableName[]> {
+    return findConfusableNames(OPERATOR, this.#options.repository, [normalizeName(name)]);
   }
 
   /** A key by its name, if there is one that the actor may read. */

@@ -41,6 +41,8 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findByName(name: string): Promise<Key | undefined>;
   /** The keys that have one of these values in a field. */
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
+  /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
+  findConfusable(names: readonly string[]): Promise<Key[]>;
   /** The keys that an apply created. */
   findManaged(): Promise<Key[]>;
   /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */

@@ -8,7 +8,7 @@ import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
-import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
+import { apiKeyOf, nameSkeletonOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
@@ -22,6 +22,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
+    findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
@@ -73,6 +74,13 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       const rows = [];
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      return rows.map(keyOf);
+    },
+
+    async findConfusable(names) {
+      const rows = [];
+      for (const chunk of chunksOf([...new Set(names.map(nameSkeletonOf))]))
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
       return rows.map(keyOf);
     },
 

@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto';
 import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import type { Permission, Role } from '../keys/permissions/catalog.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
+import { skeletonOf } from '../keys/key/skeleton.ts';
 import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
 /** The key in a row. */
@@ -48,6 +50,7 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     rotation_grace: key.rotation?.grace ?? null,
     previous_ends_at: key.rotation?.previousEndsAt ?? null,
     search_text: searchTextOf(key),
+    name_skeleton: nameSkeletonOf(key.name),
   };
 }
 
@@ -98,6 +101,11 @@ export function auditEntryOf(row: AuditLogTable): AuditEntry {
 export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
   // Lower case alone would keep ß distinct from SS, and ς from σ.
   return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
+}
+
+/** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. */
+export function nameSkeletonOf(name: string): string {
+  return hash('sha256', skeletonOf(name), 'base64url');
 }
 
 /** PostgreSQL returns large numbers as text. */

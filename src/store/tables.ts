@@ -23,6 +23,8 @@ export interface ApiKeyTable {
   previous_ends_at: number | null;
   /** See `searchTextOf`. */
   search_text: string;
+  /** See `nameSkeletonOf`; null in a row that an older version of the program inserted. */
+  name_skeleton: string | null;
 }
 
 /** A row of `key_usage`. */

@@ -66,12 +66,13 @@ export default class Exec extends BaseCommand {
       throw new CliError('USAGE', `"${printable(String(argv[0]))}" comes before --, where only flags are allowed.`);
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const request = { roles, permissions, name, ttl, command };
+    const note = (text: string) => this.terminal.note(text);
     process.exitCode = await runWithKey({
       command,
       args,
       variable: env,
-      create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env) }),
-      note: (text) => this.terminal.note(text),
+      create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
+      note,
     });
   }
 

@@ -9,6 +9,7 @@ import { createUsage } from './005-usage.ts';
 import { createAuditLog } from './006-audit-log.ts';
 import { createKeyState } from './007-key-state.ts';
 import { addAuditRetention } from './008-audit-retention.ts';
+import { addNameSkeletons } from './009-name-skeletons.ts';
 import { createRotatedSecrets } from './010-rotated-secrets.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
@@ -24,5 +25,6 @@ export const MIGRATIONS: readonly Migration[] = [
   createAuditLog,
   createKeyState,
   addAuditRetention,
+  addNameSkeletons,
   createRotatedSecrets,
 ];

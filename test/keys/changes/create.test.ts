@@ -103,7 +103,8 @@ describeOnEach('creating a key', () => {
     await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(test.keys.preview({ name: 'CI', roles: ['GUEST'] }, OPERATOR), { code: 'NAME_TAKEN' });
     const input = { name: ' CI', permissions: ['DOCKER:READ_ANY'], expiresIn: '1h', overwrite: true };
-    const { replaced, ...preview } = await test.keys.preview(input, OPERATOR);
+    const { replaced, confusable, ...preview } = await test.keys.preview(input, OPERATOR);
+    assert.deepEqual(confusable, []);
     assert.deepEqual(preview, {
       name: 'CI',
       description: null,
