@@ -17,7 +17,7 @@ export function emptyRepository(location: string): KeyRepository {
     list: none,
     listCreatedBy: none,
     findUsage: async () => new Map(),
-    findUsedPermissions: async () => new Map(),
+    findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { find: none, head: nothing },
     revision: () => undefined,
     write: () => Promise.reject(missing()),

@@ -54,6 +54,7 @@ const ROOMS: Record<string, string[]> = {
     'migrations',
     'audit-log',
     'usage',
+    'searches',
     'key-repository',
     'empty-repository',
     'sqlite',
