@@ -1,4 +1,5 @@
 import type { Issue } from '../errors.ts';
+import { holdsSecret } from '../secret/secret.ts';
 import { codePoints, hasControlCharacters } from '../text.ts';
 
 /** In code points. */
@@ -9,13 +10,15 @@ export function normalizeDescription(description: string | null | undefined): st
   return description?.normalize('NFC').trim() || null;
 }
 
-/** Checks a description: at most 1,000 code points and no control characters. Returns the issue, if there is one. */
+/** Checks a description: at most 1,000 code points, no control characters, no secret. Returns the issue, if any. */
 export function validateDescription(description: string): Issue | undefined {
   const length = codePoints(description.normalize('NFC').trim());
   if (length > MAX_DESCRIPTION_LENGTH)
     return issue(`The description is ${length} characters long; at most ${MAX_DESCRIPTION_LENGTH} are allowed.`);
   if (hasControlCharacters(description))
     return issue('The description may not contain control characters, such as line breaks or tabs.');
+  if (holdsSecret(description))
+    return issue('The description contains what looks like the secret of an API key. Leave it out.');
   return undefined;
 }
 
