@@ -9,9 +9,12 @@ import { build } from 'esbuild';
  * All other packages stay external: a host shares them. The declarations stay as tsc emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], {
-  cwd: root,
-});
+const entryPoints = globSync(
+  ['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts', 'src/cli/errors.ts'],
+  {
+    cwd: root,
+  },
+);
 
 /** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
 const lazy = new Set(

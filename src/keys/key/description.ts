@@ -1,4 +1,5 @@
 import type { Issue } from '../errors.ts';
+import { holdsSecret } from '../secret/secret.ts';
 import { codePoints, hasControlCharacters, hasTooManyMarks, MAX_MARKS, normalizeText } from '../text.ts';
 
 /** In code points. */
@@ -9,7 +10,7 @@ export function normalizeDescription(description: string | null | undefined): st
   return normalizeText(description ?? '').trim() || null;
 }
 
-/** Checks a description: at most 1,000 code points and no control characters. Returns the issue, if there is one. */
+/** Checks a description: at most 1,000 code points, no control characters, no secret. Returns the issue, if any. */
 export function validateDescription(description: string): Issue | undefined {
   const length = codePoints(normalizeText(description).trim());
   if (length > MAX_DESCRIPTION_LENGTH)
@@ -18,6 +19,8 @@ export function validateDescription(description: string): Issue | undefined {
     return issue(`The description has more than ${MAX_MARKS} combining marks in a row.`);
   if (hasControlCharacters(description))
     return issue('The description may not contain control characters, such as line breaks or tabs.');
+  if (holdsSecret(description))
+    return issue('The description contains what looks like the secret of an API key. Leave it out.');
   return undefined;
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -99,8 +100,10 @@ describe('the secrets of applied keys', () => {
     const home = tempFolder();
     const secrets = join(home, 'secrets');
     mkdirSync(secrets);
-    for (const folder of [home, dirname(test.file)]) chmodSync(folder, 0o777);
+    for (const folder of [home, dirname(test.file)]) chmodSync(folder, 0o1777);
     chmodSync(secrets, 0o555);
+    const { uid, gid } = AS_NOBODY;
+    if (uid !== undefined && gid !== undefined) chownSync(home, uid, gid);
     const database = join(home, 'keys.sqlite');
     const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', secrets, '--database', database];
     const failed = await test.cli.runProcess(args, { ...AS_NOBODY, env: { HOME: home } });
