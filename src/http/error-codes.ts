@@ -29,6 +29,7 @@ type ProtocolCode =
   | 'COST_EXCEEDED'
   | 'TIME_EXCEEDED'
   | 'SERVICE_UNAVAILABLE'
+  | 'STORE_READONLY'
   | 'INTERNAL_SERVER_ERROR';
 
 /** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
@@ -52,6 +53,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   HEADERS_TOO_LARGE: [431, 'The headers are larger than is allowed.'],
   INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
   SERVICE_UNAVAILABLE: [503, 'The key store does not answer. Try again later.'],
+  STORE_READONLY: ['GraphQL', 'This server has no right to change the key store.'],
   GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
   GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
   LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],

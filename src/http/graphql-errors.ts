@@ -52,6 +52,12 @@ function explain(error: GraphQLError, log: Log): { message: string; extensions: 
     return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
   const requestId = randomUUID();
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
+  if (isKeysError(cause) && cause.code === 'STORE_READONLY') {
+    return {
+      message: 'This server has no right to change the key store. Change keys by the command line, or another server.',
+      extensions: { code: 'STORE_READONLY', requestId },
+    };
+  }
   if (isKeysError(cause)) {
     return {
       message: 'The key store does not answer at the moment. Try again later.',

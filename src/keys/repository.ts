@@ -61,8 +61,8 @@ export interface StoredKeyFinder extends KeyFinder<StoredKey> {
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
-  /** Replaces all fields of the key with this id. */
-  update(key: StoredKey): Promise<void>;
+  /** Changes the fields of a key that differ. */
+  update(before: StoredKey, after: StoredKey): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */

@@ -172,10 +172,15 @@ function writerOf(
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
     },
 
-    async update(key) {
+    async update(before, after) {
       keysChanged();
-      const { id, ...columns } = rowOf(key);
-      await db.updateTable('api_keys').set(columns).where('id', '=', id).execute();
+      // A database user may have the right to change some columns only.
+      const old = rowOf(before);
+      const changed = Object.entries(rowOf(after)).filter(
+        ([column, value]) => value !== old[column as keyof ApiKeyTable],
+      );
+      if (changed.length > 0)
+        await db.updateTable('api_keys').set(Object.fromEntries(changed)).where('id', '=', before.id).execute();
     },
 
     async delete(ids) {

@@ -74,7 +74,7 @@ export class Transaction {
   async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
     const changed = auditChange(before, after);
     if (Object.keys(changed.after).length > 0) {
-      await this.#writer.update(after);
+      await this.#writer.update(before, after);
       await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       this.#note(action, after, changed);
     }

@@ -6,7 +6,7 @@ import { MIGRATIONS } from '../migrations/index.ts';
 import { readPostgresUrl } from './postgres-address.ts';
 import { isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
-import { lockWriters, migratePostgres, versionOf } from './postgres-migrate.ts';
+import { lockWriters, migratePostgres, requireOwner, versionOf } from './postgres-migrate.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
 import { Mutex } from './mutex.ts';
@@ -57,6 +57,7 @@ export class PostgresConnection implements Connection {
       const version = await retryLost(() => versionOf(db, location));
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
+      if (version !== undefined && version < MIGRATIONS.length) await requireOwner(db, location, version);
       const created = version !== MIGRATIONS.length && (await migrate(timedConfig, location, schema));
       const listener = new PostgresListener(timedConfig);
       return new PostgresConnection({ db, listener, location, created, lockWaitMs });

@@ -34,6 +34,19 @@ export async function versionOf(
   return version;
 }
 
+/** Refuses to migrate the tables of another user. @throws KeysError STORE_READONLY */
+export async function requireOwner(db: Kysely<Tables>, location: string, version: number): Promise<void> {
+  const { rows } = await sql<{ owner: string; isMember: boolean }>`select pg_get_userbyid(relowner) as owner,
+    pg_has_role(relowner, 'usage') as "isMember" from pg_class where oid = 'svc_api_schema'::regclass`.execute(db);
+  const { owner, isMember } = rows[0]!;
+  if (isMember) return;
+  throw new KeysError(
+    'STORE_READONLY',
+    `The key store ${location} has schema ${version}, and this version of svc-api needs ${MIGRATIONS.length}. ` +
+      `Run "svc-api apikey list" once as the owner of its tables, ${owner}, which migrates it.`,
+  );
+}
+
 /** Which store to migrate, and how far. */
 export interface PostgresMigration {
   /** The URL without its password. */

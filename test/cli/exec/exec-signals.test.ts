@@ -121,7 +121,14 @@ describe('a signal while the key is made', () => {
         remove: () => Promise.resolve(void (removed += 1)),
       });
     };
-    const code = await runWithKey({ command: 'touch', args: [marker], variable: 'API_KEY', create, note: assert.fail });
+    const code = await runWithKey({
+      command: 'touch',
+      args: [marker],
+      environment: process.env,
+      variable: 'API_KEY',
+      create,
+      note: assert.fail,
+    });
     assert.deepEqual([code, removed, existsSync(marker)], [143, 1, false]);
     assert.deepEqual(listeners(), before);
   });
@@ -136,6 +143,7 @@ describe('a removal that failed at a signal', () => {
     const code = await runWithKey({
       command: node,
       args: ['-e', script],
+      environment: process.env,
       variable: 'API_KEY',
       create,
       note: assert.fail,
