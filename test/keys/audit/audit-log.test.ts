@@ -218,7 +218,7 @@ describeOnEach('the audit log', (dialect) => {
       assert.equal(await reasonOf(), 'is missing');
     });
 
-    it('while others add to it', async () => {
+    it('while others append to it', async () => {
       const results = await Promise.all([
         ...Array.from({ length: 10 }, (_, index) =>
           test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR),

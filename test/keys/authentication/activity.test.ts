@@ -119,7 +119,7 @@ describeOnEach('the use of keys', () => {
     await quick.store.close();
   });
 
-  it('of a key that is gone is passed over, without losing that of others', async () => {
+  it('of a key that is gone is ignored, without losing that of others', async () => {
     const [gone, kept] = [await create('Gone'), await create('Kept')];
     await enter(gone.secret);
     await enter(kept.secret);

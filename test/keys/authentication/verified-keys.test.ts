@@ -65,7 +65,7 @@ describe('a key that was accepted', () => {
     assert.deepEqual([await enter(), counted.asked()], ['malformed', 0]);
   });
 
-  it('is asked for again after a change by this process, at once', async () => {
+  it('is looked up again after a change by this process, at once', async () => {
     await enter();
     await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
     const result = await test.keys.authenticate(secret);
