@@ -1,5 +1,6 @@
 export { createApp, type CreateAppOptions } from './create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
+export type { BudgetLimits } from './graphql/budget/request-budget.ts';
 export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
 export type { ServiceApp } from './http/app.ts';
 export { type BearerAuthOptions, type BearerEnv, bearerAuth } from './http/bearer-auth.ts';

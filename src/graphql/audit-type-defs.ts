@@ -30,16 +30,19 @@ extend type Query {
     "The endCursor of the previous page."
     after: String
     "The id or name of the key that was changed."
-    key: String
+    key: String @cost(weight: 100)
     "The id or name of the key, or the name of the user, that did it."
-    actor: String
+    actor: String @cost(weight: 6000)
     "What was done."
-    action: AuditAction
+    action: AuditAction @cost(weight: 6000)
     "Only entries from this time on."
-    since: DateTime
+    since: DateTime @cost(weight: 6000)
     "Only entries before this time."
-    until: DateTime
-  ): AuditLogConnection! @requires(resource: LOGS, action: READ_ANY)
+    until: DateTime @cost(weight: 6000)
+  ): AuditLogConnection!
+    @requires(resource: LOGS, action: READ_ANY)
+    @cost(weight: 4)
+    @listSize(assumedSize: ${MAX_PAGE_SIZE}, slicingArguments: ["first"])
 }
 
 """What was done."""
@@ -92,7 +95,7 @@ type AuditEntry {
   "The name of that key at the time."
   keyName: String
   "What changed."
-  changes: [AuditChange!]!
+  changes: [AuditChange!]! @listSize(assumedSize: 4)
   "The client's address, of a refused request."
   address: String
   "SHA-256 of this entry and the hash of the previous one."

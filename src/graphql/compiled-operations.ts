@@ -8,17 +8,21 @@ import {
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
-import type { GraphQLContext } from './context.ts';
+import { amountFor } from './budget/amount.ts';
+import { costOf } from './budget/cost.ts';
+import type { BudgetedContext } from './context.ts';
 
-/** Runs an operation; its result may be a promise, and may hold errors. */
+/** Runs an operation; its result may be a promise, and may hold errors. Undefined if these variables make it costly. */
 export type RunOperation = (
-  context: GraphQLContext,
+  context: BudgetedContext,
   variables: Record<string, unknown> | null,
-) => ExecutionResult | Promise<ExecutionResult>;
+) => ExecutionResult | Promise<ExecutionResult> | undefined;
 
 /** The number of documents in the cache, and their total length in characters. */
 const MAX_ENTRIES = 1000;
 const MAX_CHARACTERS = 4_000_000;
+/** A compiled query runs without interruption. */
+const MAX_COST = 1000;
 /** Longer documents are not cached: they take longer to run than to validate. */
 const MAX_DOCUMENT_LENGTH = 20_000;
 
@@ -54,6 +58,8 @@ export class CompiledOperations {
   }
 
   #compile(document: DocumentNode, operationName: string | null): RunOperation | undefined {
+    const cost = costOf(this.#schema, document, operationName);
+    if (typeof cost === 'number' && cost > MAX_COST) return undefined;
     try {
       const compiled: CompiledQuery | ExecutionResult = compileQuery(
         this.#schema,
@@ -63,7 +69,9 @@ export class CompiledOperations {
           disablingCapturingStackErrors: true,
         },
       );
-      return isCompiledQuery(compiled) ? (context, variables) => compiled.query(null, context, variables) : undefined;
+      if (!isCompiledQuery(compiled)) return undefined;
+      return (context, variables) =>
+        amountFor(cost, variables) > MAX_COST ? undefined : compiled.query(null, context, variables);
     } catch {
       return undefined; // The handler runs what cannot be compiled.
     }

@@ -6,6 +6,8 @@ import { applyResolversOf } from './apply-resolvers.ts';
 import { APPLY_TYPE_DEFS } from './apply-type-defs.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
 import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
+import { keepToBudget } from './budget/budgeted-fields.ts';
+import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
@@ -37,6 +39,7 @@ export async function createSchema(
     );
     const typeDefs = [
       typeDefsOf(keys.catalog),
+      COST_TYPE_DEFS,
       AUDIT_TYPE_DEFS,
       APPLY_TYPE_DEFS,
       ...extensions.flatMap((extension) => extension.typeDefs),
@@ -53,6 +56,7 @@ export async function createSchema(
     };
     const executed = build();
     for (const field of rootFieldsOf(executed)) allowNull(field);
+    keepToBudget(executed);
     return { published: build(), executed };
   } catch (error) {
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });

@@ -26,6 +26,8 @@ type ProtocolCode =
   | 'HEADERS_TOO_LARGE'
   | 'GRAPHQL_PARSE_FAILED'
   | 'GRAPHQL_VALIDATION_FAILED'
+  | 'COST_EXCEEDED'
+  | 'TIME_EXCEEDED'
   | 'SERVICE_UNAVAILABLE'
   | 'INTERNAL_SERVER_ERROR';
 
@@ -53,6 +55,11 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
   GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
   LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],
+  COST_EXCEEDED: [
+    'GraphQL',
+    'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',
+  ],
+  TIME_EXCEEDED: ['GraphQL', 'The request took longer than is allowed, and was abandoned.'],
   FORBIDDEN: ['GraphQL', 'The key lacks a permission; extensions.missing lists which. From bearerAuth: status 403.'],
   NAME_INVALID: ['GraphQL', 'The name breaks its rule.'],
   DESCRIPTION_INVALID: ['GraphQL', 'The description breaks its rule.'],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { isKeysError, type KeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
@@ -15,6 +15,24 @@ const RESULT_MISMATCHES: readonly RegExp[] = [
   /^Abstract type "/,
   /^Runtime Object type "/,
 ];
+
+/** The errors of a result in the order of its fields and items, whichever failed first. */
+export function errorsInOrder({ data, errors = [] }: ExecutionResult): GraphQLError[] {
+  return errors.toSorted(({ path: one = [] }, { path: other = [] }) => {
+    let parent: unknown = data;
+    for (const [index, step] of one.entries()) {
+      const otherStep = other[index];
+      if (typeof parent !== 'object' || parent === null || otherStep === undefined) return 0;
+      if (typeof step === 'number' && step !== otherStep) return step - Number(otherStep);
+      if (step !== otherStep) {
+        const steps = Object.keys(parent);
+        return steps.indexOf(String(step)) - steps.indexOf(String(otherStep));
+      }
+      parent = (parent as Record<string, unknown>)[step];
+    }
+    return 0;
+  });
+}
 
 /**
  * Formats an error for the client. Errors that are meant for it keep their message; for all others it gets a request

@@ -27,7 +27,7 @@ import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization
 import type { KeyRepository } from './repository.ts';
 import { isInProgress, type Rotation } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
-import { refuseNul } from './text.ts';
+import { checkSearchText } from './text.ts';
 import type { UsageTotals } from './key/usage.ts';
 
 /** What the questions about keys need from outside. */
@@ -111,9 +111,14 @@ export class KeyQueries {
     return this.#options.repository.findUsage(ids);
   }
 
-  /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
-    return this.#options.repository.findUsedPermissions(id);
+  /** The permissions that a key has used, with the time of the last use of each, in milliseconds since 1970. */
+  async usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
+    return (await this.usedPermissionsOfAll([id])).get(id)!;
+  }
+
+  /** The same for several keys, by their ids. */
+  usedPermissionsOfAll(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>> {
+    return this.#options.repository.findUsedPermissions(ids);
   }
 
   /**
@@ -167,7 +172,7 @@ export class KeyQueries {
 
   /** A key by its id, if there is one that the actor may read. */
   async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
-    refuseNul(id);
+    checkSearchText(id);
     return readable(await this.#options.repository.findById(id), actor);
   }
 
@@ -178,7 +183,7 @@ export class KeyQueries {
 
   /** A key by its name, if there is one that the actor may read. */
   async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
-    refuseNul(name);
+    checkSearchText(name);
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
   }
 }

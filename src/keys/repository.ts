@@ -93,8 +93,8 @@ export interface KeyRepository extends KeyFinder {
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
-  /** The permissions that a key has used, each with the time of its last use in milliseconds since 1970. */
-  findUsedPermissions(id: string): Promise<Map<Permission, number>>;
+  /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
+  findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
   /** The audit log. */
   readonly auditLog: AuditReader;
   /**

@@ -18,7 +18,7 @@ export function emptyRepository(location: string): KeyRepository {
     list: none,
     listCreatedBy: none,
     findUsage: async () => new Map(),
-    findUsedPermissions: async () => new Map(),
+    findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
     revision: () => undefined,
     write: () => Promise.reject(missing()),

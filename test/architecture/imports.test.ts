@@ -56,6 +56,7 @@ const ROOMS: Record<string, string[]> = {
     'audit-log',
     'usage',
     'rotated-secrets',
+    'searches',
     'key-repository',
     'empty-repository',
     'sqlite',

@@ -34,7 +34,7 @@ describe('compiled queries', () => {
     const context = {} as never;
     assert.deepEqual(await run(context, { x: 1 }), { data: { a: 1 } });
     assert.deepEqual(await run(context, { x: 2 }), { data: { a: 2 } });
-    assert.equal((await run(context, { x: 'no' })).errors?.length, 1);
+    assert.equal((await run(context, { x: 'no' }))?.errors?.length, 1);
   });
 
   for (const [what, query] of [

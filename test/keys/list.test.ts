@@ -139,9 +139,10 @@ describeOnEach('the list of keys', () => {
         await assert.rejects(names({ search }), { code: 'INPUT_INVALID' }, JSON.stringify(search));
     });
 
-    it('takes a text of any length', async () => {
+    it('refuses a text that is longer than any text of a store', async () => {
       await create('A');
-      assert.deepEqual(await names({ search: 'A'.repeat(100_000) }), []);
+      assert.deepEqual(await names({ search: 'A'.repeat(1000) }), []);
+      await assert.rejects(names({ search: 'A'.repeat(1001) }), { code: 'INPUT_INVALID' });
     });
 
     it('comes in pages too, within what the actor may read', async () => {

@@ -1,4 +1,5 @@
 import { createApp } from '../../src/create-app.ts';
+import type { BudgetLimits } from '../../src/graphql/budget/request-budget.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { listen } from '../../src/http/server.ts';
 import type { KeysService } from '../../src/keys/service.ts';
@@ -31,7 +32,7 @@ export interface GraphQLReply {
 /** A real server on a free loopback port. */
 export async function startServer(
   keys: KeysService,
-  options: { extensions?: SchemaExtension[]; log?: Log } = {},
+  options: { extensions?: SchemaExtension[]; limits?: Partial<BudgetLimits>; log?: Log } = {},
 ): Promise<TestServer> {
   const app = await createApp({ keys, log: NO_LOG, ...options });
   const server = await listen({ app, host: '127.0.0.1', port: 0 });

@@ -2,7 +2,7 @@ import { AUDIT_ACTIONS, type AuditAction, type AuditFilter } from './audit-entry
 import { KeysError } from '../errors.ts';
 import { pastTimeRemedy, readPastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
-import { listOf, printable, refuseNul } from '../text.ts';
+import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
 
 /** A user's request for entries of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
@@ -26,11 +26,11 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
   if (!Number.isInteger(limit) || limit < 0 || limit > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} entries.`);
   }
-  for (const text of [request.key, request.actor]) refuseNul(text ?? '');
+  for (const text of [request.key, request.actor]) checkSearchText(text ?? '');
   return {
     limit,
-    key: request.key?.normalize('NFC') || undefined,
-    actor: request.actor?.normalize('NFC') || undefined,
+    key: normalizeText(request.key ?? '') || undefined,
+    actor: normalizeText(request.actor ?? '') || undefined,
     action: readAction(request.action),
     since: request.since ? readAuditTime(request.since, now) : undefined,
     until: request.until ? readAuditTime(request.until, now) : undefined,

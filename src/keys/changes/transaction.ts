@@ -12,7 +12,7 @@ import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { KeyWriter, StoredKeyFinder } from '../repository.ts';
-import { printable, refuseNul } from '../text.ts';
+import { printable, checkSearchText } from '../text.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -54,7 +54,7 @@ export class Transaction {
 
   /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
   async findToChange(id: string): Promise<StoredKey> {
-    refuseNul(id);
+    checkSearchText(id);
     const key = await this.find.findById(id);
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
     requireFor(this.caller, 'UPDATE', [key]);
