@@ -14,17 +14,15 @@ import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { startServer } from '../support/server.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { tempFolder } from '../support/temp.ts';
 
 const DAY_MINUTES = 24 * 60;
 const MB = 1_000_000;
 
 describeOnEach('an attacker who wants to act unseen', (dialect) => {
   let test: TestKeys;
-  let database: string;
   beforeEach(async () => {
-    database = tempStore();
-    test = await openTestKeys({ database });
+    test = await openTestKeys();
   });
   afterEach(() => test.store.close());
 
@@ -82,11 +80,11 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
       },
     });
     const other = await openTestKeys({
-      database,
+      database: test.database,
       schedule: (work) => void scheduled.push(work),
       repository: observed,
     });
-    const before = await sizeOf(database);
+    const before = await sizeOf(test.database);
     for (let minute = 0; minute < DAY_MINUTES; minute += 1) {
       for (let request = 0; request < 8; request += 1)
         await other.keys.authenticate(
@@ -97,7 +95,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
       await written;
       other.time.now += 60_000;
     }
-    const grown = (await sizeOf(database)) - before;
+    const grown = (await sizeOf(test.database)) - before;
     assert.ok(grown > 0.1 * MB && grown < MB, `${grown} bytes`);
     await other.store.close();
   });
@@ -171,14 +169,12 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
 
 describeOnEach('an attacker who can write to the store', () => {
   let test: TestKeys;
-  let database: string;
   let env: NodeJS.ProcessEnv;
   beforeEach(async () => {
-    database = tempStore();
     const path = join(tempFolder(), 'audit.key');
     writeFileSync(path, randomBytes(32), { mode: 0o600 });
     env = { SVC_API_AUDIT_KEY: path };
-    test = await openTestKeys({ database });
+    test = await openTestKeys();
     await create('A');
     await create('B');
   });
@@ -188,11 +184,11 @@ describeOnEach('an attacker who can write to the store', () => {
   /** From now on, with the key of the audit log. */
   const useKey = async () => {
     await test.store.close();
-    test = await openTestKeys({ database, env });
+    test = await openTestKeys({ database: test.database, env });
   };
   const tamper = async (...statements: string[]) => {
-    await unlockAuditLog(database);
-    await changeDirectly(database, ...statements);
+    await unlockAuditLog(test.database);
+    await changeDirectly(test.database, ...statements);
   };
   const verified = async (head?: string) => {
     const result = await test.keys.verifyAuditLog(head);
@@ -259,7 +255,7 @@ describeOnEach('an attacker who can write to the store', () => {
   it('appends entries without the key: they show, and svc-api itself refuses to', async () => {
     await useKey();
     await create('C');
-    const keyless = await openTestKeys({ database });
+    const keyless = await openTestKeys({ database: test.database });
     await assert.rejects(keyless.keys.create({ name: 'D', roles: ['GUEST'] }, OPERATOR), { code: 'STORE_AUDIT_KEY' });
     assert.equal(await keyless.keys.findByName('D', OPERATOR), undefined);
     await keyless.store.close();
@@ -278,13 +274,13 @@ describeOnEach('an attacker who can write to the store', () => {
     await useKey();
     await create('C');
     await test.store.close();
-    test = await openTestKeys({ database });
+    test = await openTestKeys({ database: test.database });
     assert.deepEqual(await verified(), ['unverifiable', 3]);
   });
 
   it('gives a key more grants, or adds one: the log does not explain it', async () => {
     await changeDirectly(
-      database,
+      test.database,
       `update api_keys set roles = '["ADMIN"]' where name = 'A'`,
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
        select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys where name = 'A'`,

@@ -5,7 +5,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { runCli } from '../support/process.ts';
-import { tempStore } from '../support/temp.ts';
+import { migratedStore, tempStore } from '../support/temp.ts';
 
 const FIELDS = [
   'id',
@@ -35,7 +35,7 @@ const importInto = (database: string, input: string) =>
 describeOnEach('apikey export', () => {
   /** A store with a key, its child, an imported one that is off, and one with two secrets. */
   async function storeOfFour(): Promise<{ database: string; secrets: Record<string, string> }> {
-    const database = tempStore();
+    const database = await migratedStore();
     const { keys, store, time } = await openTestKeys({ database });
     time.now = Date.now();
     const { secret: parent, principal } = await createPrincipal(keys, {
@@ -98,7 +98,7 @@ describeOnEach('apikey export', () => {
       'Only the newest secret of a key is exported. Keys whose previous secret is still accepted here: 1.\n',
     );
     for (const key of first.keys) assert.deepEqual(Object.keys(key), [...FIELDS, 'sha256']);
-    const copy = tempStore();
+    const copy = await migratedStore();
     const { stdout, code } = await importInto(copy, first.stdout);
     assert.deepEqual([code, (JSON.parse(stdout) as { imported: number }).imported], [0, 4]);
     const second = await exported(copy, '--with-digests');
@@ -124,7 +124,7 @@ describeOnEach('apikey export', () => {
   });
 
   it('writes no key before the one that created it, over many pages, each once', async () => {
-    const database = tempStore();
+    const database = await migratedStore();
     const { store } = await openTestKeys({ database });
     // Later keys are older here, so that the order of creation alone would be wrong.
     const keys = Array.from({ length: 1700 }, (_, number) =>

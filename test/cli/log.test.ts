@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { userInfo } from 'node:os';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { startCli } from '../support/process.ts';
-import { tempFolder } from '../support/temp.ts';
+import { migratedStore, tempFolder } from '../support/temp.ts';
 import { startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -26,7 +26,7 @@ interface Entry {
 describeOnEach('apikey log', () => {
   let cli: TestCli;
   beforeEach(async () => {
-    cli = testCli();
+    cli = testCli(await migratedStore());
     await cli.given('A');
     await cli.given('B');
     await cli.run(['apikey', 'disable', 'A']);

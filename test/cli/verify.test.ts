@@ -9,7 +9,7 @@ import { openTestKeys } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { type Finished, runCliWithInput } from '../support/process.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../support/pty.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { migratedStore, tempFolder, tempStore } from '../support/temp.ts';
 
 /** Runs `apikey verify` with a text on stdin. */
 function verify(database: string, input: string, ...args: string[]): Promise<Finished> {
@@ -54,7 +54,7 @@ describeOnEach('apikey verify', () => {
   });
 
   it('ends with 3 for a secret that is not valid, and says why', async () => {
-    const database = tempStore();
+    const database = await migratedStore();
     const { keys, store, time } = await openTestKeys({ database });
     time.now = Date.UTC(2026, 0, 1);
     const off = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);

@@ -138,7 +138,7 @@ describeOnEach('keys over GraphQL', () => {
     assert.deepEqual(await ask('{ me { name } }'), { me: { name: 'Admin' } });
   });
 
-  it('are asked for by id or by name, not by both or none', async () => {
+  it('are looked up by id or by name, not by both or neither', async () => {
     const refusal = [['INPUT_INVALID', 'Pass either the id or the name of the key.']];
     assert.deepEqual(await codes('{ apiKey { id } }'), refusal);
     assert.deepEqual(await codes('{ apiKey(id: "a", name: "b") { id } }'), refusal);

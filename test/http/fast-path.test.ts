@@ -235,7 +235,7 @@ describe('the fast path', () => {
     assert.equal((await uses()) - usesBefore, 5);
   });
 
-  it('leaves a refusal to the whole way, which counts it once', async () => {
+  it('leaves a refusal to the full path, which counts it once', async () => {
     const body = '{"query":"{ online }"}';
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
     for (let time = 0; time < 3; time += 1) assert.equal((await post(fast.url, body, headers)).status, 200);
@@ -255,7 +255,7 @@ describe('the fast path', () => {
     }
   });
 
-  it('takes each request on a connection for itself, however alike the one before it was', async () => {
+  it('handles each request on a connection by itself, however similar the previous one was', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const [one, other] = await Promise.all(
       ['One', 'Other'].map((name) =>

@@ -51,7 +51,7 @@ describeOnEach('the list of keys', () => {
     assert.equal((await test.keys.list({ first: 2 }, OPERATOR)).hasNextPage, false);
   });
 
-  it('goes on after a key that was deleted meanwhile', async () => {
+  it('continues after a key that was deleted meanwhile', async () => {
     const keys = [];
     for (const name of ['A', 'B', 'C']) {
       test.time.now += 1;

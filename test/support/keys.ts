@@ -8,6 +8,8 @@ import { openStore, type Store } from '../../src/store/open.ts';
 import { migratedStore } from './temp.ts';
 
 export interface TestKeys {
+  /** The path or URL of the store. */
+  database: string;
   store: Store;
   keys: KeysService;
   /** The options of `keys`. */
@@ -29,8 +31,9 @@ export async function openTestKeys(
     repository?: (repository: KeyRepository) => KeyRepository;
   } = {},
 ): Promise<TestKeys> {
+  const database = options.database ?? (await migratedStore());
   const store = await openStore({
-    database: options.database ?? (await migratedStore()),
+    database,
     ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
     ...(options.env && { env: options.env }),
   });
@@ -44,7 +47,7 @@ export async function openTestKeys(
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
   };
-  return { store, keys: new KeysService(service), time, options: service };
+  return { database, store, keys: new KeysService(service), time, options: service };
 }
 
 /** How many keys a store holds. */

@@ -10,12 +10,13 @@ import { startServe } from '../../support/serve.ts';
 import { query } from '../../support/server.ts';
 import { keyNamed } from '../../support/stored.ts';
 import { until } from '../../support/until.ts';
+import { migratedStore } from '../../support/temp.ts';
 
 describeOnEach('apikey rotate', () => {
   let cli: TestCli;
   let old: { key: string; id: string };
   beforeEach(async () => {
-    cli = testCli();
+    cli = testCli(await migratedStore());
     old = await cli.given('CI deploy');
   });
   const rotate = (...args: string[]) => cli.run(['apikey', 'rotate', ...args]);

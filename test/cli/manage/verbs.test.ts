@@ -5,11 +5,11 @@ import { testCli } from '../../support/cli.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
-import { tempStore } from '../../support/temp.ts';
+import { migratedStore } from '../../support/temp.ts';
 
 /** A store with three keys: one that works, one that is disabled, one that has expired. */
 async function storeOfThree(): Promise<string> {
-  const database = tempStore();
+  const database = await migratedStore();
   const { keys, store, time } = await openTestKeys({ database });
   time.now = Date.UTC(2026, 0, 1);
   await keys.create(

@@ -5,15 +5,12 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 describeOnEach('the audit log', (dialect) => {
   let test: TestKeys;
-  let database: string;
   beforeEach(async () => {
-    database = tempStore();
-    test = await openTestKeys({ database });
+    test = await openTestKeys();
   });
   afterEach(() => test.store.close());
   const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
@@ -28,8 +25,8 @@ describeOnEach('the audit log', (dialect) => {
 
   /** Changes the log behind svc-api's back, without the triggers that forbid it. */
   const tamper = async (...statements: string[]) => {
-    await unlockAuditLog(database);
-    await changeDirectly(database, ...statements);
+    await unlockAuditLog(test.database);
+    await changeDirectly(test.database, ...statements);
   };
 
   it('has every change with who made it, and what was before and after', async () => {
@@ -113,12 +110,12 @@ describeOnEach('the audit log', (dialect) => {
     await test.keys.authenticate(`${secret}x`);
     await test.keys.finishActivity();
     const text = JSON.stringify(await entries());
-    const [row] = await readDirectly(database, 'select digest, previous_digest from api_keys');
+    const [row] = await readDirectly(test.database, 'select digest, previous_digest from api_keys');
     const digests = Object.values(row!) as string[];
-    const stored = JSON.stringify(await readDirectly(database, 'select * from audit_log'));
+    const stored = JSON.stringify(await readDirectly(test.database, 'select * from audit_log'));
     for (const value of [secret.slice(17), rotated.secret.slice(17), ...digests.map((digest) => digest.slice(7))]) {
       assert.ok(value.length > 40 && !text.includes(value) && !stored.includes(value));
-      if (value.length < 60 && dialect === 'sqlite') assert.ok(!readFileSync(database).includes(value));
+      if (value.length < 60 && dialect === 'sqlite') assert.ok(!readFileSync(test.database).includes(value));
     }
   });
 
@@ -170,8 +167,8 @@ describeOnEach('the audit log', (dialect) => {
   it('only grows: the store itself refuses to change or remove an entry', async () => {
     await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     for (const change of ["update audit_log set actor_name = 'x'", 'delete from audit_log'])
-      await assert.rejects(changeDirectly(database, change), /only grows/);
-    if (dialect === 'postgres') await assert.rejects(changeDirectly(database, 'truncate audit_log'), /only grows/);
+      await assert.rejects(changeDirectly(test.database, change), /only grows/);
+    if (dialect === 'postgres') await assert.rejects(changeDirectly(test.database, 'truncate audit_log'), /only grows/);
   });
 
   describe('is verified', () => {
@@ -190,7 +187,7 @@ describeOnEach('the audit log', (dialect) => {
     it('when an entry is added after the last one was looked at', async () => {
       let isAdded = false;
       const adding = await openTestKeys({
-        database,
+        database: test.database,
         repository: (repository) => ({
           ...repository,
           auditLog: {
@@ -218,7 +215,7 @@ describeOnEach('the audit log', (dialect) => {
       assert.equal(await reasonOf(), 'is missing');
     });
 
-    it('while others add to it', async () => {
+    it('while others append to it', async () => {
       const results = await Promise.all([
         ...Array.from({ length: 10 }, (_, index) =>
           test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR),

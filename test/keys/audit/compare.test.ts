@@ -3,14 +3,11 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
 
 describeOnEach('the keys, compared with the audit log', () => {
   let test: TestKeys;
-  let database: string;
   beforeEach(async () => {
-    database = tempStore();
-    test = await openTestKeys({ database });
+    test = await openTestKeys();
   });
   afterEach(() => test.store.close());
   const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
@@ -64,14 +61,14 @@ describeOnEach('the keys, compared with the audit log', () => {
 
   it('are not, where a field was changed by hand', async () => {
     await create('CI');
-    await changeDirectly(database, `update api_keys set roles = '["ADMIN"]', expires_at = 1 where name = 'CI'`);
+    await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]', expires_at = 1 where name = 'CI'`);
     assert.deepEqual(await found(), [1, 0, ['CI differs in roles, expiresAt']]);
   });
 
   it('are not, where a key was added by hand', async () => {
     await create('CI');
     await changeDirectly(
-      database,
+      test.database,
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
        select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys`,
     );
@@ -82,10 +79,10 @@ describeOnEach('the keys, compared with the audit log', () => {
     const { key } = await create('Deleted');
     await create('Taken');
     const copy = 'create table kept as select * from api_keys';
-    await changeDirectly(database, copy);
+    await changeDirectly(test.database, copy);
     await test.keys.delete([key.id], OPERATOR);
     await changeDirectly(
-      database,
+      test.database,
       "insert into api_keys select * from kept where name = 'Deleted'",
       "delete from api_keys where name = 'Taken'",
       'drop table kept',
@@ -103,9 +100,9 @@ describeOnEach('the keys, compared with the audit log', () => {
     await test.keys.update(older.key.id, { roles: ['VIEWER'] }, OPERATOR);
     await test.keys.pruneAuditLog('1s');
     assert.deepEqual(await found(), [0, 2, []], 'their creation was pruned');
-    await changeDirectly(database, `update api_keys set description = 'x'`);
+    await changeDirectly(test.database, `update api_keys set description = 'x'`);
     assert.deepEqual(await found(), [0, 2, []]);
-    await changeDirectly(database, `update api_keys set roles = '["ADMIN"]'`);
+    await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]'`);
     assert.deepEqual(await found(), [0, 2, ['Older differs in roles']]);
     await test.keys.delete([pruned.key.id], OPERATOR);
     assert.deepEqual(await found(), [0, 1, ['Older differs in roles']]);
@@ -113,8 +110,8 @@ describeOnEach('the keys, compared with the audit log', () => {
 
   it('of a store that had no log at first are all older', async () => {
     await create('CI');
-    await unlockAuditLog(database);
-    await changeDirectly(database, 'delete from audit_log', 'delete from audit_head');
+    await unlockAuditLog(test.database);
+    await changeDirectly(test.database, 'delete from audit_log', 'delete from audit_head');
     assert.deepEqual(await found(), [0, 1, []]);
   });
 

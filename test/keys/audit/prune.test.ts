@@ -3,16 +3,13 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
 
 const HOUR = 3_600_000;
 
 describeOnEach('pruning the audit log', () => {
   let test: TestKeys;
-  let database: string;
   beforeEach(async () => {
-    database = tempStore();
-    test = await openTestKeys({ database });
+    test = await openTestKeys();
     for (const name of ['A', 'B', 'C', 'D']) {
       await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
       test.time.now += HOUR;
@@ -75,19 +72,22 @@ describeOnEach('pruning the audit log', () => {
   it('opens no other way to delete entries', async () => {
     await test.keys.pruneAuditLog('2h');
     for (const number of [3, 4, 5])
-      await assert.rejects(changeDirectly(database, `delete from audit_log where number = ${number}`), /only grows/);
-    await assert.rejects(changeDirectly(database, "update audit_log set actor_name = 'x'"), /only grows/);
+      await assert.rejects(
+        changeDirectly(test.database, `delete from audit_log where number = ${number}`),
+        /only grows/,
+      );
+    await assert.rejects(changeDirectly(test.database, "update audit_log set actor_name = 'x'"), /only grows/);
   });
 
   it('is told from a start that was cut off by hand', async () => {
-    await unlockAuditLog(database);
+    await unlockAuditLog(test.database);
     await changeDirectly(
-      database,
+      test.database,
       'insert into audit_start select 1, number, hash from audit_log where number = 2',
       'delete from audit_log where number <= 2',
     );
     assert.deepEqual(await verified(), [2, 'was not deleted by svc-api']);
-    await changeDirectly(database, 'delete from audit_start');
+    await changeDirectly(test.database, 'delete from audit_start');
     assert.deepEqual(await verified(), [1, 'is missing']);
   });
 
@@ -95,7 +95,7 @@ describeOnEach('pruning the audit log', () => {
     const log = test.store.repository.auditLog;
     let pruned = false;
     const racing = await openTestKeys({
-      database,
+      database: test.database,
       repository: (repository) => ({
         ...repository,
         auditLog: {

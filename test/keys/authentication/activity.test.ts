@@ -5,16 +5,13 @@ import { type Principal, OPERATOR, requirePermission } from '../../../src/keys/a
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
 
 describeOnEach('the use of keys', () => {
   let test: TestKeys;
-  let database: string;
   let scheduled: { work: () => void; delay: number }[];
   beforeEach(async () => {
-    database = tempStore();
     scheduled = [];
-    test = await openTestKeys({ database, schedule: (work, delay) => scheduled.push({ work, delay }) });
+    test = await openTestKeys({ schedule: (work, delay) => scheduled.push({ work, delay }) });
   });
   afterEach(() => test.store.close());
   const create = (name: string, permissions = ['API_KEY:READ_ANY', 'DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY']) =>
@@ -47,7 +44,7 @@ describeOnEach('the use of keys', () => {
 
   it('of several servers adds up, and the latest time counts', async () => {
     const { secret, key } = await create('CI');
-    const other = await openTestKeys({ database });
+    const other = await openTestKeys({ database: test.database });
     other.time.now += 5000;
     await enter(secret);
     await other.keys.authenticate(secret);
@@ -76,7 +73,7 @@ describeOnEach('the use of keys', () => {
   it('is kept for the next time when the store cannot take it', async () => {
     const { secret, key } = await create('CI');
     await enter(secret);
-    const quick = await openTestKeys({ database, lockWaitMs: 1, schedule: () => {} });
+    const quick = await openTestKeys({ database: test.database, lockWaitMs: 1, schedule: () => {} });
     await test.store.repository.write(async () => {
       await quick.keys.authenticate(secret);
       await assert.rejects(quick.keys.finishActivity(), { code: 'STORE_LOCKED' });
@@ -91,7 +88,7 @@ describeOnEach('the use of keys', () => {
   it('is kept with its times when the store cannot take it, and what comes meanwhile is later', async () => {
     const { secret, key } = await create('CI');
     const { secret: next } = await test.keys.rotate(key.id, {}, OPERATOR);
-    const quick = await openTestKeys({ database, lockWaitMs: 100, schedule: () => {} });
+    const quick = await openTestKeys({ database: test.database, lockWaitMs: 100, schedule: () => {} });
     const start = quick.time.now;
     const seenAt = async () => {
       await quick.keys.finishActivity();
@@ -119,7 +116,7 @@ describeOnEach('the use of keys', () => {
     await quick.store.close();
   });
 
-  it('of a key that is gone is passed over, without losing that of others', async () => {
+  it('of a key that is gone is ignored, without losing that of others', async () => {
     const [gone, kept] = [await create('Gone'), await create('Kept')];
     await enter(gone.secret);
     await enter(kept.secret);

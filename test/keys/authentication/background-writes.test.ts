@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
 
 describeOnEach('activity, written in the background', (dialect) => {
   let test: TestKeys;
-  let database: string;
   let scheduled: { work: () => void; delay: number }[];
   beforeEach(async () => {
-    database = tempStore();
     scheduled = [];
     test = await openTestKeys({
-      database,
       lockWaitMs: 100,
       schedule: (work, delay) => scheduled.push({ work, delay }),
     });
@@ -25,10 +21,6 @@ describeOnEach('activity, written in the background', (dialect) => {
   const elapse = () => {
     for (const { work } of scheduled.splice(0)) work();
   };
-  /** Waits for something that must come about; mocha ends the test if it does not. */
-  const until = async (isSo: () => boolean | Promise<boolean>) => {
-    while (!(await isSo())) await nextTurn();
-  };
   const create = (name: string) =>
     test.keys.create({ name, permissions: ['ME:READ_OWN', 'API_KEY:CREATE_ANY'] }, OPERATOR);
   const usesOf = async (id: string) => (await test.keys.usageOf([id])).get(id)?.uses;
@@ -36,7 +28,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     (await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).toReversed().map(({ after }) => after);
   /** Keeps the store locked while something is done. */
   const whileLocked = async (work: () => Promise<unknown>) => {
-    const other = await openTestKeys({ database });
+    const other = await openTestKeys({ database: test.database });
     await other.store.repository.write(async () => void (await work()));
     await other.store.close();
   };
@@ -143,7 +135,7 @@ describeOnEach('activity, written in the background', (dialect) => {
 
   it('keeps 1,000 refusals at most while the store cannot take them', async function () {
     if (dialect === 'postgres') this.skip(); // What is kept is the same, and takes longer to come about.
-    const impatient = await openTestKeys({ database, lockWaitMs: 1 });
+    const impatient = await openTestKeys({ database: test.database, lockWaitMs: 1 });
     await whileLocked(async () => {
       for (let written = 0; written < 1000; written += 5) {
         for (let request = 0; request < 6; request += 1)

@@ -4,7 +4,7 @@ import { copyStore } from '../../../src/store/copy.ts';
 import { openConnection } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
+import { migratedStore, tempStore } from '../../support/temp.ts';
 
 describeOnEach('a secret that a key had once', () => {
   let test: TestKeys;
@@ -12,7 +12,7 @@ describeOnEach('a secret that a key had once', () => {
   let first: string;
   let id: string;
   beforeEach(async () => {
-    database = tempStore();
+    database = await migratedStore();
     test = await openTestKeys({ database });
     const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     first = created.secret;

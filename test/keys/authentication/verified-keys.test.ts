@@ -5,7 +5,6 @@ import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal
 import type { KeyRepository } from '../../../src/keys/repository.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
 
 /** A store of which the test knows how often it was asked about a secret. */
 function counting(repository: KeyRepository): {
@@ -35,13 +34,11 @@ function counting(repository: KeyRepository): {
 
 describe('a key that was accepted', () => {
   let test: TestKeys;
-  let database: string;
   let counted: ReturnType<typeof counting>;
   let secret: string;
   let id: string;
   beforeEach(async () => {
-    database = tempStore();
-    test = await openTestKeys({ database, repository: (repository) => (counted = counting(repository)).repository });
+    test = await openTestKeys({ repository: (repository) => (counted = counting(repository)).repository });
     const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     [secret, id] = [created.secret, created.key.id];
   });
@@ -65,7 +62,7 @@ describe('a key that was accepted', () => {
     assert.deepEqual([await enter(), counted.asked()], ['malformed', 0]);
   });
 
-  it('is asked for again after a change by this process, at once', async () => {
+  it('is looked up again after a change by this process, at once', async () => {
     await enter();
     await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
     const result = await test.keys.authenticate(secret);
@@ -76,7 +73,7 @@ describe('a key that was accepted', () => {
 
   it('is looked up again after a change by another process, in the next turn', async () => {
     await enter();
-    const other = await openTestKeys({ database });
+    const other = await openTestKeys({ database: test.database });
     await other.keys.setEnabled(id, false, OPERATOR);
     await turn();
     assert.equal(await enter(), 'disabled');
@@ -93,7 +90,7 @@ describe('a key that was accepted', () => {
     await enter();
     await test.keys.finishActivity();
     await enter();
-    const other = await openTestKeys({ database });
+    const other = await openTestKeys({ database: test.database });
     await other.keys.authenticate(secret);
     await other.keys.finishActivity();
     await turn();
@@ -110,7 +107,7 @@ describe('a key that was accepted', () => {
   ] as const) {
     it(`is looked up again after a change by hand: ${change}`, async () => {
       await enter();
-      const other = new Database(database);
+      const other = new Database(test.database);
       other.exec(change);
       await turn();
       assert.equal(await enter(), expected);

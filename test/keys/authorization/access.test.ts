@@ -163,7 +163,7 @@ describeOnEach('what a key may do to keys', () => {
     });
   }
 
-  it('nothing that writes once it was deleted', async () => {
+  it('nothing that writes once it is deleted', async () => {
     const by = (await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'] })).principal;
     const other = await create('Other', ['ME:READ_OWN']);
     await test.keys.delete([by.key.id], OPERATOR);

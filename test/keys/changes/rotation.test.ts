@@ -61,7 +61,7 @@ describeOnEach('rotating a key', () => {
     });
   });
 
-  it('lets the grace begin when the new secret is first seen', async () => {
+  it('begins the grace when the new secret is first used', async () => {
     const { secret } = await rotate('1h', ' On-First-Use ');
     test.time.now += 30 * 24 * HOUR;
     assert.equal(await enter(old), true);

@@ -9,7 +9,7 @@ import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { countKeys, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { postgresStore } from '../../support/postgres.ts';
 import { runCli } from '../../support/process.ts';
-import { tempFolder, tempStore } from '../../support/temp.ts';
+import { tempFolder } from '../../support/temp.ts';
 
 const create = (keys: TestKeys['keys'], name: string) => keys.create({ name, roles: ['GUEST'] }, OPERATOR);
 
@@ -22,7 +22,7 @@ describeOnEach('a value that no two keys may have', () => {
     ['previousDigest', 'SECRET_TAKEN'],
   ] as const) {
     it(`is ${code} where ${field} is taken in spite of the rules`, async () => {
-      const { store } = await openTestKeys({ database: tempStore() });
+      const { store } = await openTestKeys();
       const insert = (id: string) =>
         store.repository.write((writer) => writer.insert([storedKey(id, { [field]: 'same' })]));
       await insert('one');
@@ -163,7 +163,8 @@ describeOn('postgres', 'the driver', () => {
 
   it('is not needed for a store in a file', async () => {
     const database = join(tempFolder(), 'keys.sqlite');
-    const { code, stderr } = await runCli(['apikey', 'list', '--database', database], { env: withoutDriver });
+    const args = ['apikey', '--create', '--name', 'CI', '--roles', 'GUEST', '--database', database];
+    const { code, stderr } = await runCli(args, { env: withoutDriver });
     assert.equal(code, 0, stderr);
   });
 });
