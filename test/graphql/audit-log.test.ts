@@ -134,9 +134,18 @@ describeOnEach('pruning over GraphQL', () => {
   const PRUNE = `mutation { applyApiKeys(input: { keys: [], prune: true, dryRun: true }) { changes { action name } } }`;
   const PRUNING = ['API_KEY:UPDATE_ANY', 'API_KEY:DELETE_ANY', 'API_KEY:CREATE_OWN'];
 
+  let test: TestKeys;
+  let server: TestServer;
+  beforeEach(async () => {
+    test = await openTestKeys();
+    server = await startServer(test.keys);
+  });
+  afterEach(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+
   it('names no key that the caller may not read', async () => {
-    const test = await openTestKeys();
-    const server = await startServer(test.keys);
     const { secret } = await createPrincipal(test.keys, { name: 'Pruner', permissions: PRUNING });
     const { secret: reader } = await createPrincipal(test.keys, {
       name: 'Reader',
@@ -156,7 +165,5 @@ describeOnEach('pruning over GraphQL', () => {
     assert.equal(refused.extensions['code'], 'PRUNE_REFUSED');
     assert.match(refused.message, /because pruned keys created them: 1 key\./);
     assert.match((await ask(reader)).errors![0]!.message, /created them: "Secret plan"\./);
-    await server.stop();
-    await test.store.close();
   });
 });
