@@ -40,7 +40,7 @@ export function graphqlFastPath(
     readBody(incoming, (body) => {
       incoming.rawBody = body;
       const parameters = bodies.read(body);
-      const budget = budgets.start();
+      const budget = budgets.speculative();
       const result = parameters && run(parameters, operations, contextOf(verified.principal, incoming, budget));
       const answer = (executed: ExecutionResult | undefined) => {
         const text = executed && !executed.errors && serialize(executed);
@@ -75,26 +75,27 @@ function run(
 const INCOMING = Symbol('incoming');
 
 /** Created on first use. Own properties, so that copies of the context have them, too; one getter for all. */
-const LAZY: PropertyDescriptorMap = {
-  request: {
-    enumerable: true,
-    get(this: { [INCOMING]: IncomingMessage & { webRequest?: Request } }): Request {
-      const incoming = this[INCOMING];
-      return (incoming.webRequest ??= requestOf(incoming.url!, incoming.rawHeaders));
-    },
+const REQUEST: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { [INCOMING]: IncomingMessage & { webRequest?: Request } }): Request {
+    const incoming = this[INCOMING];
+    return (incoming.webRequest ??= requestOf(incoming.url!, incoming.rawHeaders));
   },
-  signal: {
-    enumerable: true,
-    get(this: { budget: RequestBudget }): AbortSignal {
-      return this.budget.signal;
-    },
+};
+const SIGNAL: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { budget: RequestBudget }): AbortSignal {
+    return this.budget.signal;
   },
 };
 
+/** `defineProperties` would take twice as long. */
 function contextOf(principal: Principal, incoming: IncomingMessage, budget: RequestBudget): BudgetedContext {
-  return Object.defineProperties(
-    { principal, budget, isSpeculative: true, [INCOMING]: incoming },
-    LAZY,
+  const context = { principal, budget, isSpeculative: true, [INCOMING]: incoming };
+  return Object.defineProperty(
+    Object.defineProperty(context, 'request', REQUEST),
+    'signal',
+    SIGNAL,
   ) as unknown as BudgetedContext;
 }
 

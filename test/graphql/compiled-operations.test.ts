@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { buildSchema, parse } from 'graphql';
+import { ROOT } from '../support/process.ts';
 import { CompiledOperations } from '../../src/graphql/compiled-operations.ts';
 
 const schema = buildSchema('type Query { a(x: Int): Int b: Int } type Mutation { c: Int }');
@@ -63,9 +66,23 @@ describe('compiled queries', () => {
     assert.equal(found(query(1499)), true);
   });
 
+  for (const shape of ['resolvers', 'lists', 'names', 'fragments'])
+    it(`take no more memory than they may, however many there are: ${shape}`, () => {
+      const child = join(ROOT, 'test/support/compiled-child.ts');
+      const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', child, shape], { encoding: 'utf8' });
+      assert.ok(Number(stdout) < 1, `${stdout} times as much\n${stderr}`);
+      assert.notEqual(stdout, '', stderr);
+    });
+
+  it('are none where compiling would take long', () => {
+    const wide = (fields: number) => `{ ${'a '.repeat(fields)}}`;
+    for (let time = 0; time < 3; time += 1) for (const fields of [100, 101]) add(wide(fields));
+    assert.deepEqual([found(wide(100)), found(wide(101))], [true, false]);
+  });
+
   it('are bounded in size', () => {
     const query = (index: number) => `{ a(x: ${index}) ${' '.repeat(19_000)} }`;
-    for (let index = 0; index < 300; index += 1) add(query(index));
+    for (let index = 0; index < 1000; index += 1) add(query(index));
     add(query(0));
     assert.equal(found(query(0)), false, 'it had been forgotten');
   });

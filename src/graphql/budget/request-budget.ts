@@ -28,6 +28,11 @@ export class Budgets {
   /** The budget of a request that starts now. */
   start(): RequestBudget {
     this.#turns.begin();
+    return this.speculative();
+  }
+
+  /** The budget of a request that is too cheap to be interrupted. */
+  speculative(): RequestBudget {
     return new RequestBudget(this.limits, this.#turns);
   }
 }
@@ -39,7 +44,7 @@ export class RequestBudget {
   #nodes = 0;
   #reason: Error | undefined;
   #controller: AbortController | undefined;
-  #queue: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> | undefined;
 
   constructor(limits: BudgetLimits, turns: Turns) {
     this.limits = limits;
@@ -76,7 +81,7 @@ export class RequestBudget {
 
   /** Does work after the work before it is done, and when it is the request's turn. */
   inSequence<Result>(work: () => Result): Promise<Awaited<Result>> {
-    const result = this.#queue.then(() => this.inTurn(work)) as Promise<Awaited<Result>>;
+    const result = (this.#queue ?? Promise.resolve()).then(() => this.inTurn(work)) as Promise<Awaited<Result>>;
     this.#queue = result.catch(() => {});
     return result;
   }
