@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
+import { readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
+import { openPool } from '../../src/store/postgres/postgres-pool.ts';
 import { describeOn } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
@@ -121,5 +124,79 @@ describeOn('postgres', "the server's database user", () => {
     } finally {
       await changeDirectly(owned, `update svc_api_schema set version = ${Number(version)}`);
     }
+  });
+});
+
+describeOn('postgres', 'objects that another role planted', () => {
+  const mallory = `mallory_${randomBytes(6).toString('hex')}`;
+  let store: string;
+  before(() => changeDirectly(postgresStore(), `create role ${mallory}`));
+  beforeEach(async () => {
+    store = postgresStore();
+    const { store: opened } = await openTestKeys({ database: store });
+    await opened.close();
+  });
+  after(() => changeDirectly(postgresStore(), `drop owned by ${mallory} cascade; drop role ${mallory}`));
+
+  const schemaOf = (database: string) => new URL(database).searchParams.get('schema')!;
+  const isRefused = (database: string, what: string) =>
+    assert.rejects(openStore({ database }), {
+      code: 'STORE_FOREIGN',
+      message: new RegExp(
+        `is not safe: its ${what} belongs to the role "${mallory}".* add the parameter owner=${mallory}`,
+      ),
+    });
+
+  for (const table of ['api_keys', 'key_usage', 'used_grants', 'audit_log', 'audit_head', 'svc_api_schema'])
+    it(`are refused where it is the table ${table}`, async () => {
+      await changeDirectly(store, `alter table ${table} owner to ${mallory}`);
+      await isRefused(store, `table "${table}"`);
+    });
+
+  it('are refused before a view is read, which would run its functions', async () => {
+    const planted = postgresStore();
+    await changeDirectly(
+      planted,
+      `create schema ${schemaOf(planted)}`,
+      'create table trace (at timestamptz)',
+      `create function plant() returns integer language sql as 'insert into trace values (now()) returning 7'`,
+      'create view svc_api_schema as select plant() as version',
+      `alter view svc_api_schema owner to ${mallory}`,
+    );
+    await isRefused(planted, 'view "svc_api_schema"');
+    assert.deepEqual(await readDirectly(planted, 'select * from trace'), []);
+  });
+
+  it('are refused where a trigger calls its function', async () => {
+    await changeDirectly(store, `alter function announce_api_keys() owner to ${mallory}`);
+    await isRefused(store, 'function "announce_api_keys"');
+  });
+
+  it('are accepted where the address names their owner', async () => {
+    await changeDirectly(store, `alter table audit_head owner to ${mallory}`);
+    const opened = await openStore({ database: `${store}&owner=${mallory}` });
+    await opened.close();
+  });
+
+  for (const [who, role, shown] of [
+    ['everybody', 'public', 'everybody'],
+    ['another role', mallory, `the role "${mallory}"`],
+  ] as const)
+    it(`cannot come from a schema in which ${who} may create functions`, async () => {
+      await changeDirectly(store, `grant create on schema ${schemaOf(store)} to ${role}`);
+      await assert.rejects(openStore({ database: store }), {
+        code: 'STORE_FOREIGN',
+        message: new RegExp(`is not safe: ${shown} may create functions in the schema .* Run "revoke create on schema`),
+      });
+    });
+
+  it('are not used from the temporary schema of a session that others shared', async () => {
+    const { config } = readPostgresUrl(store);
+    const db = await openPool({ ...config, max: 1 });
+    await sql`create temporary table api_keys (id text)`.execute(db);
+    const { rows } = await sql<{ schema: string }>`select relnamespace::regnamespace::text as schema
+      from pg_class where oid = 'api_keys'::regclass`.execute(db);
+    assert.deepEqual(rows, [{ schema: schemaOf(store) }]);
+    await db.destroy();
   });
 });

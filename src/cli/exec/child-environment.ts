@@ -1,5 +1,5 @@
 /** Variables of libpq that hold a credential, or name a file that does. */
-const CREDENTIALS = [
+const CREDENTIALS = new Set([
   'PGPASSWORD',
   'PGPASSFILE',
   'PGSERVICE',
@@ -7,7 +7,7 @@ const CREDENTIALS = [
   'PGSSLCERT',
   'PGSSLKEY',
   'PGSSLPASSWORD',
-];
+]));
 
 /**
  * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, with
@@ -17,8 +17,7 @@ export function childEnvironment(env: NodeJS.ProcessEnv, database: string | unde
   const isOnServer = isServer(database ?? env['SVC_API_DATABASE']);
   return Object.fromEntries(
     Object.entries(env).filter(
-      ([name, value]) =>
-        !(name === 'SVC_API_DATABASE' && isServer(value)) && !(isOnServer && CREDENTIALS.includes(name)),
+      ([name, value]) => !(name === 'SVC_API_DATABASE' && isServer(value)) && !(isOnServer && CREDENTIALS.has(name)),
     ),
   );
 }

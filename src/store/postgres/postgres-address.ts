@@ -8,6 +8,8 @@ export interface PostgresAddress {
   location: string;
   /** The schema of the tables, if the URL names one. */
   schema: string | undefined;
+  /** The role that owns the tables, if the URL names one. */
+  owner: string | undefined;
   /** How to connect. */
   config: PoolConfig;
 }
@@ -17,6 +19,7 @@ const PARAMETERS = [
   'channel_binding',
   'connect_timeout',
   'host',
+  'owner',
   'pool_size',
   'schema',
   'sslcert',
@@ -68,13 +71,15 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
   return {
     location: shown(url, given),
     schema,
+    owner: given['owner'] || undefined,
     config: {
       ...(host && { host }),
       ...(url.port && { port: Number(url.port) }),
       ...(url.username && { user: decode(url.username) }),
       ...(url.password && { password: decode(url.password) }),
       ...(database && { database }),
-      ...(schema !== undefined && { options: `-c search_path=${schema}` }),
+      // Not named, pg_temp would come first, in which whoever shared the session may have left tables.
+      ...(schema !== undefined && { options: `${env['PGOPTIONS'] ?? ''} -c search_path=${schema},pg_temp`.trim() }),
       ...(timeouts.connect !== undefined && { connectionTimeoutMillis: timeouts.connect }),
       ...(timeouts.statement !== undefined && { statement_timeout: timeouts.statement }),
       ...(given['pool_size'] !== undefined && { max: Math.max(1, numberOf(given['pool_size'], 'pool_size')!) }),
@@ -108,9 +113,13 @@ function parse(text: string): URL {
 
 function shown(
   { protocol, username, host, pathname }: URL,
-  { host: socket, schema }: Record<string, string | undefined>,
+  { host: socket, schema, owner }: Record<string, string | undefined>,
 ): string {
-  const parameters = new URLSearchParams({ ...(socket && { host: socket }), ...(schema && { schema }) }).toString();
+  const parameters = new URLSearchParams({
+    ...(socket && { host: socket }),
+    ...(schema && { schema }),
+    ...(owner && { owner }),
+  }).toString();
   return `${protocol}//${username && `${username}@`}${host}${pathname}${parameters && `?${parameters}`}`;
 }
 

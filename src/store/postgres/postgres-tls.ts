@@ -14,7 +14,7 @@ export interface TlsParameters {
   sslpassword: string | undefined;
 }
 
-const MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
+const MODES = new Set(['disable', 'require', 'verify-ca', 'verify-full']);
 
 /**
  * TLS options for `sslmode` as libpq defines it, but for its default: a server on another machine must prove who it is.
@@ -27,7 +27,7 @@ export function tlsOf(
   const isNear = isOnThisMachine(host);
   const sslmode = given.sslmode || (isNear && !sslrootcert ? 'disable' : 'verify-full');
   if (isNear && /^(allow|prefer)$/.test(sslmode)) return false;
-  if (!MODES.includes(sslmode))
+  if (!MODES.has(sslmode))
     throw new KeysError(
       'USAGE',
       'The sslmode of the key store must be verify-full, verify-ca, require or disable: with allow or prefer, ' +

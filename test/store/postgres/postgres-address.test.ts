@@ -19,7 +19,7 @@ describe('the URL of a PostgreSQL store', () => {
         host: 'db.example',
         port: 5433,
         database: 'keys',
-        options: '-c search_path=svc',
+        options: '-c search_path=svc,pg_temp',
         max: 3,
         connectionTimeoutMillis: 7000,
       },
