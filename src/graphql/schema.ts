@@ -9,6 +9,7 @@ import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
 import { keepToBudget } from './budget/budgeted-fields.ts';
 import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
+import { readRequirements } from './requirements.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
@@ -44,6 +45,7 @@ export async function createSchema(
       APPLY_TYPE_DEFS,
       ...extensions.flatMap((extension) => extension.typeDefs),
     ];
+    const requirements = readRequirements(typeDefs);
     const build = () => {
       const schema = makeExecutableSchema({
         typeDefs,
@@ -51,7 +53,7 @@ export async function createSchema(
       });
       if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
       refuseRepeatedRootFields(schema, typeDefs);
-      enforceRequires(schema);
+      enforceRequires(schema, requirements);
       return schema;
     };
     const executed = build();
