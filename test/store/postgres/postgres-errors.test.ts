@@ -154,7 +154,8 @@ describeOn('postgres', 'the driver', () => {
 
   it('is not needed for a store in a file', async () => {
     const database = join(tempFolder(), 'keys.sqlite');
-    const { code, stderr } = await runCli(['apikey', 'list', '--database', database], { env: withoutDriver });
+    const args = ['apikey', 'create', '--name', 'CI', '--roles', 'GUEST', '--database', database];
+    const { code, stderr } = await runCli(args, { env: withoutDriver });
     assert.equal(code, 0, stderr);
   });
 });
