@@ -62,7 +62,7 @@ describe('the packed package', () => {
       [],
     );
     const allowed =
-      /^(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/[a-z-]+\.(md|graphql)|examples\/host-cli\/.*\.(js|json|md)|examples\/keys\.yaml|schemas\/keys\.schema\.json|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+      /^(bin\/(run|compile-cache|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/(decisions\/)?[a-z-]+\.(md|graphql)|examples\/host-cli\/.*\.(js|json|md)|examples\/keys\.yaml|examples\/systemd\/svc-api\.service|schemas\/keys\.schema\.json|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
     assert.deepEqual(
       files.filter((file) => !allowed.test(file) || /test|\.sqlite/.test(file)),
       [],
