@@ -101,5 +101,5 @@ function permissionIn(schema: GraphQLSchema, node: DirectiveNode) {
     return value?.kind === Kind.ENUM ? value.value : '';
   };
   const [resource, action] = [nameIn('resource'), nameIn('action') as Action];
-  return { resource, action, permission: `${resource}:${action}` satisfies Permission as Permission };
+  return { resource, action, permission: `${resource}:${action}` };
 }
