@@ -18,7 +18,8 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { type Finished, runCli, runCliWithInput } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { type Finished, runCli } from '../support/process.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -87,7 +88,7 @@ describe('a mistyped store file', () => {
   it('is not created by verify, which fails with its path', async () => {
     const database = tempStore();
     const args = ['apikey', 'verify', '-', '--json', '--database', database];
-    const { stdout, code } = await runCliWithInput('not-a-secret', args);
+    const { stdout, code } = await runCliHere(args, { input: 'not-a-secret' });
     const error = `The key store ${database} does not exist. Check the path.`;
     assert.deepEqual([JSON.parse(stdout), code], [{ error, code: 'STORE_UNAVAILABLE' }, 1]);
     assert.ok(!existsSync(database));
@@ -99,7 +100,7 @@ describe('an empty file in place of the store', () => {
     it(`is not made one by ${args.join(' ')}`, async () => {
       const database = tempStore();
       writeFileSync(database, '');
-      const { stdout, code } = await runCli(['apikey', ...args, '--json', '--database', database], {
+      const { stdout, code } = await runCliHere(['apikey', ...args, '--json', '--database', database], {
         cwd: tempFolder(),
       });
       const { error, code: reason } = JSON.parse(stdout) as Failure;
@@ -262,7 +263,7 @@ describe('a store file', () => {
       ['copy', '--to', join(tempFolder(), 'copy.sqlite')],
       ['copy', '--database', safe, '--to', path],
     ]) {
-      const { stdout, code } = await runCli(['apikey', ...args, '--json'], { env: { SVC_API_DATABASE: path } });
+      const { stdout, code } = await runCliHere(['apikey', ...args, '--json'], { env: { SVC_API_DATABASE: path } });
       assert.deepEqual([(JSON.parse(stdout) as Failure).code, code], ['STORE_INSECURE', 1], args.join(' '));
     }
     const serve = await runCli(['serve', '--port', '0', '--database', path]);

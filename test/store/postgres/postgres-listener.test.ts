@@ -72,15 +72,16 @@ describeOn('postgres', 'a store that listens', () => {
 
   /** Uses a key until it is remembered. */
   async function remember(secret: string): Promise<void> {
-    await revisionOf(here);
-    assert.ok('principal' in (await here.keys.authenticate(secret)));
-    assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
+    await until(async () => {
+      assert.ok('principal' in (await here.keys.authenticate(secret)));
+      return here.keys.authenticator.findVerified(digestSecret(secret)) !== undefined;
+    });
   }
 
   it('remembers a key without asking again, and forgets it at a change that another one makes', async () => {
     const { secret, key } = await create(other);
     await remember(secret);
-    const before = here.store.repository.revision();
+    const before = await revisionOf(here);
     await other.keys.setEnabled(key.id, false, OPERATOR);
     await revisionOf(here, before);
     assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
@@ -94,23 +95,23 @@ describeOn('postgres', 'a store that listens', () => {
   });
 
   it('remembers a key while only its uses are counted, by itself and by another one', async () => {
-    const { secret } = await create(other);
+    const { secret, key } = await create(other);
+    const usesOf = async () => (await here.keys.usageOf([key.id])).get(key.id)!.uses;
     await remember(secret);
     await here.keys.finishActivity();
+    const before = await usesOf();
     assert.ok('principal' in (await other.keys.authenticate(secret)));
     await other.keys.finishActivity();
     await changeDirectly(database, 'update key_usage set uses = uses + 1');
-    assert.equal(
-      [...(await here.keys.usageOf([(await here.keys.findByName('CI', OPERATOR))!.id])).values()][0]?.uses,
-      3,
-    );
+    assert.equal(await usesOf(), before + 2);
+    await revisionOf(here);
     assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
   });
 
   it('forgets a key at a change by hand, which only the notification tells', async () => {
     const { secret } = await create(other);
     await remember(secret);
-    const before = here.store.repository.revision();
+    const before = await revisionOf(here);
     await changeDirectly(database, 'delete from api_keys');
     await revisionOf(here, before);
     assert.ok('refused' in (await here.keys.authenticate(secret)));
@@ -126,14 +127,14 @@ describeOn('postgres', 'a store that listens', () => {
       const last = await lastQuestion();
       await until(async () => (await lastQuestion()) !== last);
     }
-    assert.equal(here.store.repository.revision(), before);
+    assert.equal(await revisionOf(here), before);
   });
 
   it('finds a change that was not announced, by asking', async () => {
     await changeDirectly(database, 'drop trigger api_keys_announced on api_keys');
     const { secret, key } = await create(other);
     await remember(secret);
-    const before = here.store.repository.revision();
+    const before = await revisionOf(here);
     await other.keys.delete([key.id], OPERATOR);
     await revisionOf(here, before);
     assert.ok('refused' in (await here.keys.authenticate(secret)));
