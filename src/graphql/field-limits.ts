@@ -2,7 +2,7 @@ import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSet
 import { limitExceeded } from './limit-exceeded.ts';
 
 /** Limits of an operation, with fragments expanded. */
-export const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
+const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
 /** The most fragments in a document. Validation compares each pair. */
 const MAX_FRAGMENTS = 100;
 

@@ -62,13 +62,13 @@ describe('the packed package', () => {
       [],
     );
     const allowed = [
-      /^bin\/(run|node-version)\.js$/,
+      /^bin\/(run|compile-cache|node-version)\.js$/,
       /^dist\/.*\.(js|js\.map|d\.ts)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
-      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml)$/,
+      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|systemd\/svc-api\.service)$/,
       /^schemas\/keys\.schema\.json$/,
-      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
+      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
     ];
     assert.deepEqual(
       files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || /test|\.sqlite$/.test(file)),

@@ -7,7 +7,7 @@ const CREDENTIALS = new Set([
   'PGSSLCERT',
   'PGSSLKEY',
   'PGSSLPASSWORD',
-]));
+]);
 
 /**
  * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, with

@@ -45,7 +45,7 @@ export function principalOf(
 type Verb = 'CREATE' | 'READ' | 'UPDATE' | 'DELETE';
 
 /** A key owns itself and the keys that it created. */
-export function owns(principal: Principal, key: ApiKey): boolean {
+function owns(principal: Principal, key: ApiKey): boolean {
   return key.id === principal.key.id || key.createdBy === principal.key.id;
 }
 

@@ -120,7 +120,7 @@ describeOnEach('the keys, compared with the audit log', () => {
     const log = test.store.repository.auditLog;
     let changes = 0;
     const racing = await openTestKeys({
-      database,
+      database: test.database,
       repository: (repository) => ({
         ...repository,
         auditLog: {
