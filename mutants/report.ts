@@ -29,7 +29,7 @@ export function showMutant(file: string, source: string, mutant: Mutant): string
   const tried = before.slice(0, start.column - 1) + mutant.replacement + after.slice(end.column - 1);
   const original = source.split('\n').slice(start.line - 1, end.line);
   const lines = [...original.map((line) => `- ${line}`), ...tried.split('\n').map((line) => `+ ${line}`)];
-  return [`${file}:${start.line}`, ...lines, nameOf(file, source, mutant), ''].join('\n');
+  return [`${file}:${start.line}`, ...lines, nameOf(file, source, mutant)].join('\n');
 }
 
 function offsetOf(source: string, { line, column }: Position): number {

@@ -55,6 +55,7 @@ describeOnEach('the Authorization header', () => {
     ['Authorization: Bearer KEY', 'authorization: Basic x'],
     ['Authorization: Basic x', 'Authorization: Bearer KEY'],
     ['Authorization: Basic x', 'Authorization: Basic y'],
+    ['Authorization: Basic x', 'Authorization: Bearer  KEY'],
     ['Authorization: Basic x', 'Authorization:'],
     ['Authorization:', 'Authorization: Bearer KEY'],
     ['Authorization: Bearer KEY, Bearer KEY'],

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { GraphQLError } from 'graphql';
+import { createApp } from '../../src/create-app.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { query, startTestService, type TestService } from '../support/server.ts';
+import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
 const extension = {
   typeDefs: `extend type Query {
@@ -65,6 +66,22 @@ describeOnEach('errors while a request is run', () => {
       body.errors!.map(({ message, path }) => [message, path]),
       [['Internal server error', ['nothing']]],
     );
+  });
+
+  it('of a route that a host has added expose no internals but a request id, which the log has', async () => {
+    const app = await createApp({ keys: test.keys, log });
+    app.get('/host', () => {
+      throw new Error('the password of the database is hunter2');
+    });
+    const reply = await app.request('/host');
+    const { errors } = (await reply.json()) as GraphQLReply['body'];
+    const { requestId, ...extensions } = errors![0]!.extensions;
+    assert.deepEqual(
+      [reply.status, reply.headers.get('cache-control'), errors![0]!.message, extensions],
+      [500, 'no-store', 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' }],
+    );
+    const logged = lines.find(({ fields }) => 'requestId' in fields && fields.requestId === requestId);
+    assert.match(String((logged!.fields as { err: Error }).err), /hunter2/);
   });
 
   it('are not written to the console', async () => {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { rawPost } from '../support/raw-http.ts';
 import { Random } from '../support/random.ts';
 import { randomQuery } from '../support/random-query.ts';
 
@@ -44,7 +47,7 @@ const extension: SchemaExtension = {
       odd: () => 7,
       secretThing: () => 1,
       asks: (_: unknown, __: unknown, { request }: { request: Request }) =>
-        `${request.method} ${new URL(request.url).pathname} ${request.headers.get('x-extra')}`,
+        `${request.method} ${new URL(request.url).pathname} ${[...request.headers.keys()].join()} ${request.headers.get('x-extra')}`,
       passesOn: (_: unknown, __: unknown, context: { request: Request }) => {
         const { request, ...rest } = { ...context, loaders: 1 };
         return `${request?.method} ${Object.keys(rest).includes('principal')}`;
@@ -121,6 +124,8 @@ describe('the fast path', () => {
   let full: RunningServer;
   let secret: string;
   let taken: number;
+  /** Called for each request once its head was read. */
+  let headRead = () => {};
 
   before(async () => {
     test = await openTestKeys({ resources: ['THING'] });
@@ -136,6 +141,7 @@ describe('the fast path', () => {
           taken -= 1;
           next();
         });
+        headRead();
       }) satisfies typeof fastPath,
     });
     fast = await listen({ app: counted, host: '127.0.0.1', port: 0 });
@@ -185,6 +191,7 @@ describe('the fast path', () => {
     ['a charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=utf-8' }],
     ['another charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=latin1' }],
     ['another media type', '{"query":"{ online }"}', { 'content-type': 'text/plain' }],
+    ['a media type that ends like JSON', '{"query":"{ online }"}', { 'content-type': 'x-application/json' }],
     ['an encoding', '{"query":"{ online }"}', { 'content-encoding': 'gzip' }],
     ['two credentials', '{"query":"{ online }"}', { authorization: ['Bearer a', 'Bearer b'] }],
     ['a wrong key', '{"query":"{ online }"}', { authorization: 'Bearer nonsense' }],
@@ -199,6 +206,7 @@ describe('the fast path', () => {
     ['a batch', '[{"query":"{ online }"}]', {}],
     ['letters beyond ASCII', '{"query":"{ echo(text: \\"käse 日本 😀\\") }"}', {}],
     ['a long body', JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(100_000) } }), {}],
+    ['a body that is too long', JSON.stringify({ query: '{ online }', text: 'x'.repeat(1 << 20) }), {}],
     ['an own header', '{"query":"{ asks }"}', { 'x-extra': 'seen' }],
     ['a context that a resolver passes on', '{"query":"{ passesOn }"}', {}],
     ['a mutation', '{"query":"mutation { deleteApiKeys(ids: []) { deleted } }"}', {}],
@@ -209,6 +217,40 @@ describe('the fast path', () => {
       await compare(body, headers as unknown as Record<string, string | string[]>);
     });
   }
+
+  it('is not taken for another method or another address', async () => {
+    const ask = async (path: string, method: string, url: string) => {
+      const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+      const reply = await fetch(url + path, { method, headers, body: '{"query":"{ online }"}' });
+      return [reply.status, await reply.text()];
+    };
+    for (let time = 0; time < 3; time += 1) assert.equal((await ask('/graphql', 'POST', fast.url))[0], 200);
+    for (const [path, method, status] of [
+      ['/graphql', 'PUT', 405],
+      ['/healthz', 'POST', 404],
+      ['/graphql/', 'POST', 404],
+    ] as const) {
+      const answer = await ask(path, method, fast.url);
+      assert.deepEqual([answer, answer[0]], [await ask(path, method, full.url), status]);
+    }
+  });
+
+  it('takes a body that comes in parts', async () => {
+    const body = Buffer.from(JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(10_000) } }));
+    const headers = [`Authorization: Bearer ${secret}`, 'Content-Type: application/json'];
+    const bytes = rawPost(headers, body);
+    const before = taken;
+    for (let time = 0; time < 3; time += 1) {
+      const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
+      const arrived = new Promise<void>((resolve) => (headRead = resolve));
+      socket.write(bytes.subarray(0, -body.length + 1000));
+      await arrived;
+      socket.write(bytes.subarray(-body.length + 1000));
+      assert.match(String((await once(socket, 'data'))[0]), /\{"data":\{"online":true\}\}$/);
+      socket.destroy();
+    }
+    assert.ok(taken > before);
+  });
 
   it('is taken from the third time on, with other variables too, and counts each use once', async () => {
     const query = 'query ($x: Int) { echo(int: $x) }';
@@ -283,6 +325,25 @@ describe('the fast path', () => {
     }
     assert.ok(taken - before > 6, `the fast path was taken ${taken - before} times`);
     agent.destroy();
+  });
+
+  it('is not taken for a request that has one header more than the one before it', async () => {
+    const ask = async (...more: string[]) => {
+      const body = '{"query":"{ online }"}';
+      const headers = [
+        'Host: localhost',
+        `Authorization: Bearer ${secret}`,
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        ...more,
+      ];
+      socket.write(['POST /graphql HTTP/1.1', ...headers, '', body].join('\r\n'));
+      return String((await once(socket, 'data'))[0]).slice(0, 'HTTP/1.1 200'.length);
+    };
+    const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
+    for (let time = 0; time < 3; time += 1) assert.equal(await ask(), 'HTTP/1.1 200');
+    assert.equal(await ask('Content-Encoding: gzip'), 'HTTP/1.1 415');
+    socket.destroy();
   });
 
   it('ends with the key: one that is deleted, disabled, rotated or expired is refused from the next request on', async () => {
