@@ -38,7 +38,7 @@ export function readRequirements(parts: readonly (string | DocumentNode)[]): Req
         if (directive.name.value === 'requires') refuseElsewhere(ancestors.filter(isNode));
       },
       FieldDefinition: (field, _key, _parent, _path, ancestors) => {
-        const path = `${nameOf(ancestors.filter(isNode).at(-1)!)}.${field.name.value}`;
+        const path = `${nameOf(ancestors.findLast(isNode)!)}.${field.name.value}`;
         const text = requiresOf(field).map(print).join(' ');
         if ((declared.get(path) ?? text) !== text) contradicted.add(path);
         declared.set(path, text);

@@ -101,5 +101,6 @@ function permissionIn(schema: GraphQLSchema, node: DirectiveNode) {
     return value?.kind === Kind.ENUM ? value.value : '';
   };
   const [resource, action] = [nameIn('resource'), nameIn('action') as Action];
-  return { resource, action, permission: `${resource}:${action}` satisfies Permission as Permission };
+  const permission: Permission = `${resource}:${action}`;
+  return { resource, action, permission };
 }
