@@ -2,7 +2,7 @@ import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSet
 import { limitExceeded } from './limit-exceeded.ts';
 
 /** The most pairs of fields that share a place in the answer. Validation compares each pair. */
-const MAX_REPEATED_PAIRS = 10_000;
+const MAX_REPEATED_PAIRS = 2500;
 
 /**
  * Counts the fields that are merged into one place in the answer. Call `checkFieldLimits` first: it bounds the number

@@ -46,8 +46,10 @@ describe('a secret that is typed in the wrong place', () => {
   for (const args of places) {
     const shown = args.join(' ').replaceAll(typed, 'SECRET').replaceAll(secret, 'SECRET');
     it(`is not repeated, nor is an escape sequence: ${shown}`, async () => {
-      const cli = testCli();
-      const { stdout, stderr, code } = await cli.run(args, { cwd: tempFolder() });
+      const { stdout, stderr, code } = await runCli(args, {
+        cwd: tempFolder(),
+        env: { SVC_API_DATABASE: tempStore() },
+      });
       const output = stdout + stderr;
       assert.notEqual(code, 0);
       assert.ok(!output.includes(secret.slice(17, 40)), output);

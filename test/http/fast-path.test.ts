@@ -104,7 +104,7 @@ function post(
         reply.on('end', () => {
           const text = Buffer.concat(chunks)
             .toString()
-            .replaceAll(/"requestId":"[0-9a-f-]{36}"/g, '');
+            .replaceAll(/,?"requestId":"[0-9a-f-]{36}"/g, '');
           resolve({
             status: reply.statusCode,
             headers: reply.rawHeaders.filter((_, index, all) => all[index - (index % 2)] !== 'Date'),
@@ -116,6 +116,28 @@ function post(
     sent.on('error', reject);
     sent.end(body);
   });
+}
+
+/**
+ * An answer without the number of errors beneath a field that became null: "Handling Execution Errors" of the GraphQL
+ * specification leaves open which of them are said, and that depends on which comes first.
+ */
+function withoutOrderOfErrors(answer: Answer): Answer {
+  if (!answer.body.startsWith('{"errors":[{')) return answer;
+  const { errors, ...body } = JSON.parse(answer.body) as { errors: { path?: (string | number)[] }[]; data?: unknown };
+  const said = errors.map((error) => {
+    const { path = [] } = error;
+    let value: unknown = body;
+    for (const [depth, step] of ['data', ...path].entries()) {
+      value = (value as Record<string | number, unknown> | null | undefined)?.[step];
+      if (value === null && depth < path.length) return JSON.stringify({ nullAt: path.slice(0, depth) });
+    }
+    return JSON.stringify(error);
+  });
+  const isExact = said.every((error) => !error.startsWith('{"nullAt"'));
+  if (isExact) return answer;
+  const headers = answer.headers.filter((_, index, all) => all[index - (index % 2)] !== 'content-length');
+  return { ...answer, headers, body: JSON.stringify({ errors: [...new Set(said)].toSorted(), ...body }) };
 }
 
 describe('the fast path', () => {
@@ -156,8 +178,10 @@ describe('the fast path', () => {
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
     const expected = await post(full.url, body, all);
-    for (let time = 1; time <= 3; time += 1)
-      assert.deepEqual(await post(fast.url, body, all), expected, `${time}: ${String(body)}`);
+    for (let time = 1; time <= 3; time += 1) {
+      const answer = await post(fast.url, body, all);
+      assert.deepEqual(withoutOrderOfErrors(answer), withoutOrderOfErrors(expected), `${time}: ${String(body)}`);
+    }
     return expected;
   };
 
