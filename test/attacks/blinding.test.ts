@@ -16,7 +16,9 @@ import { collectingLog } from '../support/log.ts';
 import { startServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const DAY_MINUTES = 24 * 60;
+/** For how long keys are forged, and which part of a day that is. */
+const MINUTES = 4 * 60;
+const DAY_PART = MINUTES / (24 * 60);
 const MB = 1_000_000;
 
 describeOnEach('an attacker who wants to act unseen', (dialect) => {
@@ -68,7 +70,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     );
   });
 
-  it('sends forged keys for a whole day: they add less than 1 MB to the store', async () => {
+  it('sends forged keys for hours: they add less than 1 MB a day to the store', async () => {
     const scheduled: (() => void)[] = [];
     let written: Promise<unknown> = Promise.resolve();
     const observed = (repository: KeyRepository): KeyRepository => ({
@@ -85,7 +87,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
       repository: observed,
     });
     const before = await sizeOf(test.database);
-    for (let minute = 0; minute < DAY_MINUTES; minute += 1) {
+    for (let minute = 0; minute < MINUTES; minute += 1) {
       for (let request = 0; request < 8; request += 1)
         await other.keys.authenticate(
           createSecret(randomBytes).text,
@@ -95,7 +97,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
       await written;
       other.time.now += 60_000;
     }
-    const grown = (await sizeOf(test.database)) - before;
+    const grown = ((await sizeOf(test.database)) - before) / DAY_PART;
     assert.ok(grown > 0.1 * MB && grown < MB, `${grown} bytes`);
     await other.store.close();
   });

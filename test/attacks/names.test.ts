@@ -51,12 +51,14 @@ describe('two names look alike', () => {
     it(`not where they are ${one} and ${other}`, () => assert.notEqual(skeletonOf(one), skeletonOf(other)));
 
   it('as their skeletons look like themselves, for every character of Unicode', () => {
+    const wrong = [];
     for (let number = 0; number < 0x110000; number += 1) {
       const character = String.fromCodePoint(number);
       if (!/^[\p{L}\p{M}\p{Nd}]$/u.test(character)) continue;
       const skeleton = skeletonOf(character);
-      assert.equal(skeletonOf(skeleton), skeleton, number.toString(16));
+      if (skeletonOf(skeleton) !== skeleton) wrong.push(number.toString(16));
     }
+    assert.deepEqual(wrong, []);
   });
 });
 

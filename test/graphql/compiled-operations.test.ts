@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { buildSchema, parse } from 'graphql';
-import { ROOT } from '../support/process.ts';
+import { finished, ROOT } from '../support/process.ts';
 import { CompiledOperations } from '../../src/graphql/compiled-operations.ts';
 
 const schema = buildSchema('type Query { a(x: Int): Int b: Int } type Mutation { c: Int }');
@@ -67,9 +67,9 @@ describe('compiled queries', () => {
   });
 
   for (const shape of ['resolvers', 'lists', 'names', 'fragments'])
-    it(`take no more memory than they may, however many there are: ${shape}`, () => {
+    it(`take no more memory than they may, however many there are: ${shape}`, async () => {
       const child = join(ROOT, 'test/support/compiled-child.ts');
-      const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', child, shape], { encoding: 'utf8' });
+      const { stdout, stderr } = await finished(spawn(process.execPath, ['--expose-gc', child, shape]));
       assert.ok(Number(stdout) < 1, `${stdout} times as much\n${stderr}`);
       assert.notEqual(stdout, '', stderr);
     });

@@ -63,7 +63,7 @@ describeOnEach('a key', (dialect) => {
     for (const { reason } of refusals.slice(2)) assert.equal(reason, 'malformed');
   });
 
-  // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/store/postgres-servers.test.ts.
+  // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/store/postgres/postgres-servers.test.ts.
   if (dialect === 'postgres') return;
 
   it('that another process changes or deletes is changed or refused from the next request on', async () => {

@@ -2,6 +2,7 @@ import { parse } from 'graphql';
 import { RequestBudget, BUDGET } from '../../src/graphql/budget/request-budget.ts';
 import { Turns } from '../../src/graphql/budget/turns.ts';
 import { CompiledOperations, MAX_BYTES } from '../../src/graphql/compiled-operations.ts';
+import { compiledSizeOf } from '../../src/graphql/compiled-size.ts';
 import type { BudgetedContext } from '../../src/graphql/context.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createPrincipal, openTestKeys } from './keys.ts';
@@ -33,7 +34,9 @@ const operations = new CompiledOperations(executed);
 await fill(20, 1_000_000);
 globalThis.gc!();
 const before = process.memoryUsage().heapUsed;
-await fill(300, 0);
+// Enough to fill the cache once and to go on.
+const { bytes } = compiledSizeOf(executed, parse(shape(0)), null);
+await fill(Math.max(100, Math.ceil((1.3 * MAX_BYTES) / bytes)), 0);
 globalThis.gc!();
 process.stdout.write(((process.memoryUsage().heapUsed - before) / MAX_BYTES).toFixed(2));
 await store.close();

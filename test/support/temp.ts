@@ -8,6 +8,8 @@ import { migratedPostgresStore, postgresStore } from './postgres.ts';
 /** The bytes of an SQLite store without keys, once they are known. */
 let migrated: Promise<Buffer> | undefined;
 const folders = new Set<string>();
+// Programs that tests start have no hooks.
+process.once('exit', removeTempFolders);
 
 /** A new empty folder, removed after the tests of its file. */
 export function tempFolder(): string {
