@@ -78,6 +78,11 @@ export default class Serve extends BaseCommand {
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
     const keys = await openKeys({ database, resources, lockWaitMs: LOCK_WAIT_MS });
     try {
+      if (!(await keys.matchesAuditKey()))
+        this.logger.error(
+          { store: keys.location },
+          'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: run apikey log --verify',
+        );
       if (keys.created) this.logger.warn({ store: keys.location }, 'created a new key store, which has no keys yet');
       const app = await createApp({ keys, extensions, log: this.logger });
       const server = await listen({ app, host, port });

@@ -1,5 +1,6 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
+import { matchesAuditKey } from './audit/audit-key.ts';
 import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
 import { compareKeys, type KeyComparison } from './audit/compare.ts';
 import { findPrunable, type PrunedEntries } from './audit/prune.ts';
@@ -148,6 +149,14 @@ export class KeyQueries {
   async verifyAuditLog(head?: string): Promise<AuditVerification> {
     const known = head === undefined ? undefined : readAuditHead(head);
     return verifyAuditLog(this.#options.repository.auditLog, known);
+  }
+
+  /**
+   * Whether the newest entry of the audit log was made with the key at hand; true in a log without a key.
+   * @throws KeysError STORE_AUDIT_KEY if the log has a key and there is none at hand; other STORE_ codes
+   */
+  matchesAuditKey(): Promise<boolean> {
+    return matchesAuditKey(this.#options.repository.auditLog);
   }
 
   /** Compares all keys with what the audit log says of them. @throws KeysError STORE_… */

@@ -6,7 +6,7 @@ import { KeysError } from '../errors.ts';
 import { validateExpiry } from '../key/expiry.ts';
 import { findChains } from '../authorization/chain.ts';
 import { requireToChange, requireToCreate } from '../authorization/granting.ts';
-import { type Actor, ForbiddenError, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
+import { type Actor, denied, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { KeyFinder } from '../repository.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
@@ -75,7 +75,7 @@ export async function planChanges<Key extends ApiKey>(
   for (const key of plan.creates) requireToCreate(caller, key, catalog);
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', found);
-  if (adopt && caller !== OPERATOR) throw new ForbiddenError('Only the operator adopts keys.');
+  if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
   if (!adopt) await refuseTakeover(find, found, caller);
   const befores = plan.updates.map(({ before }) => before);
   const chains = await findChains(find, befores);

@@ -5,7 +5,7 @@ import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
 import { type Chain, chainExpiry, chainRoles, MAX_CHAIN_LENGTH } from './chain.ts';
-import { type Actor, forbidden, ForbiddenError, OPERATOR, requirePermission } from './principal.ts';
+import { type Actor, denied, forbidden, OPERATOR, requirePermission } from './principal.ts';
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
@@ -74,9 +74,8 @@ function requireToGrant(
   const held = chainRoles(actor.chain, catalog);
   const foreign = roles.filter((role) => !held.has(role));
   if (foreign.length > 0) {
-    actor.observer?.lacked([]);
     const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
-    throw new ForbiddenError(`${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
+    throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
   }
   for (const permission of granted.permissions()) actor.observer?.used(permission);
 }
@@ -85,7 +84,7 @@ function requireToGrant(
 function requireToOutlive(actor: Exclude<Actor, typeof OPERATOR>, expiresAt: number | null): void {
   const end = chainExpiry(actor.chain);
   if (end === null || (expiresAt !== null && expiresAt <= end)) return;
-  throw new ForbiddenError(`${RULE}this key expires at ${formatTime(end)}.`);
+  throw denied(actor, `${RULE}this key expires at ${formatTime(end)}.`);
 }
 
 /**

@@ -102,10 +102,15 @@ export class ForbiddenError extends KeysError {
   }
 }
 
-/** The error for missing permissions, of which the actor's observer is told. */
+/** The error for missing permissions. */
 export function forbidden(actor: Actor, missing: readonly Permission[], reason = ''): ForbiddenError {
-  if (actor !== OPERATOR) actor.observer?.lacked(missing);
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);
-  return new ForbiddenError(`${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);
+  return denied(actor, `${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);
+}
+
+/** The error for what a rule denies to an actor, whose observer is told of it. */
+export function denied(actor: Actor, message: string, missing: readonly Permission[] = []): ForbiddenError {
+  if (actor !== OPERATOR) actor.observer?.lacked(missing);
+  return new ForbiddenError(message, missing);
 }

@@ -1,6 +1,5 @@
 import { chainStatus, findChain } from '../authorization/chain.ts';
-import { type Actor, OPERATOR, type Principal, principalOf } from '../authorization/principal.ts';
-import { KeysError } from '../errors.ts';
+import { type Actor, denied, OPERATOR, type Principal, principalOf } from '../authorization/principal.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { KeyFinder, KeyRepository } from '../repository.ts';
 import type { SecretChange, SecretDelivery } from './delivery.ts';
@@ -73,18 +72,19 @@ export class Transactions {
 
 /**
  * The principal as it is now.
- * @throws KeysError FORBIDDEN where its key, or the secret that it came with, no longer changes keys
+ * @throws ForbiddenError where its key, or the secret that it came with, no longer changes keys
  */
 async function refreshed(
-  { key, secret, observer }: Principal,
+  principal: Principal,
   find: KeyFinder,
   { catalog, now }: { catalog: Catalog; now: number },
 ): Promise<Principal> {
+  const { key, secret, observer } = principal;
   const current = await find.findById(key.id);
   const chain = current && (await findChain(find, current));
   if (!chain || chainStatus(chain, now) !== 'ACTIVE')
-    throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
+    throw denied(principal, 'The key that asks for this is no longer valid.');
   if (secret === 'previous' || current.publicId !== key.publicId)
-    throw new KeysError('FORBIDDEN', 'A previous secret changes no keys. Use the newest secret of this key.');
+    throw denied(principal, 'A previous secret changes no keys. Use the newest secret of this key.');
   return principalOf(chain, catalog, { observer });
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';
 import { query } from '../../support/server.ts';
@@ -129,6 +132,23 @@ describe('serve', () => {
       signal: null,
     });
     assert.match(byFlag.url, /^http:\/\/127\.0\.0\.1:/);
+  });
+
+  it('does not start without the key of the audit log, and logs that it has another', async () => {
+    const cli = testCli();
+    const [path, other] = ['one', 'other'].map((name) => join(dirname(cli.database), name)) as [string, string];
+    for (const file of [path, other]) writeFileSync(file, randomBytes(32), { mode: 0o600 });
+    await cli.run(['apikey', 'create', '--name', 'A', '--roles', 'GUEST'], { env: { SVC_API_AUDIT_KEY: path } });
+    const { stderr, code } = await cli.runProcess(['serve', '--port', '0'], { env: { LOG_LEVEL: 'silent' } });
+    assert.deepEqual([stderr.split('. ')[0], code], ['Error: The audit log of this key store has a key', 1]);
+    for (const [file, errors] of [
+      [path, 0],
+      [other, 1],
+    ] as const) {
+      const { child, end } = await serve(cli, ['--port', '0'], { SVC_API_AUDIT_KEY: file, LOG_LEVEL: 'error' });
+      child.kill('SIGTERM');
+      assert.equal((await end).stderr.match(/the newest entry of the audit log was not made/g)?.length ?? 0, errors);
+    }
   });
 
   it('says what is wrong with an address that is not available', async () => {
