@@ -70,7 +70,9 @@ const ROOMS: Record<string, string[]> = {
     'copy',
   ],
   cli: [
+    'signals',
     'errors',
+    'deliver-secrets',
     'terminal',
     'base-command',
     'host',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitCodeOf } from '../../../src/cli/exec/signal-relay.ts';
+import { exitCodeOf } from '../../../src/cli/signals.ts';
 import { runWithKey } from '../../../src/cli/exec/run-with-key.ts';
 import type { TemporaryKey } from '../../../src/cli/exec/temporary-key.ts';
 import { endExecs, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
