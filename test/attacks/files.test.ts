@@ -374,6 +374,12 @@ describe('the compile cache', () => {
     assertWorks(await run({ HOME: undefined, XDG_CACHE_HOME: '/dev/null' }));
   });
 
+  it('is not in the working directory, which an empty HOME would mean', async () => {
+    const cwd = tempFolder();
+    assertWorks(await run({ HOME: '', XDG_CACHE_HOME: '' }, { cwd }));
+    assert.deepEqual(readdirSync(cwd), []);
+  });
+
   it('is where NODE_COMPILE_CACHE says, or nowhere with NODE_DISABLE_COMPILE_CACHE', async () => {
     const chosen = tempFolder();
     assertWorks(await run({ NODE_COMPILE_CACHE: chosen }));
