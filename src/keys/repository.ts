@@ -69,6 +69,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
   /** Remembers whose these secrets were, until the key is deleted. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
+  /** Remembers a time, in milliseconds since 1970, unless a later one is remembered. */
+  rememberTime(now: number): Promise<void>;
 }
 
 /** A key that was found by one of its secrets. */
@@ -97,6 +99,8 @@ export interface KeyRepository extends KeyFinder {
   findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
   /** The audit log. */
   readonly auditLog: AuditReader;
+  /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
+  latestTime(): Promise<number>;
   /**
    * A number that changes with every change of a key, in whatever process, and not when only activity is recorded. A
    * file is checked once per turn of the event loop; a database server sends notifications. Undefined while it cannot

@@ -233,6 +233,12 @@ export class KeysService extends KeyQueries {
     );
   }
 
+  /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */
+  async rememberTime(): Promise<void> {
+    const { repository, clock } = this.#options;
+    await repository.write((writer) => writer.rememberTime(clock()));
+  }
+
   /**
    * Deletes the entries of the audit log that were written before a time, for the operator, and records that. The rest
    * can still be verified.

@@ -24,6 +24,7 @@ const TABLES = [
   ['audit_log', ['number']],
   ['audit_head', ['one']],
   ['audit_start', ['one']],
+  ['clock', ['one']],
 ] as const satisfies [keyof Tables, string[]][];
 
 const PAGE_ROWS = 500;

@@ -7,6 +7,7 @@ import { selectAncestors } from './ancestors.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection } from './connection.ts';
+import { latestTime, rememberTime } from './clock.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
@@ -33,6 +34,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedPermissions: (ids) => run((db) => findUsedPermissions(db, ids)),
     revision: () => connection.revision(),
+    latestTime: () => run(latestTime),
     auditLog: {
       ...reader,
       find: (query) => (dialect === 'sqlite' && isSearch(query) ? searchAuditLog(reader, query) : reader.find(query)),
@@ -169,6 +171,7 @@ function writerOf(
     },
 
     addUsage: (usage) => addUsage(db, usage),
+    rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
     auditLog: auditReaderOf((work) => work(db), auditKey),

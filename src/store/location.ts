@@ -32,7 +32,7 @@ function dataFolder(env: NodeJS.ProcessEnv): string {
   return folder && isAbsolute(folder) ? folder : join(homeFolder(env), '.local', 'share');
 }
 
-/** The home folder of the user. In the working directory, which a relative one means, the store would not be found again. */
+/** The home folder of the user: an absolute path, since a store in the working directory would not be found again. */
 function homeFolder(env: NodeJS.ProcessEnv): string {
   const home = env['HOME'] ?? knownHome();
   if (home !== undefined && isAbsolute(home)) return home;

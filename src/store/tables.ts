@@ -80,6 +80,13 @@ export interface AuditStartTable {
   hash: string;
 }
 
+/** The one row of `clock`. */
+export interface ClockTable {
+  one: 1;
+  /** The latest time that was seen by a program that wrote, in milliseconds since 1970. */
+  latest: number;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -88,4 +95,5 @@ export interface Tables {
   audit_log: AuditLogTable;
   audit_head: AuditHeadTable;
   audit_start: AuditStartTable;
+  clock: ClockTable;
 }

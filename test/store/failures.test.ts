@@ -261,7 +261,11 @@ describe('a user who may not', () => {
     if (!mount('--bind', folder, folder)) return this.skip();
     try {
       assert.ok(mount('-o', 'remount,bind,ro', folder));
-      for (const args of [create(path), create(join(folder, 'new.sqlite')), ['apikey', 'list', '--json', '--database', path]])
+      for (const args of [
+        create(path),
+        create(join(folder, 'new.sqlite')),
+        ['apikey', 'list', '--json', '--database', path],
+      ])
         assertCliFailure(await runCli(args), 'STORE_READONLY', /is on a read-only file system\. Move it/);
     } finally {
       spawnSync('umount', [folder]);

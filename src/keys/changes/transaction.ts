@@ -90,6 +90,7 @@ export class Transaction {
   /** Writes down what was done: the last step. */
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);
+    await this.#writer.rememberTime(this.now);
   }
 
   #note(action: AuditAction, { id, name }: ApiKey, values: Pick<AuditDraft, 'before' | 'after'>): void {

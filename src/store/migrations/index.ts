@@ -12,6 +12,7 @@ import { addAuditRetention } from './008-audit-retention.ts';
 import { addNameSkeletons } from './009-name-skeletons.ts';
 import { createRotatedSecrets } from './010-rotated-secrets.ts';
 import { addStatusToOrder } from './011-order-with-status.ts';
+import { createClock } from './012-clock.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly Migration[] = [
   addNameSkeletons,
   createRotatedSecrets,
   addStatusToOrder,
+  createClock,
 ];

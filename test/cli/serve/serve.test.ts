@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
+import { changeDirectly } from '../../support/direct.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';
 import { query } from '../../support/server.ts';
@@ -149,6 +150,20 @@ describe('serve', () => {
       child.kill('SIGTERM');
       assert.equal((await end).stderr.match(/the newest entry of the audit log was not made/g)?.length ?? 0, errors);
     }
+  });
+
+  it('refuses a key that had expired before the clock of the machine was set back, and logs how far', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Short', { roles: ['GUEST'], expiresIn: '1h' });
+    await changeDirectly(cli.database, `update clock set latest = ${Date.now() + 7_200_000}`);
+    const { url, child, end } = await serve(cli, ['--port', '0'], { LOG_LEVEL: 'warn' });
+    assert.equal((await query(url, key, '{ me { name } }')).status, 401);
+    child.kill('SIGTERM');
+    const [{ msg, behindMs }] = (await end).stderr.split('\n', 1).map((line) => JSON.parse(line)) as [
+      { msg: string; behindMs: number },
+    ];
+    assert.equal(msg, 'the clock is behind the latest time that the store has seen');
+    assert.ok(behindMs > 7_000_000 && behindMs < 7_200_000, String(behindMs));
   });
 
   it('says what is wrong with an address that is not available', async () => {
