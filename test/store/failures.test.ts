@@ -258,7 +258,7 @@ describe('a user who may not', () => {
     const path = join(folder, 'keys.sqlite');
     copyFileSync(await storeWithKeys(), path);
     const mount = (...args: string[]) => spawnSync('mount', args).status === 0;
-    if (!mount('--bind', folder, folder)) return this.skip();
+    if (!mount('--bind', folder, folder)) this.skip();
     try {
       assert.ok(mount('-o', 'remount,bind,ro', folder));
       for (const args of [
