@@ -25,6 +25,8 @@ export interface ApiKeyTable {
   search_text: string;
   /** See `nameSkeletonOf`; null in a row that an older version of the program inserted. */
   name_skeleton: string | null;
+  /** See `checksumOf`; null in a row that an older version of the program, or another program, wrote. */
+  checksum: string | null;
 }
 
 /** A row of `key_usage`. */

@@ -84,6 +84,7 @@ async function settledReason(
 }
 
 function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): string | undefined {
+  if (key.damaged) return 'is damaged: its row does not match its checksum';
   if (recorded?.values === null) return 'is there, but was deleted';
   if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
   if (!recorded) return undefined;

@@ -7,7 +7,7 @@ import { digestSecret, hasOwnForm, readSecret } from '../secret/secret.ts';
 import type { Status } from '../key/status.ts';
 
 /** Why a secret is refused. `rotated` means that a newer secret has replaced it. */
-export type RefusalReason = 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated';
+export type RefusalReason = 'malformed' | 'unknown' | 'damaged' | 'disabled' | 'expired' | 'rotated';
 
 /** The result of looking up a secret: an accepted key with its ancestors, or why the secret is refused, with its key if
  * there is one. */
@@ -39,7 +39,8 @@ export async function lookUp(secret: string, repository: KeyRepository, now: num
   const known = { key, chain, publicId: found.publicId };
   if (presented === 'rotated' || (presented === 'previous' && !isInProgress(key.rotation, now)))
     return { refused: 'rotated', ...known };
-  const refused = REFUSALS[chainStatus(chain, now)];
+  const isDamaged = chain.keys.some(({ damaged }) => damaged);
+  const refused = isDamaged ? 'damaged' : REFUSALS[chainStatus(chain, now)];
   if (refused) return { refused, ...known };
   return { key, chain, secret: presented };
 }

@@ -7,6 +7,7 @@ import {
   type AuditDraft,
   auditValuesOf,
 } from '../audit/audit-entry.ts';
+import { requireWhole } from '../key/damage.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
@@ -71,7 +72,9 @@ export class Transaction {
     for (const key of keys) this.#note(action, key, { before: null, after: auditValuesOf(key) });
   }
 
+  /** @throws KeysError STORE_CORRUPT for a damaged key */
   async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
+    requireWhole(before);
     const changed = auditChange(before, after);
     if (Object.keys(changed.after).length > 0) {
       await this.#writer.update(before, after);

@@ -1,4 +1,5 @@
 import type { StoredKey } from '../key/api-key.ts';
+import { requireWhole } from '../key/damage.ts';
 import { hexOf } from '../secret/digest.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import type { KeyRepository, ListPosition } from '../repository.ts';
@@ -72,6 +73,7 @@ export async function* exportKeys(
 }
 
 function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
+  requireWhole(key);
   return {
     id: key.id,
     name: key.name,

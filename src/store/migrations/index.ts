@@ -13,6 +13,7 @@ import { addNameSkeletons } from './009-name-skeletons.ts';
 import { createRotatedSecrets } from './010-rotated-secrets.ts';
 import { addStatusToOrder } from './011-order-with-status.ts';
 import { createClock } from './012-clock.ts';
+import { addChecksums } from './013-checksums.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createRotatedSecrets,
   addStatusToOrder,
   createClock,
+  addChecksums,
 ];

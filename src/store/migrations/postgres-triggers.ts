@@ -17,6 +17,14 @@ export async function forbidAuditChanges(db: Kysely<Tables>): Promise<void> {
     for each statement execute function forbid_audit_changes()`.execute(db);
 }
 
+/** Removes the checksum of a key that is changed without it. */
+export async function removeChecksums(db: Kysely<Tables>): Promise<void> {
+  await sql`create function remove_checksum() returns trigger language plpgsql as $$
+    begin new.checksum := null; return new; end $$`.execute(db);
+  await sql`create trigger api_keys_without_checksum before update on api_keys
+    for each row when (new.checksum is not distinct from old.checksum) execute function remove_checksum()`.execute(db);
+}
+
 /** Lets entries of the audit log be deleted that are no longer part of it: those up to the start of the log. */
 export async function allowPruning(db: Kysely<Tables>): Promise<void> {
   await sql`drop trigger audit_log_only_grows on audit_log`.execute(db);
