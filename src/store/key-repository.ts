@@ -25,6 +25,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
+    findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
     findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
@@ -87,6 +88,12 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
       return rows.map(keyOf);
+    },
+
+    async findByDigests(digests) {
+      const rows = [];
+      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
+      return rows.map(storedKeyOf);
     },
 
     async findConfusable(names) {
@@ -160,12 +167,6 @@ function writerOf(
 ): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
-
-    async findByDigests(digests) {
-      const rows = [];
-      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
-      return rows.map(storedKeyOf);
-    },
 
     async insert(keys) {
       keysChanged();
