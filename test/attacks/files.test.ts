@@ -251,6 +251,14 @@ describe('a store file', () => {
     });
   }
 
+  it('is not made in a folder that others can write: nothing is left there', async () => {
+    const folder = tempFolder();
+    chmodSync(folder, 0o770);
+    const database = join(folder, 'keys.sqlite');
+    await assert.rejects(openStore({ database }), { code: 'STORE_INSECURE', message: /mode 0770/ });
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
   it('below a folder that all can write is refused', async () => {
     const outer = tempFolder();
     const path = await closedStore(join(outer, 'own', 'keys.sqlite'));
