@@ -266,6 +266,19 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(apply({ adopt: true }, other.principal), FORBIDDEN);
     });
 
+    it('nor by taking the place of the key above it', async () => {
+      const deploy = await create('CI deploy', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY');
+      const child = await create('Child', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY', deploy.principal);
+      const grandchild = await create('Grandchild', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY', child.principal);
+      for (const { principal } of [child, grandchild]) {
+        const overwrite = { name: 'CI deploy', roles: ['GUEST'], overwrite: true };
+        const message = /^A key cannot replace one that it descends from/;
+        await assert.rejects(test.keys.create(overwrite, principal), { ...FORBIDDEN, message });
+        await assert.rejects(test.keys.preview(overwrite, principal), { ...FORBIDDEN, message });
+      }
+      assert.equal(await enter(deploy.secret), 'CI deploy');
+    });
+
     it('the operator takes such a key over by saying so, and the log has it', async () => {
       const guest = await create('Maker', 'GUEST API_KEY:CREATE_OWN');
       await create('CI deploy', 'GUEST', guest.principal);
