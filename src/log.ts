@@ -1,5 +1,6 @@
 import { KeysError } from './keys/errors.ts';
 import { redactSecrets } from './keys/secret/secret.ts';
+import { printableJson } from './keys/text.ts';
 
 /** The levels of the log, most verbose first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -31,8 +32,8 @@ export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
 }
 
 /**
- * Opens a log on stderr, in JSON lines. Secrets are redacted in the finished line, so that no field or stack trace can
- * leak one.
+ * Opens a log on stderr, in JSON lines. Secrets are redacted and hidden characters escaped in the finished line, so
+ * that no field or stack trace can leak a secret, or deceive a terminal that shows it.
  */
 export async function openLog(level: LogLevel): Promise<Log> {
   if (level === 'silent') return NO_LOG;
@@ -41,7 +42,7 @@ export async function openLog(level: LogLevel): Promise<Log> {
   stderr.on('error', () => {}); // A closed stderr must not end the program.
   const log: Log = pino(
     { level, base: { name: 'svc-api', pid: process.pid } },
-    { write: (line) => void stderr.write(redactSecrets(line)) },
+    { write: (line) => void stderr.write(printableJson(redactSecrets(line))) },
   );
   return log;
 }

@@ -2,6 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { type Principal, uses } from '../keys/authorization/principal.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { clientAddress } from './client-address.ts';
@@ -68,7 +69,8 @@ export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<Bearer
       return unavailable(c);
     }
     if ('refused' in result) {
-      log.info({ reason: result.refused, prefix: result.publicId, address }, 'key refused');
+      const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
+      log.info({ reason: result.refused, prefix, address }, 'key refused');
       return refuse(c, 401, 'UNAUTHENTICATED', 'The API key is not valid.', {
         'WWW-Authenticate': `${challenge}, error="invalid_token"`,
       });

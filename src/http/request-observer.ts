@@ -1,5 +1,6 @@
 import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
 
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
@@ -20,7 +21,7 @@ export class RequestObserver implements AccessObserver {
 
   lacked(missing: readonly Permission[]): void {
     const { key, observer } = this.#principal;
-    const fields = { reason: 'forbidden', prefix: key.publicId, missing, address: this.#address };
+    const fields = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address: this.#address };
     this.#log.info(fields, 'request forbidden');
     observer?.lacked(missing, this.#address);
   }

@@ -41,6 +41,8 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findByName(name: string): Promise<Key | undefined>;
   /** The keys that have one of these values in a field. */
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
+  /** The keys that have a secret with one of these digests, whether it still works or not. */
+  findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
   /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
   findConfusable(names: readonly string[]): Promise<Key[]>;
   /** The keys that an apply created. */
@@ -52,10 +54,7 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
 }
 
 /** Finds keys with the digests of their secrets. */
-export interface StoredKeyFinder extends KeyFinder<StoredKey> {
-  /** The keys that have a secret with one of these digests, whether it still works or not. */
-  findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
-}
+export type StoredKeyFinder = KeyFinder<StoredKey>;
 
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {

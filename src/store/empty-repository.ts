@@ -10,6 +10,7 @@ export function emptyRepository(location: string): KeyRepository {
     findById: nothing,
     findByName: nothing,
     findBy: none,
+    findByDigests: none,
     findConfusable: none,
     findManaged: none,
     findAncestors: async () => new Map(),

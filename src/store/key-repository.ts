@@ -27,6 +27,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
+    findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
     findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
@@ -88,6 +89,12 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       return rows.map(keyOf);
     },
 
+    async findByDigests(digests) {
+      const rows = [];
+      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
+      return rows.map(storedKeyOf);
+    },
+
     async findConfusable(names) {
       const rows = [];
       for (const chunk of chunksOf([...new Set(names.map(nameSkeletonOf))]))
@@ -142,12 +149,6 @@ function writerOf(
 ): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
-
-    async findByDigests(digests) {
-      const rows = [];
-      for (const chunk of chunksOf(digests)) rows.push(...(await selectByDigests(db, chunk)));
-      return rows.map(storedKeyOf);
-    },
 
     async insert(keys) {
       keysChanged();

@@ -65,6 +65,15 @@ describeOnEach('a mistyped store', (dialect) => {
     });
   }
 
+  it('is not created by import --dry-run, which checks the keys as for a new one', async () => {
+    const cli = testCli();
+    const input = '{"name":"CI","sha256":"' + 'a'.repeat(64) + '","roles":["VIEWER"]}';
+    const { stdout, code } = await cli.run(['apikey', 'import', '--dry-run'], { input });
+    assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
+    if (dialect === 'sqlite') assert.deepEqual(readdirSync(dirname(cli.database)), []);
+    assert.equal((await cli.run(['apikey', 'list'])).code, 1, 'there is still none');
+  });
+
   it('is not created by export, which writes nothing', async () => {
     const cli = testCli();
     const { stdout, stderr, code } = await cli.run(['apikey', 'export']);
@@ -241,6 +250,14 @@ describe('a store file', () => {
       } else await assert.rejects(openStore({ database: path }), { code: 'STORE_INSECURE', message: error });
     });
   }
+
+  it('is not made in a folder that others can write: nothing is left there', async () => {
+    const folder = tempFolder();
+    chmodSync(folder, 0o770);
+    const database = join(folder, 'keys.sqlite');
+    await assert.rejects(openStore({ database }), { code: 'STORE_INSECURE', message: /mode 0770/ });
+    assert.deepEqual(readdirSync(folder), []);
+  });
 
   it('below a folder that all can write is refused', async () => {
     const outer = tempFolder();

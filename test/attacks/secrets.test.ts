@@ -57,6 +57,16 @@ describe('a secret that is typed in the wrong place', () => {
     });
   }
 
+  it('is not in the log of a failure, nor is a character that a terminal obeys', async () => {
+    const control = '\u009b31m\u202e';
+    const { stderr } = await runCli(['apikey', 'list', '--database', join(tempFolder(), `${control}${secret}`)], {
+      env: { LOG_LEVEL: 'debug' },
+    });
+    const [line = ''] = stderr.split('\n');
+    assert.ok(line.includes('\\u009b31m\\u202esvc_'), line);
+    assert.ok(!stderr.includes(secret.slice(17, 40)) && !/[\u009b\u202e]/.test(stderr), stderr);
+  });
+
   it('is not repeated by copy as the name of its target, nor is an escape sequence', async () => {
     const cli = testCli();
     await cli.given('CI');
