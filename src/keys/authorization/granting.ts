@@ -33,8 +33,7 @@ function chainTooLong(): KeysError {
 
 /**
  * Refuses an actor that may not change a key so. Less access needs nothing more than the right to change the key. More
- * access (added grants, a later expiry, enabling it) needs all that the key may do afterwards, and so does another name
- * for a key of the operator.
+ * access (added grants, a later expiry, enabling it) needs all that the key may do afterwards.
  * @param chain the key before the change, and its ancestors
  * @throws ForbiddenError
  */
@@ -45,7 +44,6 @@ export function requireToChange(actor: Actor, chain: Chain, after: ApiKey, catal
   const isLater = before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
   const isEnabled = before.disabledAt !== null && after.disabledAt === null;
   requireToGrant(actor, added, catalog);
-  if (after.name !== before.name && before.createdBy === null) requireToName(actor, catalog);
   if (isLater) requireToOutlive(actor, after.expiresAt);
   if (added.roles.length + added.permissions.length > 0 || isLater || isEnabled)
     requireToHoldKey(actor, chain, after, catalog);
@@ -80,16 +78,6 @@ function requireToGrant(
     throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
   }
   for (const permission of granted.permissions()) actor.observer?.used(permission);
-}
-
-/**
- * A file of declared keys grants by name, so a key of the operator that gets another name may get any grants with it.
- * Keys that a key created get none so: `apply` refuses them.
- */
-function requireToName(actor: Exclude<Actor, typeof OPERATOR>, catalog: Catalog): void {
-  if (chainRoles(actor.chain, catalog).has('ADMIN') && chainExpiry(actor.chain) === null) return;
-  const who = 'Only the operator, or an ADMIN key that does not expire,';
-  throw new ForbiddenError(`${who} may rename a key that no key created: declared keys get their grants by name.`);
 }
 
 /** Temporary access stays temporary: an expiry is no later than the actor's own, which counts its ancestors. */
