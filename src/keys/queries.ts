@@ -64,7 +64,14 @@ export class KeyQueries {
     actor: Actor,
   ): Promise<Plan> {
     const { repository, clock } = this.#options;
-    return planChanges(repository, declared, { prune, adopt, caller: actor, catalog: this.catalog, now: clock() });
+    return planChanges(repository, declared, {
+      prune,
+      adopt,
+      caller: actor,
+      catalog: this.catalog,
+      now: clock(),
+      auditLog: repository.auditLog,
+    });
   }
 
   /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */

@@ -1,6 +1,8 @@
 import type { ApiKey } from '../key/api-key.ts';
 import { type ConfusableName, findConfusableNames } from '../changes/confusable-names.ts';
+import type { AuditReader } from '../audit/audit-entry.ts';
 import type { Catalog } from '../permissions/catalog.ts';
+import { refuseTakeover } from './takeover.ts';
 import { type DeclarationIssue, type DeclaredKey, assertValidDeclaration } from './declaration.ts';
 import { KeysError } from '../errors.ts';
 import { validateExpiry } from '../key/expiry.ts';
@@ -36,6 +38,8 @@ export interface PlanOptions {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
+  /** Tells who gave a key its name. */
+  auditLog: AuditReader;
 }
 
 /** Whether a plan changes anything. */
@@ -51,7 +55,7 @@ export function hasChanges({ creates, updates, deletes }: Plan): boolean {
 export async function planChanges<Key extends ApiKey>(
   find: KeyFinder<Key>,
   declared: readonly DeclaredKey[],
-  { prune, adopt, caller, catalog, now }: PlanOptions,
+  { prune, adopt, caller, catalog, now, auditLog }: PlanOptions,
 ): Promise<Plan<Key>> {
   const found = await find.findBy(
     'name',
@@ -76,7 +80,7 @@ export async function planChanges<Key extends ApiKey>(
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', found);
   if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
-  if (!adopt) await refuseTakeover(find, found, caller);
+  if (!adopt) await refuseTakeover({ find, auditLog, caller, catalog }, found, plan.updates);
   const befores = plan.updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
   for (const [index, { after }] of plan.updates.entries()) requireToChange(caller, chains[index]!, after, catalog);
@@ -147,21 +151,4 @@ async function findUndeclared<Key extends ApiKey>(
     'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +
       `${listOf(shown)}. Delete those first, or declare the keys that created them.`,
   );
-}
-
-/**
- * Refuses to take over a key that another key created: whoever has that one chose its secret, and could delete it.
- * @throws KeysError TAKEOVER_REFUSED
- */
-async function refuseTakeover(find: KeyFinder, found: readonly ApiKey[], caller: Actor): Promise<void> {
-  const callerId = caller === OPERATOR ? null : caller.key.id;
-  const foreign = found.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
-  if (!foreign) return;
-  const creator = await find.findById(foreign.createdBy!);
-  const by = creator && mayFor(caller, 'READ', creator) ? `"${creator.name}"` : 'another key';
-  const remedy =
-    caller === OPERATOR
-      ? 'Delete it, or pass --adopt to make it yours with the secret it has.'
-      : 'Choose another name.';
-  throw new KeysError('TAKEOVER_REFUSED', `The API key "${foreign.name}" was created by ${by}. ${remedy}`);
 }

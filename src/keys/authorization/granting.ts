@@ -40,13 +40,20 @@ function chainTooLong(): KeysError {
 export function requireToChange(actor: Actor, chain: Chain, after: ApiKey, catalog: Catalog): void {
   if (actor === OPERATOR) return;
   const [before] = chain.keys;
+  requireToGrant(actor, addedGrants(before, after, catalog), catalog);
+  if (endsLater(before, after)) requireToOutlive(actor, after.expiresAt);
+  if (isWidened(before, after, catalog)) requireToHoldKey(actor, chain, after, catalog);
+}
+
+/** Whether a change lets a key do more: by added grants, a later expiry, or enabling it. */
+export function isWidened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   const added = addedGrants(before, after, catalog);
-  const isLater = before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
   const isEnabled = before.disabledAt !== null && after.disabledAt === null;
-  requireToGrant(actor, added, catalog);
-  if (isLater) requireToOutlive(actor, after.expiresAt);
-  if (added.roles.length + added.permissions.length > 0 || isLater || isEnabled)
-    requireToHoldKey(actor, chain, after, catalog);
+  return added.roles.length + added.permissions.length > 0 || endsLater(before, after) || isEnabled;
+}
+
+function endsLater(before: ApiKey, after: ApiKey): boolean {
+  return before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { chainExpiry } from '../authorization/chain.ts';
 import { requireToCreate } from '../authorization/granting.ts';
-import { ForbiddenError, OPERATOR, requireFor } from '../authorization/principal.ts';
+import { denied, OPERATOR, requireFor } from '../authorization/principal.ts';
 import { NameTakenError } from '../errors.ts';
 import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
 import { normalizeDescription } from '../key/description.ts';
@@ -79,9 +79,7 @@ export async function planCreation<Key extends ApiKey>(
   if (existing.id === key.createdBy) key.createdBy = existing.createdBy;
   // It would take the place of that key, and its creator: nobody would stand above it any more.
   else if (replaced.some(({ id }) => id === key.createdBy))
-    throw new ForbiddenError(
-      'A key cannot replace one that it descends from. Rotate that key, or choose another name.',
-    );
+    throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
   return { key, replaced, confusable: [] };
 }
 

@@ -5,6 +5,7 @@ import {
   type AuditActor,
   auditChange,
   type AuditDraft,
+  type AuditReader,
   auditValuesOf,
 } from '../audit/audit-entry.ts';
 import { requireWhole } from '../key/damage.ts';
@@ -37,6 +38,7 @@ export class Transaction {
   readonly catalog: Catalog;
   readonly now: number;
   readonly find: StoredKeyFinder;
+  readonly auditLog: AuditReader;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
@@ -46,6 +48,7 @@ export class Transaction {
     this.catalog = catalog;
     this.now = now;
     this.find = writer;
+    this.auditLog = writer.auditLog;
     this.#writer = writer;
     this.#actor =
       caller === OPERATOR

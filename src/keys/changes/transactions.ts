@@ -1,5 +1,6 @@
 import { chainStatus, findChain } from '../authorization/chain.ts';
-import { type Actor, denied, OPERATOR, type Principal, principalOf } from '../authorization/principal.ts';
+import { type Actor, OPERATOR, type Principal, principalOf } from '../authorization/principal.ts';
+import { KeysError } from '../errors.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { KeyFinder, KeyRepository } from '../repository.ts';
 import type { SecretChange, SecretDelivery } from './delivery.ts';
@@ -72,19 +73,21 @@ export class Transactions {
 
 /**
  * The principal as it is now.
- * @throws ForbiddenError where its key, or the secret that it came with, no longer changes keys
+ * @throws KeysError FORBIDDEN where its key, or the secret that it came with, no longer changes keys
  */
 async function refreshed(
-  principal: Principal,
+  { key, secret, observer }: Principal,
   find: KeyFinder,
   { catalog, now }: { catalog: Catalog; now: number },
 ): Promise<Principal> {
-  const { key, secret, observer } = principal;
+  const refused = (message: string) => {
+    observer?.lacked([]);
+    return new KeysError('FORBIDDEN', message);
+  };
   const current = await find.findById(key.id);
   const chain = current && (await findChain(find, current));
-  if (!chain || chainStatus(chain, now) !== 'ACTIVE')
-    throw denied(principal, 'The key that asks for this is no longer valid.');
+  if (!chain || chainStatus(chain, now) !== 'ACTIVE') throw refused('The key that asks for this is no longer valid.');
   if (secret === 'previous' || current.publicId !== key.publicId)
-    throw denied(principal, 'A previous secret changes no keys. Use the newest secret of this key.');
+    throw refused('A previous secret changes no keys. Use the newest secret of this key.');
   return principalOf(chain, catalog, { observer });
 }

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import { checksumOf } from '../rows.ts';
 import type { Tables } from '../tables.ts';
-import { removeChecksums } from './postgres-triggers.ts';
+import { keepGraceEnds, removeChecksums } from './postgres-triggers.ts';
 import { textType } from './text.ts';
 
 const PAGE_ROWS = 500;
@@ -24,8 +24,10 @@ export async function addChecksums(db: Kysely<Tables>, dialect: DialectName): Pr
       update api_keys set checksum = summed.checksum from summed where summed.id = api_keys.id`.execute(db);
     last = rows.at(-1)!.id;
   }
-  if (dialect === 'postgres') await removeChecksums(db);
-  else {
+  if (dialect === 'postgres') {
+    await removeChecksums(db);
+    await keepGraceEnds(db);
+  } else {
     await sql`create trigger api_keys_without_checksum after update on api_keys when new.checksum is old.checksum
       begin update api_keys set checksum = null where id = new.id; end`.execute(db);
   }
