@@ -165,7 +165,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     const bad = { name: 'Bad', secret: `${SECRET}x`, roles: ['BOSS'] };
     const swapped = { name: 'Swapped', sha256: SECRET, description: 'x', roles: ['GUEST'] };
     let said = '';
-    for (const lines of [[...GOOD, bad, swapped, `{"name":"Cut","secret":"${SECRET}`, { [SECRET]: 1 }], GOOD, GOOD]) {
+    for (const lines of [[...GOOD, bad, swapped, `{"name":"Cut","secret":"${SECRET}`, { [SECRET]: 1 }], GOOD]) {
       for (const args of [['--json'], []]) {
         const { stdout, stderr } = await runCliWithInput(
           textOf(lines),

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import type { AuditQuery } from '../../../src/keys/audit/audit-entry.ts';
 import { readFileSync } from 'node:fs';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { createPrincipal, openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 describeOnEach('the audit log', (dialect) => {
@@ -188,19 +187,15 @@ describeOnEach('the audit log', (dialect) => {
       let isAdded = false;
       const adding = await openTestKeys({
         database: test.database,
-        repository: (repository) => ({
-          ...repository,
-          auditLog: {
-            ...repository.auditLog,
-            async find(query: AuditQuery) {
-              if (query.limit === 1) {
-                isAdded = true;
-                await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
-              }
-              return repository.auditLog.find(query);
-            },
+        repository: withAuditLog((log) => ({
+          async find(query) {
+            if (query.limit === 1) {
+              isAdded = true;
+              await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
+            }
+            return log.find(query);
           },
-        }),
+        })),
       });
       const result = await adding.keys.verifyAuditLog();
       assert.deepEqual([isAdded, 'entries' in result && result.entries], [true, 4]);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { createPrincipal, jsonLines, openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 
 describeOnEach('the keys, compared with the audit log', () => {
   let test: TestKeys;
@@ -117,21 +117,16 @@ describeOnEach('the keys, compared with the audit log', () => {
 
   it('are compared once they do not change meanwhile', async () => {
     const { key } = await create('CI');
-    const log = test.store.repository.auditLog;
     let changes = 0;
     const racing = await openTestKeys({
       database: test.database,
-      repository: (repository) => ({
-        ...repository,
-        auditLog: {
-          ...log,
-          async find(query) {
-            changes += 1;
-            if (changes < 5) await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
-            return log.find(query);
-          },
+      repository: withAuditLog((log) => ({
+        async find(query) {
+          changes += 1;
+          if (changes < 5) await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
+          return log.find(query);
         },
-      }),
+      })),
     });
     assert.deepEqual(await racing.keys.compareWithAuditLog(), { compared: 1, older: 0, differences: [] });
     assert.ok(changes > 5);

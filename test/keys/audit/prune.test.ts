@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 
 const HOUR = 3_600_000;
 
@@ -92,21 +92,16 @@ describeOnEach('pruning the audit log', () => {
   });
 
   it('may run while the log is verified', async () => {
-    const log = test.store.repository.auditLog;
     let pruned = false;
     const racing = await openTestKeys({
       database: test.database,
-      repository: (repository) => ({
-        ...repository,
-        auditLog: {
-          ...log,
-          async head() {
-            if (!pruned) await test.keys.pruneAuditLog('2h');
-            pruned = true;
-            return log.head();
-          },
+      repository: withAuditLog((log) => ({
+        async head() {
+          if (!pruned) await test.keys.pruneAuditLog('2h');
+          pruned = true;
+          return log.head();
         },
-      }),
+      })),
     });
     const result = await racing.keys.verifyAuditLog();
     assert.ok(pruned && 'entries' in result && result.entries === 3);

@@ -7,7 +7,7 @@ import { failDelivery } from '../../support/delivery.ts';
 import type { CreatedKey } from '../../../src/keys/service.ts';
 
 /** One deletion takes others with it in SQLite up to a depth of 1,000. */
-const CHAIN = 1100;
+const CHAIN = 1010;
 
 describeOnEach('deleting keys', () => {
   let test: TestKeys;
