@@ -2,7 +2,7 @@ import type { ApiKey } from './key/api-key.ts';
 import type { Catalog, Role } from './permissions/catalog.ts';
 import { KeysError, assertValid } from './errors.ts';
 import { parseRoles } from './permissions/grants.ts';
-import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
+import { type Actor, OPERATOR, uses } from './authorization/principal.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
@@ -87,5 +87,5 @@ function readStatus(text: string): Status {
 }
 
 function ownedBy(actor: Actor): string | undefined {
-  return actor === OPERATOR || mayForAny(actor, 'READ') ? undefined : actor.key.id;
+  return actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.key.id;
 }

@@ -43,10 +43,11 @@ export async function findChain(find: Pick<KeyFinder, 'findAncestors'>, key: Api
 
 function chainOf(key: ApiKey, ancestors: ReadonlyMap<string, ApiKey>): Chain {
   const keys: [ApiKey, ...ApiKey[]] = [key];
-  for (let link: ApiKey | undefined = key; link?.createdBy != null;) {
-    link = ancestors.get(link.createdBy);
-    if (!link || keys.length === MAX_CHAIN_LENGTH) return { keys, isComplete: false };
-    keys.push(link);
+  for (let link = key; link.createdBy !== null;) {
+    const creator = ancestors.get(link.createdBy);
+    if (!creator || keys.length === MAX_CHAIN_LENGTH) return { keys, isComplete: false };
+    keys.push(creator);
+    link = creator;
   }
   return { keys, isComplete: true };
 }
@@ -66,7 +67,7 @@ export function chainExpiry({ keys }: Chain): number | null {
 
 /** What a key may do: what its grants say, met with what its ancestors may do. */
 export function chainAccess({ keys, isComplete }: Chain, catalog: Catalog): PermissionSet {
-  if (!isComplete) return new PermissionSet([]);
+  if (!isComplete) return new PermissionSet();
   return keys.map((key) => PermissionSet.of(catalog, key)).reduce((access, other) => access.intersection(other));
 }
 
