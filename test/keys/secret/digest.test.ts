@@ -28,7 +28,7 @@ describe('a SHA-256 that was computed elsewhere', () => {
     'hex with a digit more': `${hex}0`,
     'hex with another character': `${hex!.slice(1)}g`,
     'hex after something else': `x${hex}`,
-    'the scheme behind something else': `xsha256:${hex}`,
+    'hex with the scheme in it': `${hex!.slice(0, 32)}sha256:${hex!.slice(32)}`,
     'another scheme': `sha512:${hex}`,
     'base64 with a character less': base64!.slice(1),
     'base64 with a character more': `A${base64}`,
