@@ -96,6 +96,5 @@ export async function revertCreation(transaction: Transaction, { key, replaced }
   if (!created) return;
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;
-  if (replaced.length > 0 && (!creator || (await transaction.find.findById(creator))))
-    await transaction.insert(replaced);
+  if (!creator || (await transaction.find.findById(creator))) await transaction.insert(replaced);
 }
