@@ -36,17 +36,12 @@ export function validateName(name: string): Issue | undefined {
 
 function invalidCharacters(name: string): string[] {
   const invalid = new Set<string>();
-  let index = 0;
-  while (index < name.length) {
+  for (let index = 0; index < name.length;) {
     ALLOWED.lastIndex = index;
-    const run = ALLOWED.exec(name)?.[0] ?? '';
-    for (const character of run) if (INVISIBLE.test(character)) invalid.add(character);
-    index += run.length;
-    const next = name.codePointAt(index);
-    if (next === undefined) break;
-    const character = String.fromCodePoint(next);
-    invalid.add(character);
-    index += character.length;
+    const run = ALLOWED.exec(name)?.[0];
+    const next = run ?? String.fromCodePoint(name.codePointAt(index)!);
+    for (const character of next) if (run === undefined || INVISIBLE.test(character)) invalid.add(character);
+    index += next.length;
   }
   return [...invalid];
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readExpiry } from '../../../src/keys/key/expiry.ts';
+import { readExpiry, validateExpiry } from '../../../src/keys/key/expiry.ts';
 import { readDate, readDuration } from '../../../src/keys/time.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
@@ -58,7 +58,10 @@ describeOnEach('the expiry of a key', () => {
       const issue = readExpiry(request, NOW) as { code: string; message: string };
       assert.equal(issue.code, 'EXPIRY_INVALID');
       assert.match(issue.message, message);
+      assert.deepEqual(validateExpiry(request, NOW), [issue]);
     }
+    for (const valid of [{}, { expiresAt: null }, { expiresIn: '1h' }])
+      assert.deepEqual(validateExpiry(valid, NOW), []);
     assert.equal(readExpiry({ expiresIn: '1h' }, NOW), NOW + 3_600_000);
     assert.equal(readExpiry({ expiresIn: '3653d' }, NOW), Date.UTC(2040, 0, 2));
     assert.equal(readExpiry({ expiresAt: null }, NOW), null);
