@@ -14,16 +14,25 @@ const STRYKER = 'mutants/node_modules/@stryker-mutator/core/bin/stryker.js';
 const TESTS: Record<string, string[]> = {
   http: ['http/**/*', 'graphql/**/*'],
   graphql: ['graphql/**/*', 'http/**/*'],
-  'keys/authorization': ['keys/authorization/**/*', 'keys/key/expiry', 'attacks/escalation'],
-  'keys/changes': ['keys/changes/**/*', 'keys/authorization/**/*', 'keys/audit/audit-log', 'attacks/escalation'],
+  'keys/apply': ['keys/apply/**/*', 'attacks/escalation'],
   'keys/audit': ['keys/audit/**/*', 'attacks/blinding'],
+  'keys/authorization': ['keys/authorization/**/*', 'keys/key/expiry', 'attacks/escalation'],
+  'keys/changes': [
+    'keys/changes/**/*',
+    'keys/authorization/**/*',
+    'keys/audit/audit-log',
+    'attacks/escalation',
+    'attacks/names',
+  ],
   'keys/key': [
     'keys/key/**/*',
-    'keys/changes/{rotation,update}',
+    'keys/changes/rotation',
+    'keys/changes/update',
     'keys/authentication/rotated-secrets',
     'keys/permissions/grants',
     'attacks/names',
   ],
+  'keys/transfer': ['keys/transfer/**/*', 'attacks/escalation', 'attacks/names'],
 };
 /** Data that a program has made. */
 const GENERATED = '!src/keys/key/confusables.ts';

@@ -67,7 +67,8 @@ describeOnEach('the audit log', (dialect) => {
       ['tester', 'ROTATE', 'CI 2', ['prefix', 'rotation'], ['prefix', 'rotation']],
       ['tester', 'ROTATE_FINISH', 'CI 2', ['rotation'], ['rotation']],
     ]);
-    assert.deepEqual(short.at(-1)!.slice(0, 3), ['Admin', 'DELETE', 'CI 2']);
+    assert.deepEqual(short.at(-1), ['Admin', 'DELETE', 'CI 2', Object.keys({ ...values, ...more }), []]);
+    assert.equal(rest.at(-1)!.at(-1), null);
     assert.deepEqual((rest[0] as unknown[])[3], { name: 'CI', roles: ['GUEST'] });
     const all = await entries();
     assert.deepEqual(

@@ -72,6 +72,7 @@ describeOnEach('creating a key', () => {
     const { secret, key } = await test.keys.create({ name: 'Caf\u00e9', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(test.keys.create({ name: ' Cafe\u0301', roles: ['ADMIN'] }, OPERATOR), {
       code: 'NAME_TAKEN',
+      replaceable: true,
       message: 'An API key named "Caf\u00e9" already exists.',
     });
     assert.deepEqual(await bearerOf(secret), key);
