@@ -138,6 +138,37 @@ describe('applying declared keys', () => {
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE Lists', 'UPDATE Lists']);
   });
 
+  it('adds to the grants of a key, and takes from them', async () => {
+    await apply([A]);
+    for (const grants of [
+      { roles: ['GUEST', 'VIEWER'], permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY'] },
+      { roles: ['VIEWER'], permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY', 'VMS:READ_ANY'] },
+      { roles: ['VIEWER', 'CONNECT'], permissions: ['ME:READ_OWN'] },
+    ]) {
+      assert.deepEqual(await counts([{ ...A, ...grants }]), [0, 1, 0, 0]);
+      const { roles, permissions } = await find('A');
+      assert.deepEqual({ roles, permissions }, grants);
+    }
+  });
+
+  it('leaves a key as it is that is disabled or enabled already', async () => {
+    const declared = [
+      { ...A, enabled: false },
+      { ...B, enabled: true },
+    ];
+    await apply(declared);
+    const { disabledAt } = await find('A');
+    test.time.now += 1000;
+    assert.deepEqual(await counts(declared), [0, 0, 0, 2]);
+    assert.deepEqual([(await find('A')).disabledAt, (await find('B')).disabledAt], [disabledAt, null]);
+  });
+
+  it('may give the name of a pruned key to one that looks like it', async () => {
+    await apply([{ ...A, name: 'Admin' }]);
+    const { plan } = await apply([{ ...A, name: '\u0410dmin' }], { prune: true });
+    assert.deepEqual([plan.confusable, await names()], [[], ['\u0410dmin']]);
+  });
+
   it('accepts a past expiry only where the key has it already', async () => {
     const past = (end: string) => ({ ...A, expiresAt: end });
     const issues = async (declared: readonly object[]) => {
@@ -244,15 +275,72 @@ describe('applying declared keys', () => {
       assert.deepEqual(await counts([{ ...A, expiresAt: '2030-01-01T12:00:00Z' }], {}, short), [1, 0, 0, 0]);
     });
 
+    it('deletes no keys that it may not read, which the plan would name', async () => {
+      await apply([A, B]);
+      const blind = await principal('Blind', 'UPDATE_ANY', 'DELETE_ANY', 'ME:READ_OWN');
+      await assert.rejects(apply([], { prune: true }, blind), { code: 'FORBIDDEN', missing: ['API_KEY:READ_ANY'] });
+      const reader = await principal('Reader', 'UPDATE_ANY', 'DELETE_ANY', 'READ_ANY');
+      assert.deepEqual(await counts([], { prune: true }, reader), [0, 0, 2, 0]);
+    });
+
+    it('is told how many keys stand in the way of pruning, and the names of the first five that it may read', async () => {
+      const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }]);
+      const parent = await test.keys.authenticate(created[0]!.secret);
+      assert.ok('principal' in parent);
+      const child = async (name: string) => {
+        test.time.now += 1;
+        await test.keys.create({ name, roles: ['GUEST'] }, parent.principal);
+      };
+      const blind = await principal('Blind', 'DELETE_ANY');
+      const reader = await principal('Reader', 'READ_ANY');
+      const refused = (actor: Actor, keys: string) =>
+        assert.rejects(apply([], { prune: true }, actor), {
+          code: 'PRUNE_REFUSED',
+          message: new RegExp(`because pruned keys created them: ${keys}\\. Delete those first`),
+        });
+      await child('Child 1');
+      await refused(blind, '1 key');
+      await refused(reader, '"Child 1"');
+      await child('Child 2');
+      await refused(blind, '2 keys');
+      for (let count = 3; count <= 7; count += 1) await child(`Child ${count}`);
+      await refused(blind, '7 keys');
+      await refused(reader, '"Child 1", "Child 2", "Child 3", "Child 4", "Child 5" and 2 more');
+    });
+
+    it('changes itself and what it created, and takes over nothing that another key created', async () => {
+      const rights = ['CREATE_OWN', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
+      const own = await principal('Own', ...rights);
+      const other = await principal('Other', 'READ_ANY', ...rights);
+      const child = { name: 'Child', permissions: ['ME:READ_OWN'] };
+      await test.keys.create(child, own);
+      const declaredOwn = { name: 'Own', permissions: own.key.permissions, description: 'mine' };
+      assert.deepEqual(await counts([declaredOwn, { ...child, description: 'mine' }], {}, own), [0, 2, 0, 0]);
+      assert.equal((await find('Child')).createdBy, own.key.id);
+      const refused = (by: string, remedy: string) => ({
+        code: 'TAKEOVER_REFUSED',
+        message: `The API key "Child" was created by ${by}. ${remedy}`,
+      });
+      const choose = 'Choose another name.';
+      await assert.rejects(apply([child], {}, other), refused('"Own"', choose));
+      const blind = await principal('Blind', ...rights);
+      await assert.rejects(apply([child], {}, blind), refused('another key', choose));
+      await assert.rejects(apply([child], { adopt: true }, other), { message: 'Only the operator adopts keys.' });
+      const adopt = 'Delete it, or pass --adopt to make it yours with the secret it has.';
+      await assert.rejects(apply([child]), refused('"Own"', adopt));
+      assert.deepEqual(await counts([child], { adopt: true }), [0, 1, 0, 0]);
+      assert.equal((await find('Child')).createdBy, null);
+    });
+
     it('does not prune the key that asks', async () => {
-      const { created } = await apply([{ name: 'Deployer', roles: ['ADMIN'] }]);
+      const { created } = await apply([{ name: 'Deployer', roles: ['ADMIN'] }, B]);
       const deployer = await test.keys.authenticate(created[0]!.secret);
       assert.ok('principal' in deployer);
       await assert.rejects(apply([A], { prune: true }, deployer.principal), {
         code: 'PRUNE_REFUSED',
         message: /the key that requests it/,
       });
-      assert.deepEqual(await names(), ['Deployer']);
+      assert.deepEqual(await names(), ['B', 'Deployer']);
     });
   });
 
@@ -308,6 +396,17 @@ describe('applying declared keys', () => {
       ];
       await applyLost(declared, async () => assert.deepEqual(await names(), ['A', 'D']));
       assert.deepEqual(await all(), before);
+    });
+
+    it('leaves out a deleted key whose creator was deleted since', async () => {
+      const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+      await apply([A], {}, admin.principal);
+      await apply([B]);
+      await applyLost([], () => test.keys.delete([admin.principal.key.id], OPERATOR));
+      assert.deepEqual(await names(), ['B']);
+      await apply([A], {}, (await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] })).principal);
+      await applyLost([]);
+      assert.deepEqual(await names(), ['A', 'Admin', 'B']);
     });
 
     it('leaves what somebody else has changed since', async () => {
