@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { hexOf, readDigest } from '../../../src/keys/secret/digest.ts';
 
 /** Bytes whose base64 has both characters that base64url writes otherwise. */
@@ -30,6 +31,9 @@ describe('a SHA-256 that was computed elsewhere', () => {
     'hex after something else': `x${hex}`,
     'hex with the scheme in it': `${hex!.slice(0, 32)}sha256:${hex!.slice(32)}`,
     'another scheme': `sha512:${hex}`,
+    'a SHA-512': createHash('sha512').digest('hex'),
+    'a SHA-1': createHash('sha1').digest('hex'),
+    'a bcrypt hash': '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
     'base64 with a character less': base64!.slice(1),
     'base64 with a character more': `A${base64}`,
     'base64 after something else': `!${base64}`,
