@@ -310,7 +310,9 @@ describe('applying declared keys', () => {
 
     it('changes itself and what it created, and takes over nothing that another key created', async () => {
       const rights = ['CREATE_OWN', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
-      const own = await principal('Own', ...rights);
+      const creator = await createPrincipal(test.keys, { name: 'Creator', roles: ['ADMIN'] });
+      const permissions = rights.map((right) => (right.includes(':') ? right : `API_KEY:${right}`));
+      const { principal: own } = await createPrincipal(test.keys, { name: 'Own', permissions }, creator.principal);
       const other = await principal('Other', 'READ_ANY', ...rights);
       const child = { name: 'Child', permissions: ['ME:READ_OWN'] };
       await test.keys.create(child, own);

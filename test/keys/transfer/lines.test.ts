@@ -14,7 +14,7 @@ describe('the lines of a stream', () => {
   it('are numbered from 1, empty ones included, wherever its parts meet', async () => {
     const expected = ['a', '', 'bc', '\r', 'd'].map((text, index) => ({ number: index + 1, text }));
     const text = 'a\n\nbc\n\r\nd';
-    for (const chunks of [[text], [...text], ['a\n\nb', 'c\n', '', '\r\nd']]) {
+    for (const chunks of [[text], text.split(''), ['a\n\nb', 'c\n', '', '\r\nd']]) {
       assert.deepEqual(await read(...chunks), expected);
       assert.deepEqual(await read(...chunks, '\n'), expected, 'the last one may end');
     }
