@@ -14,6 +14,14 @@ const STRYKER = 'mutants/node_modules/@stryker-mutator/core/bin/stryker.js';
 const TESTS: Record<string, string[]> = {
   http: ['http/**/*', 'graphql/**/*'],
   graphql: ['graphql/**/*', 'http/**/*'],
+  keys: [
+    'keys/*',
+    'keys/changes/*',
+    'keys/apply/apply',
+    'keys/audit/prune',
+    'keys/authentication/identify',
+    'keys/key/expiry',
+  ],
   'keys/apply': ['keys/apply/**/*', 'attacks/escalation'],
   'keys/audit': ['keys/audit/**/*', 'attacks/blinding'],
   'keys/authorization': ['keys/authorization/**/*', 'keys/key/expiry', 'attacks/escalation'],

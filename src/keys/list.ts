@@ -66,11 +66,9 @@ export function cursorOf(key: ApiKey): string {
 }
 
 function readCursor(cursor: string): ListPosition {
-  const [, createdAt, id] = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (createdAt === undefined || id === undefined) {
-    throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
-  }
-  return { createdAt: Number(createdAt), id };
+  const match = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString());
+  if (match) return { createdAt: Number(match[1]), id: match[2]! };
+  throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
 }
 
 function readRoles(items: readonly string[], catalog: Catalog): Role[] {

@@ -101,7 +101,7 @@ export class KeyQueries {
     return limitsOf(chain, this.catalog, this.#options.clock());
   }
 
-  /** The rotation of a key while its secret before still works. */
+  /** The rotation of a key while its previous secret still works. */
   rotationOf({ rotation }: ApiKey): Rotation | null {
     return isInProgress(rotation, this.#options.clock()) ? rotation : null;
   }
