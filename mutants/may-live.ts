@@ -49,8 +49,10 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
     ],
   },
   {
-    why: 'Undefined counts as null there.',
+    why: 'Either value counts as the same there.',
     mutants: [
+      'src/keys/errors.ts: true → false',
+      'src/keys/time.ts: offset.toUpperCase() → offset.toLowerCase()',
       'src/keys/transfer/export.ts: { creators: null } → {}',
       'src/keys/transfer/imported-fields.ts: { return null; } → {}',
     ],

@@ -137,7 +137,7 @@ export class KeyQueries {
     const { repository } = this.#options;
     const owner = auditOwner(actor);
     const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
-    return actor === OPERATOR || owner === undefined ? entries : redactEntries(entries, actor, repository);
+    return owner === undefined ? entries : redactEntries(entries, actor, repository);
   }
 
   /**

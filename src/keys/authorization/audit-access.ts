@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditValues } from '../audit/audit-entry.ts';
 import type { KeyFinder } from '../repository.ts';
-import { type Actor, mayFor, OPERATOR, type Principal, uses } from './principal.ts';
+import { type Actor, mayFor, OPERATOR, uses } from './principal.ts';
 
 /**
  * Whose entries of the audit log an actor may read: undefined for all, the id of a key for those about or by that key
@@ -12,19 +12,17 @@ export function auditOwner(actor: Actor): string | null | undefined {
 }
 
 /**
- * Entries without what names keys that a principal may not read: as the key concerned, as the actor, or as a creator.
+ * Entries without what names keys that a reader may not read: as the key concerned, as the actor, or as a creator.
  * Users of the command line are named to readers of all keys only.
  * @throws KeysError STORE_…
  */
 export async function redactEntries(
   entries: readonly AuditEntry[],
-  principal: Principal,
+  reader: Actor,
   find: Pick<KeyFinder, 'findBy'>,
 ): Promise<AuditEntry[]> {
   const keys = await find.findBy('id', [...new Set(entries.flatMap(namedIn))]);
-  const readable: ReadonlySet<unknown> = new Set(
-    keys.filter((key) => mayFor(principal, 'READ', key)).map(({ id }) => id),
-  );
+  const readable: ReadonlySet<unknown> = new Set(keys.filter((key) => mayFor(reader, 'READ', key)).map(({ id }) => id));
   const withoutCreator = (values: AuditValues | null) =>
     typeof values?.['createdBy'] === 'string' && !readable.has(values['createdBy'])
       ? { ...values, createdBy: null }

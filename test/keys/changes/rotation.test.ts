@@ -278,6 +278,12 @@ describeOnEach('rotating a key', () => {
     });
   });
 
+  it('begins the grace with the first use where that is asked for, not with the delivery', async () => {
+    const { after } = await test.keys.rotate(id, { activate: 'on-first-use' }, OPERATOR, { deliver: () => {} });
+    assert.equal(after.rotation?.previousEndsAt, null);
+    assert.equal((await test.keys.findById(id, OPERATOR))!.rotation?.previousEndsAt, null);
+  });
+
   it('names every issue: of the duration, of the activation, of the id', async () => {
     const unreadable = ['', '-1h', '1', '1y', 'soon', '1.5h', '0.5h', '0h1', 'x0h', '1H', '0S'];
     for (const grace of [...unreadable, '100000w', '91d', '7776001s'])
