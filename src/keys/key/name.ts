@@ -5,7 +5,7 @@ import { codePoints, describeCharacter, hasTooManyMarks, listOf, MAX_MARKS, norm
 export const MAX_NAME_LENGTH = 100;
 
 /** Letters with the marks that belong to them, decimal digits and spaces. */
-const ALLOWED = /(?:\p{L}\p{M}*|\p{Nd}|\u0020)+/uy;
+const ALLOWED = /\p{L}\p{M}*|\p{Nd}|\u0020/uy;
 /** Hangul fillers, variation selectors and the like: letters or marks by category, but invisible. */
 const INVISIBLE = /\p{DI}/u;
 
@@ -38,9 +38,9 @@ function invalidCharacters(name: string): string[] {
   const invalid = new Set<string>();
   for (let index = 0; index < name.length;) {
     ALLOWED.lastIndex = index;
-    const run = ALLOWED.exec(name)?.[0];
-    const next = run ?? String.fromCodePoint(name.codePointAt(index)!);
-    for (const character of next) if (run === undefined || INVISIBLE.test(character)) invalid.add(character);
+    const allowed = ALLOWED.exec(name)?.[0];
+    const next = allowed ?? String.fromCodePoint(name.codePointAt(index)!);
+    for (const character of next) if (allowed === undefined || INVISIBLE.test(character)) invalid.add(character);
     index += next.length;
   }
   return [...invalid];

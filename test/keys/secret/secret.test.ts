@@ -133,7 +133,15 @@ describe('a prefix', () => {
 
   it('is read back', () => {
     for (const id of [publicId, imported]) assert.equal(publicIdOfPrefix(prefixOf(id)), id);
-    for (const other of ['', publicId, `svc_${publicId}_`, `x${prefixOf(publicId)}`, `${imported}0`, `x${imported}`])
+    for (const other of [
+      '',
+      publicId,
+      `svc_${publicId}_`,
+      `x${prefixOf(publicId)}`,
+      `${prefixOf(publicId)}x`,
+      `${imported}0`,
+      `x${imported}`,
+    ])
       assert.equal(publicIdOfPrefix(other), undefined, other);
   });
 });
