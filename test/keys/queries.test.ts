@@ -28,6 +28,18 @@ describeOnEach('questions about keys', () => {
     assert.deepEqual((await plan('Other')).deletes, []);
   });
 
+  it('tell the names that a new one looks like, in the form in which it would be stored', async () => {
+    await test.keys.create({ name: 'Admin', roles: ['GUEST'] }, OPERATOR);
+    assert.deepEqual(await test.keys.findConfusableNames(' \u0410dmin '), [{ name: '\u0410dmin', others: ['Admin'] }]);
+  });
+
+  it('are answered as long as the store is', async () => {
+    await test.keys.check();
+    const other = await openTestKeys({ database: test.database });
+    await other.store.close();
+    await assert.rejects(other.keys.check(), { code: 'STORE_FAILED' });
+  });
+
   it('tell the rotation of a key only while both secrets work', async () => {
     const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { after } = await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
