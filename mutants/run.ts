@@ -3,6 +3,7 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { MAY_LIVE } from './may-live.ts';
 import { nameOf, type Report, showMutant } from './report.ts';
 import config from './stryker.config.ts';
+import { testsOf } from './tests-of.ts';
 
 /**
  * `npm run mutants`: changes `src/keys` and `src/http`, or the files and folders that are named, in one place after
@@ -10,41 +11,6 @@ import config from './stryker.config.ts';
  * that may live. Options of Stryker may be given as well, such as `--concurrency=1`.
  */
 const STRYKER = 'mutants/node_modules/@stryker-mutator/core/bin/stryker.js';
-/** The tests for a folder of `src`, where they are not those of the same folder of `test` alone. */
-const TESTS: Record<string, string[]> = {
-  http: ['http/**/*', 'graphql/**/*'],
-  graphql: ['graphql/**/*', 'http/**/*'],
-  keys: [
-    'keys/*',
-    'keys/changes/*',
-    'keys/apply/apply',
-    'keys/audit/*',
-    'keys/authentication/activity',
-    'keys/authentication/identify',
-    'keys/authorization/*',
-    'keys/transfer/*',
-    'attacks/escalation',
-  ],
-  'keys/apply': ['keys/apply/**/*', 'attacks/escalation'],
-  'keys/audit': ['keys/audit/**/*', 'attacks/blinding'],
-  'keys/authorization': ['keys/authorization/**/*', 'keys/key/expiry', 'attacks/escalation'],
-  'keys/changes': [
-    'keys/changes/**/*',
-    'keys/authorization/**/*',
-    'keys/audit/audit-log',
-    'attacks/escalation',
-    'attacks/names',
-  ],
-  'keys/key': [
-    'keys/key/**/*',
-    'keys/changes/rotation',
-    'keys/changes/update',
-    'keys/authentication/rotated-secrets',
-    'keys/permissions/grants',
-    'attacks/names',
-  ],
-  'keys/transfer': ['keys/transfer/**/*', 'attacks/escalation', 'attacks/names'],
-};
 /** Data that a program has made. */
 const GENERATED = '!src/keys/key/confusables.ts';
 
@@ -58,9 +24,7 @@ const excused = new Set(MAY_LIVE.flatMap(({ mutants }) => mutants));
 const counts = new Map<string, number>();
 
 for (const [folder, ofFolder] of Map.groupBy(parts, folderOf)) {
-  for (const [file, { source, mutants }] of Object.entries(
-    mutate(ofFolder, TESTS[folder] ?? [`${folder}/**/*`]).files,
-  )) {
+  for (const [file, { source, mutants }] of Object.entries(mutate(ofFolder, testsOf(folder)).files)) {
     for (const mutant of mutants) {
       const isAlive = mutant.status === 'Survived' || mutant.status === 'NoCoverage';
       const isExcused = isAlive && excused.has(nameOf(file, source, mutant));
