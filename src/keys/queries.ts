@@ -109,7 +109,7 @@ export class KeyQueries {
     return limitsOf(chain, this.catalog, this.#options.clock());
   }
 
-  /** The rotation of a key while its secret before still works. */
+  /** The rotation of a key while its previous secret still works. */
   rotationOf({ rotation }: ApiKey): Rotation | null {
     return isInProgress(rotation, this.#options.clock()) ? rotation : null;
   }
@@ -145,7 +145,7 @@ export class KeyQueries {
     const { repository } = this.#options;
     const owner = auditOwner(actor);
     const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
-    return actor === OPERATOR || owner === undefined ? entries : redactEntries(entries, actor, repository);
+    return owner === undefined ? entries : redactEntries(entries, actor, repository);
   }
 
   /**

@@ -52,7 +52,7 @@ export function checkSearchText(text: string): void {
 /** Names a character without printing it where it would do harm: `"-" (U+002D)`, or `U+000A` alone. */
 export function describeCharacter(character: string): string {
   const number = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
-  return MISLEADING.test(character) || /^[\p{Z}\p{M}\p{DI}]$/u.test(character) ? number : `"${character}" (${number})`;
+  return MISLEADING.test(character) || /[\p{Z}\p{M}\p{DI}]/u.test(character) ? number : `"${character}" (${number})`;
 }
 
 /** A text that is safe to show: secrets redacted, hidden characters named, and cut off after `maxLength` characters. */

@@ -68,9 +68,12 @@ export async function planChanges<Key extends ApiKey>(
     const before = existing.get(key.name);
     if (key.expiresAt !== (before?.expiresAt ?? null))
       issues.push(...validateDeclaredExpiry(key, ['keys', index, 'expiresAt'], now));
-    const after = before && asDeclared(before, key, { adopt, now });
-    if (!before || !after) plan.creates.push(key);
-    else if (after === before) plan.unchanged += 1;
+    if (!before) {
+      plan.creates.push(key);
+      continue;
+    }
+    const after = asDeclared(before, key, { adopt, now });
+    if (after === before) plan.unchanged += 1;
     else plan.updates.push({ before, after });
   }
   assertValidDeclaration(issues);
@@ -119,7 +122,6 @@ function validateDeclaredExpiry(
   path: DeclarationIssue['path'],
   now: number,
 ): DeclarationIssue[] {
-  if (expiresAt === null) return [];
   return validateExpiry({ expiresAt: formatTime(expiresAt) }, now).map(({ message }) => ({ path, message }));
 }
 

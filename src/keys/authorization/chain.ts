@@ -47,10 +47,11 @@ export async function findChain(find: Pick<KeyFinder, 'findAncestors'>, key: Api
 /** The chain of a key, all of whose ancestors are known. */
 export function chainOf<Key extends Link>(key: Key, ancestors: ReadonlyMap<string, Key>) {
   const keys: [Key, ...Key[]] = [key];
-  for (let link: Key | undefined = key; link?.createdBy != null;) {
-    link = ancestors.get(link.createdBy);
-    if (!link || keys.length === MAX_CHAIN_LENGTH) return { keys, isComplete: false };
-    keys.push(link);
+  for (let link = key; link.createdBy !== null;) {
+    const creator = ancestors.get(link.createdBy);
+    if (!creator || keys.length === MAX_CHAIN_LENGTH) return { keys, isComplete: false };
+    keys.push(creator);
+    link = creator;
   }
   return { keys, isComplete: true };
 }
@@ -70,7 +71,7 @@ export function chainExpiry({ keys }: Chain): number | null {
 
 /** What a key may do: what its grants say, met with what its ancestors may do. */
 export function chainAccess({ keys, isComplete }: Chain, catalog: Catalog): PermissionSet {
-  if (!isComplete) return new PermissionSet([]);
+  if (!isComplete) return new PermissionSet();
   return keys.map((key) => PermissionSet.of(catalog, key)).reduce((access, other) => access.intersection(other));
 }
 

@@ -5,7 +5,7 @@ import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
 import { type Chain, chainExpiry, chainRoles, MAX_CHAIN_LENGTH } from './chain.ts';
-import { type Actor, denied, forbidden, OPERATOR, requirePermission } from './principal.ts';
+import { type Actor, denied, forbidden, OPERATOR, type Principal, requirePermission } from './principal.ts';
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
@@ -70,11 +70,7 @@ export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalo
 }
 
 /** Who grants a role holds that role; who grants a permission holds it. */
-function requireToGrant(
-  actor: Exclude<Actor, typeof OPERATOR>,
-  { roles, permissions }: Grants,
-  catalog: Catalog,
-): void {
+function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalog: Catalog): void {
   const granted = PermissionSet.of(catalog, { roles, permissions });
   const missing = granted.missingFrom(actor.access);
   if (missing.length > 0) throw forbidden(actor, missing, RULE);
@@ -88,7 +84,7 @@ function requireToGrant(
 }
 
 /** Temporary access stays temporary: an expiry is no later than the actor's own, which counts its ancestors. */
-function requireToOutlive(actor: Exclude<Actor, typeof OPERATOR>, expiresAt: number | null): void {
+function requireToOutlive(actor: Principal, expiresAt: number | null): void {
   const end = chainExpiry(actor.chain);
   if (end === null || (expiresAt !== null && expiresAt <= end)) return;
   throw denied(actor, `${RULE}this key expires at ${formatTime(end)}.`);

@@ -78,7 +78,7 @@ export async function planCreation<Key extends ApiKey>(
   requireFor(caller, 'DELETE', [existing]);
   if (existing.id === key.createdBy) key.createdBy = existing.createdBy;
   // It would take the place of that key, and its creator: nobody would stand above it any more.
-  else if (replaced.some(({ id }) => id === key.createdBy))
+  else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
     throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
   return { key, replaced, confusable: [] };
 }
@@ -98,6 +98,5 @@ export async function revertCreation(transaction: Transaction, { key, replaced }
   if (!created) return;
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;
-  if (replaced.length > 0 && (!creator || (await transaction.find.findById(creator))))
-    await transaction.insert(replaced);
+  if (!creator || (await transaction.find.findById(creator))) await transaction.insert(replaced);
 }

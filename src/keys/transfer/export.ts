@@ -83,7 +83,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
-    expiresAt: key.expiresAt === null ? null : formatTime(key.expiresAt),
+    expiresAt: formatTime(key.expiresAt),
     disabled: key.disabledAt !== null,
     ...(withDigests && { sha256: hexOf(key.digest) }),
   };

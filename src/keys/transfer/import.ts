@@ -158,7 +158,7 @@ async function findConflicts(find: KeyFinder, lines: readonly ImportLine[]): Pro
       else seen.set(value, line);
     }
   }
-  for (const { line, code, message } of await validateCreators(find, lines)) add(line, code, message);
+  await validateCreators(find, lines, (line, { code, message }) => add(line, code, message));
   return conflicts;
 }
 
@@ -166,25 +166,24 @@ async function findConflicts(find: KeyFinder, lines: readonly ImportLine[]): Pro
 async function validateCreators(
   find: KeyFinder,
   lines: readonly ImportLine[],
-): Promise<(ImportProblem & { line: number })[]> {
+  report: (line: number, problem: ImportProblem) => void,
+): Promise<void> {
   const creators = new Set(keysOf(lines).flatMap(({ createdBy }) => createdBy ?? []));
   const ancestors = await find.findAncestors([...creators]);
-  /** How many keys the chain of a key has, by its id. */
+  /** How many keys the chain of a key on an earlier line has, by its id. */
   const lengths = new Map<string, number>();
   const lengthOf = (id: string): number | undefined => {
-    const known = lengths.get(id) ?? (ancestors.get(id)?.createdBy === null ? 1 : undefined);
-    const creator = known === undefined ? ancestors.get(id)?.createdBy : undefined;
+    const ancestor = ancestors.get(id);
+    if (!ancestor) return lengths.get(id);
     // An ancestor that is not among those found is too far up.
-    return creator == null ? known : (lengthOf(creator) ?? MAX_CHAIN_LENGTH) + 1;
+    return ancestor.createdBy === null ? 1 : (lengthOf(ancestor.createdBy) ?? MAX_CHAIN_LENGTH) + 1;
   };
-  const problems: (ImportProblem & { line: number })[] = [];
   for (const { line, id, key } of lines) {
     const above = key?.createdBy ? lengthOf(key.createdBy) : 0;
-    if (above === undefined) problems.push({ line, ...CREATOR_MISSING });
-    else if (above >= MAX_CHAIN_LENGTH) problems.push({ line, ...CHAIN_TOO_LONG });
+    if (above === undefined) report(line, CREATOR_MISSING);
+    else if (above >= MAX_CHAIN_LENGTH) report(line, CHAIN_TOO_LONG);
     if (id !== undefined) lengths.set(id, (above ?? 0) + 1);
   }
-  return problems;
 }
 
 const CREATOR_MISSING: ImportProblem = {

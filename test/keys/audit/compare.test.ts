@@ -59,6 +59,31 @@ describeOnEach('the keys, compared with the audit log', () => {
     assert.deepEqual(await found(), [1100, 0, []]);
   });
 
+  it('are as it says where the log has thousands of their changes', async () => {
+    const { key } = await create('CI');
+    const [entry] = await test.keys.auditLog({}, OPERATOR);
+    const change = { ...entry!, action: 'UPDATE' as const, before: null, after: { description: 'x' } };
+    await test.store.repository.write(async (writer) => {
+      await writer.appendToAuditLog(Array.from({ length: 2000 }, () => change));
+      await writer.appendToAuditLog([{ ...change, after: { description: null } }]);
+    });
+    assert.deepEqual(await found(), [1, 0, []]);
+    await test.keys.update(key.id, { description: 'y' }, OPERATOR);
+    assert.deepEqual(await found(), [1, 0, []]);
+  });
+
+  it('are named up to the hundredth that is not', async () => {
+    const lines = Array.from({ length: 102 }, (_, index) => ({
+      name: `Key ${index}`,
+      secret: `a-long-secret-from-elsewhere-${index}`,
+      roles: ['GUEST'],
+    }));
+    await test.keys.importKeys(jsonLines(...lines));
+    await changeDirectly(test.database, `update api_keys set description = 'x'`);
+    const { compared, differences } = await test.keys.compareWithAuditLog();
+    assert.deepEqual([compared, differences.length], [102, 100]);
+  });
+
   it('are not, where a field was changed by hand', async () => {
     await create('CI');
     await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]', expires_at = 1 where name = 'CI'`);

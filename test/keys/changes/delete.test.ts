@@ -63,6 +63,10 @@ describeOnEach('deleting keys', () => {
     assert.equal((await test.keys.delete([randomUUID(), principal.key.id], OPERATOR)).length, 1);
   });
 
+  it('refuses an id that no store takes', async () => {
+    await assert.rejects(test.keys.delete(['\0'], OPERATOR), { code: 'INPUT_INVALID' });
+  });
+
   it('lets a key delete itself, and what it created', async () => {
     const root = await create('Root');
     await create('Child', root.principal);
