@@ -10,6 +10,7 @@ const TESTS: Record<string, string[]> = {
     'keys/authentication/activity',
     'keys/authentication/identify',
     'keys/authorization/*',
+    'keys/key/expiry',
     'keys/transfer/*',
     'attacks/escalation',
   ],
