@@ -11,6 +11,7 @@ import { hostResources } from '../host.ts';
 import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
 import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
 import { SecretFiles, validateFileNames } from './secret-files.ts';
+import { openForCommand } from '../with-keys.ts';
 
 export interface ApplyRequest {
   /** A path, or `-` for stdin. */
@@ -37,8 +38,7 @@ export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   const resources = await hostResources(config);
   const validate = secretsDir === undefined ? undefined : validateFileNames;
   const declaration = await readDeclarationFile(file, createCatalog(resources), validate);
-  const { openKeys } = await import('../../open-keys.ts');
-  const keys = await openKeys({ database, resources, ifMissing: dryRun ? 'empty' : 'create' });
+  const keys = await openForCommand({ database, resources, ifMissing: dryRun ? 'empty' : 'create' });
   try {
     return await (dryRun ? preview : apply)(keys, declaration, request);
   } catch (error) {

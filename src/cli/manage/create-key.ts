@@ -13,6 +13,7 @@ import { CliError } from '../errors.ts';
 import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Terminal } from '../terminal.ts';
+import { openForCommand } from '../with-keys.ts';
 
 export interface CreateCommandOptions {
   request: KeyRequest;
@@ -37,7 +38,6 @@ export async function runCreate({
   show,
   preview,
 }: CreateCommandOptions): Promise<void> {
-  const { openKeys } = await import('../../open-keys.ts');
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
   const known = await hostResourcesFor(request.permissions ?? [], config);
@@ -50,7 +50,7 @@ export async function runCreate({
   );
 
   const resources = prompting ? await hostResources(config) : known;
-  const keys = await openKeys({ database, resources, ifMissing: preview ? 'empty' : 'create' });
+  const keys = await openForCommand({ database, resources, ifMissing: preview ? 'empty' : 'create' });
   try {
     const answered = prompting ? await ask(request, keys) : request;
     const input = { ...answered, name: answered.name ?? '' };

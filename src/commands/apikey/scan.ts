@@ -6,6 +6,7 @@ import { type Finding, scan } from '../../cli/scan/scan.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
+import { openForCommand } from '../../cli/with-keys.ts';
 
 const UNREADABLE = 1;
 const LIVE = 3;
@@ -72,8 +73,7 @@ export default class Scan extends KeyCommand {
   }
 
   private async openStore(database: string | undefined): Promise<OpenKeys> {
-    const { openKeys } = await import('../../open-keys.ts');
-    const keys = await openKeys({ database });
+    const keys = await openForCommand({ database });
     if (keys.created) this.terminal.note(`There was no key store at ${keys.location}: every key is UNKNOWN.`);
     return keys;
   }

@@ -9,7 +9,7 @@ import { PostgresListener } from './postgres-listener.ts';
 import { lockWriters, migratePostgres, versionOf } from './postgres-migrate.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
-import { Mutex } from './mutex.ts';
+import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */

@@ -12,6 +12,7 @@ import {
 } from 'kysely';
 import type { Connection, WriteWork } from '../connection.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
+import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
 import {
@@ -25,8 +26,8 @@ import {
 } from './sqlite-file.ts';
 import type { Tables } from '../tables.ts';
 
-/** How long the driver itself waits for a lock: it blocks the event loop meanwhile. */
-const DRIVER_WAIT_MS = 25;
+/** How long a check of the file is trusted within one turn of the event loop. */
+const MAX_CHECK_AGE_MS = 1;
 
 class ImmediateSqliteDriver extends SqliteDriver {
   readonly #database: Database.Database;
@@ -57,6 +58,14 @@ class ImmediateSqliteDriver extends SqliteDriver {
   }
 }
 
+/** How long to wait for the lock of the file, in milliseconds. */
+interface Waits {
+  /** In all. */
+  lockWaitMs: number;
+  /** Inside the driver, at a time: it blocks the event loop. */
+  busyTimeoutMs: number;
+}
+
 /** An open database file, and how to tell whether it is still the one at its path. */
 interface OpenFile {
   db: Kysely<Tables>;
@@ -75,30 +84,32 @@ export class SqliteConnection implements Connection {
   readonly location: string;
   /** Whether opening it has created the file. */
   readonly created: boolean;
-  /** How long to retry while another process holds the lock, in milliseconds. */
-  readonly lockWaitMs: number;
+  readonly #waits: Waits;
   /** Undefined while there is no file at the path. */
   #file: OpenFile | undefined;
   #opening: Promise<OpenFile> | undefined;
+  /** One writer of this process at a time waits for the lock of the file, so that many do not try all at once. */
+  readonly #mutex = new Mutex();
   #checkedThisTurn = false;
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #revision = 0;
   #dataVersion: number | undefined;
   #keyState: string | undefined;
 
-  private constructor(location: string, created: boolean, lockWaitMs: number) {
+  private constructor(location: string, created: boolean, waits: Waits) {
     this.location = location;
     this.created = created;
-    this.lockWaitMs = lockWaitMs;
+    this.#waits = waits;
   }
 
   /** Opens the store at an absolute path, or creates it unless it must exist. @throws KeysError STORE_… */
   static async open(
     path: string,
-    { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
+    { lockWaitMs, busyTimeoutMs, mustExist }: { lockWaitMs: number; busyTimeoutMs: number; mustExist: boolean },
   ): Promise<SqliteConnection> {
     try {
       const created = !mustExist && createStoreFile(path);
-      const connection = new SqliteConnection(path, created, lockWaitMs);
+      const connection = new SqliteConnection(path, created, { lockWaitMs, busyTimeoutMs });
       await connection.#database();
       return connection;
     } catch (error) {
@@ -106,24 +117,31 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+  run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    return this.#runUntil(performance.now() + this.#waits.lockWaitMs, work);
+  }
+
+  async write<Result>(work: WriteWork<Result>): Promise<Result> {
+    const deadline = performance.now() + this.#waits.lockWaitMs;
+    return this.#mutex.run(this.#waits.lockWaitMs, () =>
+      // Changes are detected in the file itself.
+      this.#runUntil(deadline, (db) => db.transaction().execute((transaction) => work(transaction, () => {}))),
+    );
+  }
+
+  async #runUntil<Result>(deadline: number, work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     try {
-      return await retryWhileLocked(this.lockWaitMs, async () => work(await this.#database()));
+      return await retryWhileLocked(deadline, async () => work(await this.#database()));
     } catch (error) {
       throw sqliteError(error, this.location);
     }
-  }
-
-  write<Result>(work: WriteWork<Result>): Promise<Result> {
-    // Changes are detected in the file itself.
-    return this.run((db) => db.transaction().execute((transaction) => work(transaction, () => {})));
   }
 
   /** The database at the path now. */
   async #database(): Promise<Kysely<Tables>> {
     this.#checkFile();
     if (!this.#file) {
-      this.#opening ??= openFile(this.location, this.lockWaitMs, () => this.#recheckFile()).finally(
+      this.#opening ??= openFile(this.location, this.#waits, () => this.#recheckFile()).finally(
         () => (this.#opening = undefined),
       );
       this.#file = await this.#opening;
@@ -140,9 +158,13 @@ export class SqliteConnection implements Connection {
     return this.#file && this.#revision;
   }
 
-  /** Checks, once per turn of the event loop, whether another file is at the path and whether keys were changed. */
+  /**
+   * Checks whether another file is at the path and whether keys were changed: once per turn of the event loop, and again
+   * in a turn that lasts, because libuv polls several times in one turn while more than 1,024 sockets are ready.
+   */
   #checkFile(): void {
-    if (this.#checkedThisTurn) return;
+    const now = performance.now();
+    if (this.#checkedThisTurn && now - this.#checkedAt < MAX_CHECK_AGE_MS) return;
     this.#closeMovedFile();
     const version = this.#file?.dataVersion();
     if (version !== this.#dataVersion) {
@@ -152,10 +174,13 @@ export class SqliteConnection implements Connection {
     }
     this.#dataVersion = version;
     if (!this.#file) return;
+    this.#checkedAt = now;
+    if (this.#checkedThisTurn) return;
     this.#checkedThisTurn = true;
+    // Not unref'd: then the next poll could block, and what it wakes up for would come before the reset.
     setImmediate(() => {
       this.#checkedThisTurn = false;
-    }).unref();
+    });
   }
 
   /** `data_version` does not count this connection's own writes. */
@@ -187,17 +212,16 @@ export class SqliteConnection implements Connection {
   }
 }
 
-function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {
-  const deadline = performance.now() + lockWaitMs;
+function retryWhileLocked<Result>(deadline: number, work: () => Promise<Result>): Promise<Result> {
   return retry(work, { isRetryable: (error) => isLocked(error) && performance.now() <= deadline });
 }
 
-async function openFile(path: string, lockWaitMs: number, committed: () => void): Promise<OpenFile> {
+async function openFile(path: string, { lockWaitMs, busyTimeoutMs }: Waits, committed: () => void): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
-  const driver = new Database(path, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
+  const driver = new Database(path, { fileMustExist: true, timeout: busyTimeoutMs });
   const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
   try {
-    await retryWhileLocked(lockWaitMs, async () => {
+    await retryWhileLocked(performance.now() + lockWaitMs, async () => {
       // A secret is shown after its transaction, which must be on disk by then.
       driver.pragma('synchronous = full');
       driver.pragma('foreign_keys = on');
