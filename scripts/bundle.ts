@@ -1,17 +1,20 @@
-import { globSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, linkSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 /**
  * Bundles what the commands and the library load, and kysely, into a few files: loading many small files dominates
- * start-up time. All other packages stay external: a host shares them, or they are native. The declarations stay as tsc
- * emitted them.
+ * start-up time. SQLite's driver is copied with its binaries: as a dependency, many package managers would compile it.
+ * All other packages stay external: a host shares them. The declarations stay as tsc emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entryPoints = globSync(['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts'], {
-  cwd: root,
-});
+const entryPoints = globSync(
+  ['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts', 'src/cli/errors.ts'],
+  {
+    cwd: root,
+  },
+);
 
 /** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
 const lazy = new Set(
@@ -60,6 +63,12 @@ await build({
       },
     },
     {
+      name: 'the SQLite driver is the copy',
+      setup(bundle) {
+        bundle.onResolve({ filter: /^better-sqlite3$/ }, ({ path }) => ({ path: `#${path}`, external: true }));
+      },
+    },
+    {
       name: 'packages are external, except kysely',
       setup(bundle) {
         bundle.onResolve({ filter: /^[^./]/ }, ({ path }) =>
@@ -69,3 +78,12 @@ await build({
     },
   ],
 });
+
+// Linked, not copied: one file is loaded once. Two copies of SQLite in one process, as in tests that run a command
+// themselves, would not respect one another's locks.
+const driver = `${root}node_modules/better-sqlite3`;
+for (const file of globSync(['lib/**/*.js', 'prebuilds/*', 'package.json', 'LICENSE'], { cwd: driver })) {
+  const target = join(root, 'dist/better-sqlite3', file);
+  mkdirSync(dirname(target), { recursive: true });
+  linkSync(join(driver, file), target);
+}

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { APPLY_TYPE_DEFS } from '../src/graphql/apply-type-defs.ts';
 import { AUDIT_TYPE_DEFS } from '../src/graphql/audit-type-defs.ts';
+import { COST_TYPE_DEFS } from '../src/graphql/budget/cost-directives.ts';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { keysSchema } from './keys-schema.ts';
@@ -15,9 +16,13 @@ export function references(): Record<string, string> {
   return {
     'docs/cli.md': commandReference(),
     'docs/http.md': httpReference(),
-    'docs/schema.graphql': `${typeDefsOf(createCatalog()).trim()}\n${AUDIT_TYPE_DEFS}${APPLY_TYPE_DEFS}`,
+    'docs/schema.graphql': schemaReference(),
     'schemas/keys.schema.json': keysSchema(),
   };
+}
+
+function schemaReference(): string {
+  return `${typeDefsOf(createCatalog()).trim()}\n${COST_TYPE_DEFS}${AUDIT_TYPE_DEFS}${APPLY_TYPE_DEFS}`;
 }
 
 /** The help of every command, as it is printed. */

@@ -1,3 +1,4 @@
+import type { BudgetLimits } from './graphql/budget/request-budget.ts';
 import type { SchemaExtension } from './graphql/extension.ts';
 import { createSchema } from './graphql/schema.ts';
 import { createHttpApp, type ServiceApp } from './http/app.ts';
@@ -11,6 +12,8 @@ export interface CreateAppOptions {
   keys: KeysService;
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
+  /** What one request may take, where it differs from the default. */
+  limits?: Partial<BudgetLimits>;
   /** Default: nothing is logged. */
   log?: Log;
 }
@@ -22,8 +25,8 @@ export interface CreateAppOptions {
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
-export async function createApp({ keys, extensions, log }: CreateAppOptions): Promise<ServiceApp> {
+export async function createApp({ keys, extensions, limits, log }: CreateAppOptions): Promise<ServiceApp> {
   const info = { name: 'svc-api', version: packageVersion(), startedAt: Date.now() };
   const schema = await createSchema(keys, info, extensions);
-  return createHttpApp({ keys, schema, ...(log && { log }) });
+  return createHttpApp({ keys, schema, ...(limits && { limits }), ...(log && { log }) });
 }

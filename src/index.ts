@@ -1,5 +1,6 @@
 export { createApp, type CreateAppOptions } from './create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
+export type { BudgetLimits } from './graphql/budget/request-budget.ts';
 export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
 export type { ServiceApp } from './http/app.ts';
 export { type BearerAuthOptions, type BearerEnv, bearerAuth } from './http/bearer-auth.ts';
@@ -8,8 +9,18 @@ export { listen, type ListenOptions, type RunningServer } from './http/server.ts
 export type { AppliedKeys } from './keys/apply/apply.ts';
 export type { DeclarationError, DeclarationIssue, DeclarationPath, DeclaredKey } from './keys/apply/declaration.ts';
 export type { Plan } from './keys/apply/plan.ts';
-export type { AuditAction, AuditActor, AuditDraft, AuditEntry, AuditValues } from './keys/audit/audit-entry.ts';
-export type { AuditRequest, AuditVerification } from './keys/audit/audit-log.ts';
+export type {
+  AuditAction,
+  AuditActor,
+  AuditDraft,
+  AuditEntry,
+  AuditPosition,
+  AuditValues,
+} from './keys/audit/audit-entry.ts';
+export type { AuditRequest } from './keys/audit/audit-log.ts';
+export type { KeyComparison, KeyDifference } from './keys/audit/compare.ts';
+export type { PrunedEntries } from './keys/audit/prune.ts';
+export type { AuditVerification } from './keys/audit/verify.ts';
 export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';
 export type { Authenticator } from './keys/authentication/authenticator.ts';
 export type { Identification, SecretStatus } from './keys/authentication/identify.ts';
@@ -21,12 +32,14 @@ export {
   OPERATOR,
   type Principal,
 } from './keys/authorization/principal.ts';
+export type { ConfusableName } from './keys/changes/confusable-names.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';
 export type { ChangedKey } from './keys/changes/transaction.ts';
+export type { UpdatedKey } from './keys/changes/update.ts';
 export {
   type ErrorCode,
   type Issue,

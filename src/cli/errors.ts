@@ -1,5 +1,4 @@
 import { isKeysError, type NameTakenError } from '../keys/errors.ts';
-import { redactSecrets } from '../keys/secret/secret.ts';
 import { printable } from '../keys/text.ts';
 
 export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED' | 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_RUN';
@@ -47,7 +46,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
-  return { code, message: redactSecrets(remedy ? `${message} ${remedy}` : message), exit: exitOf(code) };
+  return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit: exitOf(code) };
 }
 
 /** The exit code for an error code. */
@@ -73,10 +72,28 @@ function explain(error: unknown): { code: string; message: string } {
 
 /**
  * The message of oclif's parser, without its hint at --help. It repeats what was typed: the value of an unknown flag is
- * removed, since it may be secret, and control characters are made visible.
+ * removed, since it may be secret.
  */
 function parserMessage({ message, flags = [] }: Error & { flags?: string[] }): string {
   const sentence = message.replace(/\nSee more help with.*$/s, '').trim();
-  const withoutValues = flags.reduce((text, flag) => text.replace(flag, () => flag.replace(/=.*/s, '')), sentence);
-  return withoutValues.replace(/[^\n]/gu, (character) => printable(character));
+  return flags.reduce((text, flag) => text.replace(flag, () => flag.replace(/=.*/s, '')), sentence);
+}
+
+/**
+ * An error of oclif as it may be shown. It repeats what was typed, such as the name of a command that does not exist:
+ * secrets are redacted, and control characters are made visible.
+ */
+export function shownError(error: unknown): Error {
+  const shown = error instanceof Error ? error : new Error(String(error));
+  shown.message = shownText(shown.message);
+  if (shown.stack !== undefined) shown.stack = shownText(shown.stack);
+  return shown;
+}
+
+/** A text of several lines without secrets and control characters. */
+export function shownText(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => printable(line, Number.POSITIVE_INFINITY))
+    .join('\n');
 }

@@ -17,6 +17,11 @@ export interface Terminal {
   note(text: string): void;
 }
 
+/** Shows warnings to the user, each in a line on stderr. */
+export function warn(terminal: Pick<Terminal, 'note'>, warnings: readonly string[]): void {
+  for (const warning of warnings) terminal.note(`Warning: ${warning}`);
+}
+
 const STDOUT = 1;
 const STDERR = 2;
 

@@ -13,29 +13,36 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   ROTATE_ROLLBACK: 'The rotation was rolled back: the new secret no longer works.',
   ADOPT: 'The operator took over a key: no key is its creator any more.',
   IMPORT: 'A key was imported.',
-  REFUSE: 'A request was refused. Each kind is recorded once a minute, and its repetitions as a count.',
+  REFUSE: 'A request was refused. Each kind is recorded once in ten minutes, and its repetitions as a count.',
+  PRUNE: 'The oldest entries of the log were deleted.',
 };
 
 /** The schema for the audit log. */
 export const AUDIT_TYPE_DEFS = `
 extend type Query {
-  "Who did what, newest first."
+  """
+  Who did what, newest first. Keys that may not read all keys get what is about or by keys that they may read, and what
+  concerns no key; names of others are null.
+  """
   auditLog(
     "The maximum number of entries, up to ${MAX_PAGE_SIZE}."
     first: Int = ${DEFAULT_PAGE_SIZE}
     "The endCursor of the previous page."
     after: String
     "The id or name of the key that was changed."
-    key: String
+    key: String @cost(weight: 100)
     "The id or name of the key, or the name of the user, that did it."
-    actor: String
+    actor: String @cost(weight: 6000)
     "What was done."
-    action: AuditAction
+    action: AuditAction @cost(weight: 6000)
     "Only entries from this time on."
-    since: DateTime
+    since: DateTime @cost(weight: 6000)
     "Only entries before this time."
-    until: DateTime
-  ): AuditLogConnection! @requires(resource: LOGS, action: READ_ANY)
+    until: DateTime @cost(weight: 6000)
+  ): AuditLogConnection!
+    @requires(resource: LOGS, action: READ_ANY)
+    @cost(weight: 4)
+    @listSize(assumedSize: ${MAX_PAGE_SIZE}, slicingArguments: ["first"])
 }
 
 """What was done."""
@@ -88,7 +95,9 @@ type AuditEntry {
   "The name of that key at the time."
   keyName: String
   "What changed."
-  changes: [AuditChange!]!
+  changes: [AuditChange!]! @listSize(assumedSize: 4)
+  "The client's address, of a refused request."
+  address: String
   "SHA-256 of this entry and the hash of the previous one."
   hash: String!
 }

@@ -1,49 +1,59 @@
-import DataLoader from 'dataloader';
 import type { AncestorLimit, Chain } from '../keys/authorization/chain.ts';
 import { mayFor } from '../keys/authorization/principal.ts';
 import { suggestGrants } from '../keys/authorization/suggest.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
-import { groupPermissions } from '../keys/permissions/permission-set.ts';
+import { groupPermissions, type PermissionSet } from '../keys/permissions/permission-set.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { GraphQLContext } from './context.ts';
+import type { BudgetedContext } from './context.ts';
 import type { Resolvers } from './extension.ts';
+import type { Loaders } from './loaders.ts';
 import { knownTo } from './resolve.ts';
 
 /** The resolvers for what depends on a key and its ancestors. Those of a whole page are loaded at once. */
-export function chainResolversOf(keys: KeysService): Resolvers {
+export function chainResolversOf(keys: KeysService, loadersOf: (context: BudgetedContext) => Loaders): Resolvers {
   const { catalog } = keys;
-  const loader = new DataLoader<ApiKey, Chain>((page) => keys.chainsOf(page), { cache: false });
+  const accesses = new WeakMap<Chain, PermissionSet>();
+  const accessOf = (chain: Chain): PermissionSet => {
+    const access = accesses.get(chain) ?? keys.accessOf(chain);
+    accesses.set(chain, access);
+    return access;
+  };
   /** Without waiting where that is possible: a promise for each key of a page is expensive. */
   const withChain = <Result>(
     key: ApiKey,
-    { principal }: GraphQLContext,
+    context: BudgetedContext,
     use: (chain: Chain) => Result,
   ): Result | Promise<Awaited<Result>> => {
-    if (key === principal.key) return use(principal.chain);
+    if (key === context.principal.key) return use(context.principal.chain);
     if (key.createdBy === null) return use({ keys: [key], isComplete: true });
-    return loader.load(key).then(use) as Promise<Awaited<Result>>;
+    return loadersOf(context)
+      .chain.load(key)
+      .then((chain) => context.budget.inTurn(() => use(chain))) as Promise<Awaited<Result>>;
   };
-  const suggestion = async (key: ApiKey, chain: Chain) =>
-    suggestGrants(keys.accessOf(chain), (await keys.usedPermissionsOf(key.id)).keys());
+  const suggestion = async (key: ApiKey, chain: Chain, context: BudgetedContext) =>
+    suggestGrants(accessOf(chain), await loadersOf(context).usedPermissions.load(key.id));
 
   return {
-    effectivePermissions: (key: ApiKey, _: object, context: GraphQLContext) =>
-      withChain(key, context, (chain) => knownTo(catalog, keys.accessOf(chain).byResource())),
-    status: (key: ApiKey, _: object, context: GraphQLContext) =>
+    effectivePermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
+      withChain(key, context, (chain) => knownTo(catalog, accessOf(chain).byResource())),
+    status: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.statusOf(chain)),
-    limitedBy: (key: ApiKey, _: object, context: GraphQLContext) =>
+    limitedBy: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.limitsOf(chain).map((limit) => limitOf(limit, context))),
-    suggestedPermissions: (key: ApiKey, _: object, context: GraphQLContext) =>
+    suggestedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, async (chain) =>
-        knownTo(catalog, groupPermissions((await suggestion(key, chain)).permissions)),
+        knownTo(catalog, groupPermissions((await suggestion(key, chain, context)).permissions)),
       ),
-    unusedPermissions: (key: ApiKey, _: object, context: GraphQLContext) =>
+    unusedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, async (chain) =>
-        knownTo(catalog, groupPermissions((await suggestion(key, chain)).unused)),
+        knownTo(catalog, groupPermissions((await suggestion(key, chain, context)).unused)),
       ),
   };
 
-  function limitOf({ ancestor, status, expiresAt, permissions }: AncestorLimit, { principal }: GraphQLContext): object {
+  function limitOf(
+    { ancestor, status, expiresAt, permissions }: AncestorLimit,
+    { principal }: BudgetedContext,
+  ): object {
     return {
       id: ancestor.id,
       name: mayFor(principal, 'READ', ancestor) ? ancestor.name : null,

@@ -8,17 +8,25 @@ import {
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
-import type { GraphQLContext } from './context.ts';
+import { amountFor } from './budget/amount.ts';
+import { costOf } from './budget/cost.ts';
+import { compiledSizeOf } from './compiled-size.ts';
+import type { BudgetedContext } from './context.ts';
+import { withoutCodeCache } from './without-code-cache.ts';
 
-/** Runs an operation; its result may be a promise, and may hold errors. */
+/** Runs an operation; its result may be a promise, and may hold errors. Undefined if these variables make it costly. */
 export type RunOperation = (
-  context: GraphQLContext,
+  context: BudgetedContext,
   variables: Record<string, unknown> | null,
-) => ExecutionResult | Promise<ExecutionResult>;
+) => ExecutionResult | Promise<ExecutionResult> | undefined;
 
-/** The number of documents in the cache, and their total length in characters. */
-const MAX_ENTRIES = 1000;
-const MAX_CHARACTERS = 4_000_000;
+/** The number of documents in the cache, and the memory that they and the compiled queries may take, in bytes. */
+const MAX_ENTRIES = 500;
+export const MAX_BYTES = 32_000_000;
+/** Compiling more fields would take longer than the event loop may be held up. */
+const MAX_FIELDS = 100;
+/** A compiled query runs without interruption. */
+const MAX_COST = 1000;
 /** Longer documents are not cached: they take longer to run than to validate. */
 const MAX_DOCUMENT_LENGTH = 20_000;
 
@@ -30,8 +38,8 @@ export class CompiledOperations {
   readonly #schema: GraphQLSchema;
   readonly #operations = new LRUCache<string, RunOperation | 'seen' | 'never'>({
     max: MAX_ENTRIES,
-    maxSize: MAX_CHARACTERS,
-    sizeCalculation: (_, key) => key.length + 1,
+    maxSize: MAX_BYTES,
+    sizeCalculation: (_, key) => 2 * key.length + 1,
   });
 
   constructor(schema: GraphQLSchema) {
@@ -50,20 +58,23 @@ export class CompiledOperations {
     const key = keyOf(query, operationName);
     const known = this.#operations.get(key);
     if (known === undefined) this.#operations.set(key, isCompilable(document, operationName) ? 'seen' : 'never');
-    if (known === 'seen') this.#operations.set(key, this.#compile(document, operationName) ?? 'never');
+    if (known !== 'seen') return;
+    const { fields, bytes } = compiledSizeOf(this.#schema, document, operationName);
+    const compiled = fields <= MAX_FIELDS ? this.#compile(document, operationName) : undefined;
+    if (compiled) this.#operations.set(key, compiled, { size: 2 * key.length + bytes });
+    else this.#operations.set(key, 'never');
   }
 
   #compile(document: DocumentNode, operationName: string | null): RunOperation | undefined {
+    const cost = costOf(this.#schema, document, operationName);
+    if (typeof cost === 'number' && cost > MAX_COST) return undefined;
     try {
-      const compiled: CompiledQuery | ExecutionResult = compileQuery(
-        this.#schema,
-        document,
-        operationName ?? undefined,
-        {
-          disablingCapturingStackErrors: true,
-        },
+      const compiled: CompiledQuery | ExecutionResult = withoutCodeCache(() =>
+        compileQuery(this.#schema, document, operationName ?? undefined, { disablingCapturingStackErrors: true }),
       );
-      return isCompiledQuery(compiled) ? (context, variables) => compiled.query(null, context, variables) : undefined;
+      if (!isCompiledQuery(compiled)) return undefined;
+      return (context, variables) =>
+        amountFor(cost, variables) > MAX_COST ? undefined : compiled.query(null, context, variables);
     } catch {
       return undefined; // The handler runs what cannot be compiled.
     }

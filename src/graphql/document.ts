@@ -12,9 +12,10 @@ import {
 } from 'graphql';
 import { checkFieldLimits } from './field-limits.ts';
 import { limitExceeded } from './limit-exceeded.ts';
+import { checkRepeatedFields } from './repeated-fields.ts';
 
 /** Limits of a document. The introspection query of common tools has a depth of 15 and some 230 fields. */
-export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
+const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
 
 /**
  * Parses a document after checking its size, so that it cannot exhaust the parser's stack or the validator's time.
@@ -25,6 +26,7 @@ export function readDocument(text: string, operationName: string | null): Docume
   checkSize(source);
   const document = parse(source);
   checkFieldLimits(document);
+  checkRepeatedFields(document);
   const operation = getOperationAST(document, operationName);
   if (operation?.operation === OperationTypeNode.SUBSCRIPTION) throw badRequest('Subscriptions are not supported.');
   if (!operation && document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION)) {

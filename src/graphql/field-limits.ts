@@ -2,7 +2,9 @@ import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSet
 import { limitExceeded } from './limit-exceeded.ts';
 
 /** Limits of an operation, with fragments expanded. */
-export const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
+const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
+/** The most fragments in a document. Validation compares each pair. */
+const MAX_FRAGMENTS = 100;
 
 /** The size of a selection with its fragments expanded. */
 interface Size {
@@ -24,6 +26,7 @@ export function checkFieldLimits(document: DocumentNode): void {
   for (const definition of document.definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
   }
+  if (fragments.size > MAX_FRAGMENTS) throw limitExceeded('fragments', MAX_FRAGMENTS);
   const sizes = new Map<string, Size>();
   for (const definition of document.definitions) {
     if (definition.kind === Kind.OPERATION_DEFINITION || definition.kind === Kind.FRAGMENT_DEFINITION)

@@ -1,15 +1,19 @@
 import {
   defaultFieldResolver,
+  type DirectiveNode,
   type DocumentNode,
   getDirectiveValues,
   type GraphQLField,
+  type GraphQLObjectType,
   type GraphQLSchema,
+  isObjectType,
   Kind,
   parse,
 } from 'graphql';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { requirePermission } from '../keys/authorization/principal.ts';
 import type { GraphQLContext } from './context.ts';
+import type { Requirements } from './requirements.ts';
 
 /** A field of the query or mutation type. */
 export interface RootField {
@@ -27,17 +31,26 @@ export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
 }
 
 /**
- * Makes every root field check the permission in its `@requires` before it resolves.
+ * Makes every field check the permissions in its `@requires`, and in that of each interface which has the field, before
+ * it resolves.
  * @throws Error if a root field has no `@requires`: any key could use it
  */
-export function enforceRequires(schema: GraphQLSchema): void {
-  const unguarded = rootFieldsOf(schema).filter(({ field }) => !guard(schema, field));
+export function enforceRequires(schema: GraphQLSchema, requirements: Requirements): void {
+  const guarded = new Set<unknown>();
+  for (const type of Object.values(schema.getTypeMap()).filter(isObjectType))
+    for (const field of Object.values(type.getFields()))
+      if (guard(schema, field, directivesFor(type, field.name, requirements))) guarded.add(field);
+  const unguarded = rootFieldsOf(schema).filter(({ field }) => !guarded.has(field));
   if (unguarded.length === 0) return;
   const paths = unguarded.map(({ path }) => path).join(', ');
   throw new Error(
     `The schema is invalid: ${paths} must carry @requires(resource:, action:), ` +
       'because every root field requires a permission.',
   );
+}
+
+function directivesFor(type: GraphQLObjectType, field: string, requirements: Requirements): DirectiveNode[] {
+  return [type, ...type.getInterfaces()].flatMap(({ name }) => requirements.get(`${name}.${field}`) ?? []);
 }
 
 /**
@@ -62,17 +75,32 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly 
 /** Discards a speculative run; never reaches a client. */
 const SPECULATION_FAILED = new Error('the speculative run was refused');
 
-function guard(schema: GraphQLSchema, field: RootField['field']): boolean {
-  const directive = schema.getDirective('requires');
-  const required = directive && field.astNode && getDirectiveValues(directive, field.astNode);
-  if (!required) return false;
-  const { resource, action } = required as { resource: string; action: Action };
-  const permission: Permission = `${resource}:${action}`;
+function guard(
+  schema: GraphQLSchema,
+  field: GraphQLField<unknown, GraphQLContext>,
+  directives: readonly DirectiveNode[],
+): boolean {
+  if (directives.length === 0) return false;
+  const required = directives.map((directive) => permissionIn(schema, directive));
   const resolve = field.resolve ?? defaultFieldResolver;
   field.resolve = (parent, args, context, info) => {
-    if (context.isSpeculative && !context.principal.access.has(resource, action)) throw SPECULATION_FAILED;
-    requirePermission(context.principal, resource, action, permission);
+    for (const { resource, action, permission } of required) {
+      if (context.isSpeculative && !context.principal.access.has(resource, action)) throw SPECULATION_FAILED;
+      requirePermission(context.principal, resource, action, permission);
+    }
     return resolve(parent, args, context, info);
   };
   return true;
+}
+
+/** Its names as they are written: resolvers may give the values of an enum another form. */
+function permissionIn(schema: GraphQLSchema, node: DirectiveNode) {
+  getDirectiveValues(schema.getDirective('requires')!, { directives: [node] });
+  const nameIn = (argument: string) => {
+    const value = node.arguments?.find(({ name }) => name.value === argument)?.value;
+    return value?.kind === Kind.ENUM ? value.value : '';
+  };
+  const [resource, action] = [nameIn('resource'), nameIn('action') as Action];
+  const permission: Permission = `${resource}:${action}`;
+  return { resource, action, permission };
 }

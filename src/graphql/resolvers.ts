@@ -12,6 +12,7 @@ import type { KeysService } from '../keys/service.ts';
 import type { Resolvers, ServiceInfo } from './extension.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
 import { chainResolversOf } from './chain-resolvers.ts';
+import { loadersOf } from './loaders.ts';
 import { usageResolversOf } from './usage-resolvers.ts';
 
 interface GrantsInput {
@@ -33,6 +34,7 @@ const DateTime = new GraphQLScalarType({
 /** The resolvers of the built-in fields. They shape the answers of the service, which decides what is allowed. */
 export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const { catalog } = keys;
+  const loaders = loadersOf(keys);
 
   const me: Resolve = (_, __, { principal }) => principal.key;
   const apiKeys: Resolve<PageQuery> = async (_, args, { principal }) => {
@@ -129,8 +131,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     ApiKey: {
       permissions: (key: ApiKey) => knownTo(catalog, groupPermissions(key.permissions)),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
-      ...chainResolversOf(keys),
-      ...usageResolversOf(keys),
+      ...chainResolversOf(keys, loaders),
+      ...usageResolversOf(keys, loaders),
     },
   };
 }

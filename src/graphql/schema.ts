@@ -6,7 +6,10 @@ import { applyResolversOf } from './apply-resolvers.ts';
 import { APPLY_TYPE_DEFS } from './apply-type-defs.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
 import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
+import { keepToBudget } from './budget/budgeted-fields.ts';
+import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
+import { readRequirements } from './requirements.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
@@ -37,10 +40,12 @@ export async function createSchema(
     );
     const typeDefs = [
       typeDefsOf(keys.catalog),
+      COST_TYPE_DEFS,
       AUDIT_TYPE_DEFS,
       APPLY_TYPE_DEFS,
       ...extensions.flatMap((extension) => extension.typeDefs),
     ];
+    const requirements = readRequirements(typeDefs);
     const build = () => {
       const schema = makeExecutableSchema({
         typeDefs,
@@ -48,11 +53,12 @@ export async function createSchema(
       });
       if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
       refuseRepeatedRootFields(schema, typeDefs);
-      enforceRequires(schema);
+      enforceRequires(schema, requirements);
       return schema;
     };
     const executed = build();
     for (const field of rootFieldsOf(executed)) allowNull(field);
+    keepToBudget(executed);
     return { published: build(), executed };
   } catch (error) {
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });

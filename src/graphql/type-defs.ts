@@ -62,19 +62,22 @@ type Query {
     "The endCursor of the previous page."
     after: String
     "A part of the name or description, case-insensitive."
-    search: String
+    search: String @cost(weight: 12000)
     "Only keys with one of these roles."
-    roles: [Role!]
+    roles: [Role!] @cost(weight: 6000)
     "Only keys of this status."
-    status: ApiKeyStatus
-  ): ApiKeyConnection! @requires(resource: API_KEY, action: READ_OWN)
+    status: ApiKeyStatus @cost(weight: 15000)
+  ): ApiKeyConnection!
+    @requires(resource: API_KEY, action: READ_OWN)
+    @cost(weight: 3)
+    @listSize(assumedSize: ${MAX_PAGE_SIZE}, slicingArguments: ["first"])
   "A key by its id or name; null if there is none that the caller may read."
   apiKey(
     "The id of the key."
     id: ID
     "The name of the key."
     name: String
-  ): ApiKey @requires(resource: API_KEY, action: READ_OWN)
+  ): ApiKey @requires(resource: API_KEY, action: READ_OWN) @cost(weight: 10)
   "Everything that can be granted."
   permissions: PermissionCatalog! @requires(resource: PERMISSION, action: READ_ANY)
   "What roles and permissions allow together."
@@ -92,19 +95,19 @@ type Mutation {
   createApiKey(
     "The new key."
     input: CreateApiKeyInput!
-  ): CreatedApiKey! @requires(resource: API_KEY, action: CREATE_OWN)
+  ): CreatedApiKey! @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 250)
   "Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and those that it created."
   updateApiKey(
     "The changes."
     input: UpdateApiKeyInput!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Disables a key, so that it is refused, or enables it again. With only UPDATE_OWN: as for updateApiKey."
   setApiKeyEnabled(
     "The id of the key."
     id: ID!
     "Whether the key is accepted."
     enabled: Boolean!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   """
   Gives a key a new secret; the previous one works until the grace period ends. The caller must hold every permission of
   the key. With only UPDATE_OWN: as for updateApiKey.
@@ -112,22 +115,22 @@ type Mutation {
   rotateApiKey(
     "The rotation."
     input: RotateApiKeyInput!
-  ): RotatedApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  ): RotatedApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Invalidates the previous secret at once. With only UPDATE_OWN: as for updateApiKey."
   finishApiKeyRotation(
     "The id of the key."
     id: ID!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Invalidates the new secret at once; the previous one stays valid. With only UPDATE_OWN: as for updateApiKey."
   rollBackApiKeyRotation(
     "The id of the key."
     id: ID!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN)
+  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Deletes keys and all keys that they created. Unknown ids are ignored. With only DELETE_OWN: as for updateApiKey."
   deleteApiKeys(
     "The ids of the keys, at most ${MAX_PAGE_SIZE}."
-    ids: [ID!]!
-  ): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN)
+    ids: [ID!]! @cost(weight: 20)
+  ): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN) @cost(weight: 250)
 }
 
 """An API key, without its secret."""
@@ -139,13 +142,13 @@ type ApiKey implements Node {
   "What it is for."
   description: String
   "The roles that were granted."
-  roles: [Role!]!
+  roles: [Role!]! @listSize(assumedSize: 2)
   "The permissions that were granted besides the roles."
-  permissions: [Permission!]!
+  permissions: [Permission!]! @listSize(assumedSize: 3)
   "Everything that the roles and permissions allow together, as far as the keys above it may do so, too."
-  effectivePermissions: [Permission!]!
+  effectivePermissions: [Permission!]! @listSize(assumedSize: 20)
   "What the keys above it take away from it, the nearest first: the key that created it, that one's creator, and so on."
-  limitedBy: [ApiKeyLimit!]!
+  limitedBy: [ApiKeyLimit!]! @cost(weight: 5) @listSize(assumedSize: 2)
   "The public part of the secret, as svc_<id>_…"
   prefix: String!
   "When it was created."
@@ -163,11 +166,11 @@ type ApiKey implements Node {
   "When it was last accepted; null if never."
   lastUsedAt: DateTime
   "The permissions that it has used."
-  usedPermissions: [Permission!]!
+  usedPermissions: [Permission!]! @cost(weight: 5)
   "The smallest set of permissions that allows everything it has used."
-  suggestedPermissions: [Permission!]!
+  suggestedPermissions: [Permission!]! @cost(weight: 5)
   "The permissions that it holds and has never used."
-  unusedPermissions: [Permission!]!
+  unusedPermissions: [Permission!]! @cost(weight: 5) @listSize(assumedSize: 20)
   "The rotation in progress; null if it has only one secret that works."
   rotation: ApiKeyRotation
 }
@@ -197,7 +200,7 @@ type Permission {
   "The resource."
   resource: Resource!
   "The actions."
-  actions: [AuthAction!]!
+  actions: [AuthAction!]! @listSize(assumedSize: 4)
 }
 
 """Actions to allow on a resource."""
@@ -311,7 +314,7 @@ input UpdateApiKeyInput {
 input RotateApiKeyInput {
   "The id of the key."
   id: ID!
-  "How long the previous secret still works: a number with s, m, h, d or w; 0s for not at all."
+  "How long the previous secret still works: a number with s, m, h, d or w; 0s for not at all; at most 90d."
   grace: String = "${DEFAULT_GRACE}"
   "When the grace period begins."
   activate: RotationActivation = NOW

@@ -1,33 +1,30 @@
-import DataLoader from 'dataloader';
 import type { ApiKey } from '../keys/key/api-key.ts';
+import { previousUseSince } from '../keys/key/usage.ts';
 import { groupPermissions } from '../keys/permissions/permission-set.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import { NO_USAGE, previousUseSince, type UsageTotals } from '../keys/key/usage.ts';
+import type { BudgetedContext } from './context.ts';
 import type { Resolvers } from './extension.ts';
+import type { Loaders } from './loaders.ts';
 import { knownTo } from './resolve.ts';
 
-/** The resolvers for how a key is used. Totals are loaded for a whole page at once. */
-export function usageResolversOf(keys: KeysService): Resolvers {
+/** The resolvers for how a key is used. */
+export function usageResolversOf(keys: KeysService, loadersOf: (context: BudgetedContext) => Loaders): Resolvers {
   const { catalog } = keys;
-  const load = async (ids: readonly string[]) => {
-    const found = await keys.usageOf(ids);
-    return ids.map((id) => found.get(id) ?? NO_USAGE);
-  };
-  const usage = new DataLoader<string, UsageTotals>(load, { cache: false });
+  const usageOf = ({ id }: ApiKey, context: BudgetedContext) => loadersOf(context).usage.load(id);
 
   return {
-    uses: async ({ id }: ApiKey) => (await usage.load(id)).uses,
-    lastUsedAt: async ({ id }: ApiKey) => (await usage.load(id)).lastUsedAt,
-    usedPermissions: async ({ id }: ApiKey) =>
-      knownTo(catalog, groupPermissions([...(await keys.usedPermissionsOf(id)).keys()])),
-    rotation: (key: ApiKey) => {
+    uses: async (key: ApiKey, _: object, context: BudgetedContext) => (await usageOf(key, context)).uses,
+    lastUsedAt: async (key: ApiKey, _: object, context: BudgetedContext) => (await usageOf(key, context)).lastUsedAt,
+    usedPermissions: async ({ id }: ApiKey, _: object, context: BudgetedContext) =>
+      knownTo(catalog, groupPermissions(await loadersOf(context).usedPermissions.load(id))),
+    rotation: (key: ApiKey, _: object, context: BudgetedContext) => {
       const rotation = keys.rotationOf(key);
       return (
         rotation && {
           ...rotation,
           previousPrefix: prefixOf(rotation.previousPublicId),
-          previousLastUsedAt: async () => previousUseSince(rotation, await usage.load(key.id)),
+          previousLastUsedAt: async () => previousUseSince(rotation, await usageOf(key, context)),
         }
       );
     },

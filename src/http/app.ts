@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { type BudgetLimits, Budgets } from '../graphql/budget/request-budget.ts';
 import type { ServedSchema } from '../graphql/schema.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
@@ -12,6 +13,7 @@ import { errorBody, NO_STORE, refuse, unavailable } from './replies.ts';
 export interface AppOptions {
   keys: KeysService;
   schema: ServedSchema;
+  limits?: Partial<BudgetLimits>;
   log?: Log;
 }
 
@@ -19,10 +21,11 @@ export interface AppOptions {
 export type ServiceApp = Hono<BearerEnv> & { readonly fastPath: FastPath };
 
 /** The service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
-export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): ServiceApp {
+export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions): ServiceApp {
   const app = new Hono<BearerEnv>();
   const operations = new CompiledOperations(schema.executed);
-  app.all('/graphql', bearerAuth({ keys, log }), graphqlEndpoint(schema, operations, log));
+  const budgets = new Budgets(limits);
+  app.all('/graphql', bearerAuth({ keys, log }), graphqlEndpoint(schema, { operations, budgets, log }));
   app.get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE));
   app.get('/readyz', async (c) => {
     try {
@@ -39,5 +42,5 @@ export function createHttpApp({ keys, schema, log = NO_LOG }: AppOptions): Servi
     log.error({ err: error, requestId }, 'a request failed');
     return c.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR', { requestId }), 500, NO_STORE);
   });
-  return Object.assign(app, { fastPath: graphqlFastPath(keys, operations) });
+  return Object.assign(app, { fastPath: graphqlFastPath(keys, operations, budgets) });
 }

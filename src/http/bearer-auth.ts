@@ -1,11 +1,13 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
-import type { Principal } from '../keys/authorization/principal.ts';
+import { type Principal, uses } from '../keys/authorization/principal.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
+import { clientAddress } from './client-address.ts';
 import { readCredentials } from './credentials.ts';
 import { refuse, unavailable } from './replies.ts';
+import { RequestObserver } from './request-observer.ts';
 
 /** The variables that the middleware sets: `c.get('principal')` is the authenticated key. */
 export interface BearerEnv {
@@ -21,7 +23,7 @@ export interface BearerAuthOptions {
   permission?: Permission;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
-  /** Logs refused keys and failures of the store. Default: nothing is logged. */
+  /** Logs refused keys, missing permissions and failures of the store. Default: nothing is logged. */
   log?: Log;
 }
 
@@ -57,25 +59,29 @@ export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<Bearer
         },
       );
     }
+    const address = clientAddress(c);
     let result;
     try {
-      result = await keys.authenticate(credentials.token);
+      result = await keys.authenticate(credentials.token, address);
     } catch (error) {
       log.error({ err: error }, 'the store did not answer');
       return unavailable(c);
     }
     if ('refused' in result) {
-      log.info({ reason: result.refused, prefix: result.publicId }, 'key refused');
+      log.info({ reason: result.refused, prefix: result.publicId, address }, 'key refused');
       return refuse(c, 401, 'UNAUTHENTICATED', 'The API key is not valid.', {
         'WWW-Authenticate': `${challenge}, error="invalid_token"`,
       });
     }
-    if (required && !result.principal.access.has(...required)) {
+    const observer = new RequestObserver(result.principal, log, address);
+    const principal: Principal = { ...result.principal, observer };
+    if (required && !uses(principal, ...required)) {
+      observer.lacked([permission]);
       return refuse(c, 403, 'FORBIDDEN', `This key lacks ${permission}.`, {
         'WWW-Authenticate': `${challenge}, error="insufficient_scope", scope="${permission}"`,
       });
     }
-    c.set('principal', result.principal);
+    c.set('principal', principal);
     return next();
   };
 }

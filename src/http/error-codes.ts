@@ -26,7 +26,10 @@ type ProtocolCode =
   | 'HEADERS_TOO_LARGE'
   | 'GRAPHQL_PARSE_FAILED'
   | 'GRAPHQL_VALIDATION_FAILED'
+  | 'COST_EXCEEDED'
+  | 'TIME_EXCEEDED'
   | 'SERVICE_UNAVAILABLE'
+  | 'STORE_READONLY'
   | 'INTERNAL_SERVER_ERROR';
 
 /** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
@@ -50,9 +53,15 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   HEADERS_TOO_LARGE: [431, 'The headers are larger than is allowed.'],
   INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
   SERVICE_UNAVAILABLE: [503, 'The key store does not answer. Try again later.'],
+  STORE_READONLY: ['GraphQL', 'This server has no right to change the key store.'],
   GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
   GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
   LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],
+  COST_EXCEEDED: [
+    'GraphQL',
+    'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',
+  ],
+  TIME_EXCEEDED: ['GraphQL', 'The request took longer than is allowed, and was abandoned.'],
   FORBIDDEN: ['GraphQL', 'The key lacks a permission; extensions.missing lists which. From bearerAuth: status 403.'],
   NAME_INVALID: ['GraphQL', 'The name breaks its rule.'],
   DESCRIPTION_INVALID: ['GraphQL', 'The description breaks its rule.'],
@@ -63,6 +72,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   INPUT_INVALID: ['GraphQL', 'Another argument breaks its rule.'],
   DECLARATION_INVALID: ['GraphQL', 'The declared keys break rules; the message names each place.'],
   NAME_TAKEN: ['GraphQL', 'Another key has this name.'],
+  NAME_CONFUSABLE: ['GraphQL', 'The name looks like that of another key, in other characters.'],
   ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
   ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
   CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
+import { clientGone } from '../graphql/budget/errors.ts';
+import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
 import type { CompiledOperations, RunOperation } from '../graphql/compiled-operations.ts';
-import type { GraphQLContext } from '../graphql/context.ts';
+import type { BudgetedContext } from '../graphql/context.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { GraphQLParameters } from './graphql-request.ts';
@@ -17,11 +19,18 @@ export type FastPath = (
   next: () => void,
 ) => void;
 
+/** A request with its budget, if the fast path had to abandon it. */
+export type AbandonedRequest = IncomingMessage & { abandoned?: RequestBudget };
+
 /**
  * The fast path for repeated requests, with a verified key and a compiled query. All other requests, and all that fail,
  * take the full path through the app, which alone produces errors.
  */
-export function graphqlFastPath({ authenticator }: KeysService, operations: CompiledOperations): FastPath {
+export function graphqlFastPath(
+  { authenticator }: KeysService,
+  operations: CompiledOperations,
+  budgets: Budgets,
+): FastPath {
   const [heads, bodies] = [new HeadReader(), new ParametersReader()];
   return (incoming, outgoing, next) => {
     const request = heads.read(incoming);
@@ -31,15 +40,21 @@ export function graphqlFastPath({ authenticator }: KeysService, operations: Comp
     readBody(incoming, (body) => {
       incoming.rawBody = body;
       const parameters = bodies.read(body);
-      const result = parameters && run(parameters, operations, contextOf(verified.principal, incoming));
+      const budget = budgets.speculative();
+      const result = parameters && run(parameters, operations, contextOf(verified.principal, incoming, budget));
       const answer = (executed: ExecutionResult | undefined) => {
         const text = executed && !executed.errors && serialize(executed);
         if (!text) return next();
         authenticator.countUse(verified);
         send(outgoing, request.type, text);
       };
-      if (result instanceof Promise) result.then(answer, next);
-      else answer(result);
+      if (!(result instanceof Promise)) return answer(result);
+      outgoing.once('close', () => budget.abandon(clientGone()));
+      const passOn = () => {
+        if (budget.isAbandoned) (incoming as AbandonedRequest).abandoned = budget;
+        next();
+      };
+      budget.within(result).then(answer, passOn);
     });
   };
 }
@@ -47,7 +62,7 @@ export function graphqlFastPath({ authenticator }: KeysService, operations: Comp
 function run(
   { query, operationName, variables }: GraphQLParameters,
   operations: CompiledOperations,
-  context: GraphQLContext,
+  context: BudgetedContext,
 ): ReturnType<RunOperation> | undefined {
   try {
     return operations.find(query, operationName)?.(context, variables);
@@ -59,7 +74,7 @@ function run(
 /** Where a context keeps its request. */
 const INCOMING = Symbol('incoming');
 
-/** Creates `request` on first use. An own property, so that copies of the context have it, too; one getter for all. */
+/** Created on first use. Own properties, so that copies of the context have them, too; one getter for all. */
 const REQUEST: PropertyDescriptor = {
   enumerable: true,
   get(this: { [INCOMING]: IncomingMessage & { webRequest?: Request } }): Request {
@@ -67,13 +82,21 @@ const REQUEST: PropertyDescriptor = {
     return (incoming.webRequest ??= requestOf(incoming.url!, incoming.rawHeaders));
   },
 };
+const SIGNAL: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { budget: RequestBudget }): AbortSignal {
+    return this.budget.signal;
+  },
+};
 
-function contextOf(principal: Principal, incoming: IncomingMessage): GraphQLContext {
+/** `defineProperties` would take twice as long. */
+function contextOf(principal: Principal, incoming: IncomingMessage, budget: RequestBudget): BudgetedContext {
+  const context = { principal, budget, isSpeculative: true, [INCOMING]: incoming };
   return Object.defineProperty(
-    { principal, isSpeculative: true, [INCOMING]: incoming },
-    'request',
-    REQUEST,
-  ) as unknown as GraphQLContext;
+    Object.defineProperty(context, 'request', REQUEST),
+    'signal',
+    SIGNAL,
+  ) as unknown as BudgetedContext;
 }
 
 function requestOf(url: string, rawHeaders: readonly string[]): Request {

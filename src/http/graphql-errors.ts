@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { isKeysError, type KeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
@@ -15,6 +15,24 @@ const RESULT_MISMATCHES: readonly RegExp[] = [
   /^Abstract type "/,
   /^Runtime Object type "/,
 ];
+
+/** The errors of a result in the order of its fields and items, whichever failed first. */
+export function errorsInOrder({ data, errors = [] }: ExecutionResult): GraphQLError[] {
+  return errors.toSorted(({ path: one = [] }, { path: other = [] }) => {
+    let parent: unknown = data;
+    for (const [index, step] of one.entries()) {
+      const otherStep = other[index];
+      if (typeof parent !== 'object' || parent === null || otherStep === undefined) return 0;
+      if (typeof step === 'number' && step !== otherStep) return step - Number(otherStep);
+      if (step !== otherStep) {
+        const steps = Object.keys(parent);
+        return steps.indexOf(String(step)) - steps.indexOf(String(otherStep));
+      }
+      parent = (parent as Record<string, unknown>)[step];
+    }
+    return 0;
+  });
+}
 
 /**
  * Formats an error for the client. Errors that are meant for it keep their message; for all others it gets a request
@@ -34,6 +52,12 @@ function explain(error: GraphQLError, log: Log): { message: string; extensions: 
     return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
   const requestId = randomUUID();
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
+  if (isKeysError(cause) && cause.code === 'STORE_READONLY') {
+    return {
+      message: 'This server has no right to change the key store. Change keys by the command line, or another server.',
+      extensions: { code: 'STORE_READONLY', requestId },
+    };
+  }
   if (isKeysError(cause)) {
     return {
       message: 'The key store does not answer at the moment. Try again later.',

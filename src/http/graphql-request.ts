@@ -9,9 +9,9 @@ export interface GraphQLParameters {
 }
 
 /** The most that a body may have, in bytes. */
-export const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
 /** How deep a body's arrays and objects may nest. */
-export const MAX_BODY_NESTING = 64;
+const MAX_BODY_NESTING = 64;
 
 /**
  * Reads a POSTed GraphQL request. Nothing of it is taken from the URL.

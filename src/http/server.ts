@@ -38,7 +38,7 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 5_000,
 };
-export const STOP_GRACE_MS = 10_000;
+const STOP_GRACE_MS = 10_000;
 
 /**
  * Starts an HTTP server.

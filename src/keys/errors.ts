@@ -19,6 +19,7 @@ export interface Issue {
 export type ErrorCode =
   | Issue['code']
   | 'NAME_TAKEN'
+  | 'NAME_CONFUSABLE'
   | 'SECRET_TAKEN'
   | 'PREFIX_TAKEN'
   | 'ID_TAKEN'
@@ -38,10 +39,12 @@ export type ErrorCode =
   | 'STORE_LOCKED'
   | 'STORE_FULL'
   | 'STORE_READONLY'
+  | 'STORE_INSECURE'
   | 'STORE_CORRUPT'
   | 'STORE_FOREIGN'
   | 'STORE_NEWER'
   | 'STORE_NOT_EMPTY'
+  | 'STORE_AUDIT_KEY'
   | 'STORE_FAILED';
 
 const brand = Symbol.for('svc-api.keys-error');

@@ -6,7 +6,7 @@ import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
-import { listOf, printable, refuseNul } from './text.ts';
+import { listOf, printable, checkSearchText } from './text.ts';
 
 /** Which keys to list. */
 export interface PageQuery {
@@ -48,7 +48,7 @@ export async function listKeys(
   if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
   }
-  refuseNul(query.search ?? '');
+  checkSearchText(query.search ?? '');
   const keys = await repository.list({
     limit: first + 1,
     after: query.after ? readCursor(query.after) : undefined,

@@ -1,10 +1,14 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
-import { type AuditRequest, type AuditVerification, readAuditRequest, verifyAuditLog } from './audit/audit-log.ts';
+import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
+import { compareKeys, type KeyComparison } from './audit/compare.ts';
+import { findPrunable, type PrunedEntries } from './audit/prune.ts';
+import { type AuditVerification, readAuditHead, verifyAuditLog } from './audit/verify.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
 import { type Identification, identify } from './authentication/identify.ts';
+import { type ConfusableName, findConfusableNames } from './changes/confusable-names.ts';
 import { listKeys, type Page, type PageQuery } from './list.ts';
 import { normalizeName } from './key/name.ts';
 import { type Plan, planChanges } from './apply/plan.ts';
@@ -17,12 +21,13 @@ import {
   limitsOf,
 } from './authorization/chain.ts';
 import type { PermissionSet } from './permissions/permission-set.ts';
+import { auditOwner, redactEntries } from './authorization/audit-access.ts';
 import { type AccessDecision, decideAccess } from './authorization/explain.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission } from './authorization/principal.ts';
 import type { KeyRepository } from './repository.ts';
 import { isInProgress, type Rotation } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
-import { refuseNul } from './text.ts';
+import { checkSearchText } from './text.ts';
 import type { UsageTotals } from './key/usage.ts';
 
 /** What the questions about keys need from outside. */
@@ -106,12 +111,21 @@ export class KeyQueries {
     return this.#options.repository.findUsage(ids);
   }
 
-  /** The grants that a key has used, with the time of the last use of each, in milliseconds since 1970. */
-  usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
-    return this.#options.repository.findUsedPermissions(id);
+  /** The permissions that a key has used, with the time of the last use of each, in milliseconds since 1970. */
+  async usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
+    return (await this.usedPermissionsOfAll([id])).get(id)!;
   }
 
-  /** Entries of the audit log, the newest first. @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error */
+  /** The same for several keys, by their ids. */
+  usedPermissionsOfAll(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>> {
+    return this.#options.repository.findUsedPermissions(ids);
+  }
+
+  /**
+   * Entries of the audit log, the newest first: all of them for readers of all keys; for others, those about or by keys
+   * that they may read, and those that concern no key.
+   * @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
   async auditLog(
     request: AuditRequest,
     actor: Actor,
@@ -120,12 +134,35 @@ export class KeyQueries {
     if (actor !== OPERATOR) requirePermission(actor, 'LOGS', 'READ_ANY');
     const query = readAuditRequest(request, this.#options.clock());
     const order = place.after === undefined ? 'newest' : 'oldest';
-    return this.#options.repository.auditLog.find({ ...query, ...place, order });
+    const { repository } = this.#options;
+    const owner = auditOwner(actor);
+    const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
+    return actor === OPERATOR || owner === undefined ? entries : redactEntries(entries, actor, repository);
   }
 
-  /** Goes through the whole audit log, and tells whether it is as it was written. @throws KeysError STORE_… */
-  verifyAuditLog(): Promise<AuditVerification> {
-    return verifyAuditLog(this.#options.repository.auditLog);
+  /**
+   * Goes through the whole audit log, and tells whether it is as it was written.
+   * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async verifyAuditLog(head?: string): Promise<AuditVerification> {
+    const known = head === undefined ? undefined : readAuditHead(head);
+    return verifyAuditLog(this.#options.repository.auditLog, known);
+  }
+
+  /** Compares all keys with what the audit log says of them. @throws KeysError STORE_… */
+  compareWithAuditLog(): Promise<KeyComparison> {
+    const { repository } = this.#options;
+    return compareKeys(repository.auditLog, repository);
+  }
+
+  /**
+   * The entries of the audit log that were written before a time, written as in `AuditRequest`; undefined if there are
+   * none.
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async findPrunableAudit(before: string): Promise<PrunedEntries | undefined> {
+    return findPrunable(this.#options.repository.auditLog, readAuditTime(before, this.#options.clock()));
   }
 
   /** Resolves when the store answers. @throws KeysError with a STORE_ code */
@@ -135,13 +172,18 @@ export class KeyQueries {
 
   /** A key by its id, if there is one that the actor may read. */
   async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
-    refuseNul(id);
+    checkSearchText(id);
     return readable(await this.#options.repository.findById(id), actor);
+  }
+
+  /** The same name with those that it looks like, if a key of that name would be new; for the operator. */
+  findConfusableNames(name: string): Promise<ConfusableName[]> {
+    return findConfusableNames(OPERATOR, this.#options.repository, [normalizeName(name)]);
   }
 
   /** A key by its name, if there is one that the actor may read. */
   async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
-    refuseNul(name);
+    checkSearchText(name);
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
   }
 }

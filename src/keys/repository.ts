@@ -1,6 +1,7 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
-import type { AuditDraft, AuditReader } from './audit/audit-entry.ts';
+import type { AuditReader, AuditWriter } from './audit/audit-entry.ts';
 import type { Permission, Role } from './permissions/catalog.ts';
+import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 
@@ -40,6 +41,8 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findByName(name: string): Promise<Key | undefined>;
   /** The keys that have one of these values in a field. */
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
+  /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
+  findConfusable(names: readonly string[]): Promise<Key[]>;
   /** The keys that an apply created. */
   findManaged(): Promise<Key[]>;
   /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */
@@ -55,32 +58,34 @@ export interface StoredKeyFinder extends KeyFinder<StoredKey> {
 }
 
 /** A write transaction: what it reads does not change until it ends. */
-export interface KeyWriter extends StoredKeyFinder {
+export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
-  /** Replaces all fields of the key with this id. */
-  update(key: StoredKey): Promise<void>;
+  /** Changes the fields of a key that differ. */
+  update(before: StoredKey, after: StoredKey): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
-  /** Chains entries to the audit log. */
-  appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
+  /** Remembers whose these secrets were, until the key is deleted. */
+  addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
 }
 
 /** A key that was found by one of its secrets. */
 export interface FoundBySecret {
   /** The key. */
   key: ApiKey;
-  /** Which of its secrets it was. */
-  secret: 'current' | 'previous';
+  /** Which of its secrets it was; `rotated` for one that the key no longer has. */
+  secret: 'current' | 'previous' | 'rotated';
+  /** The public id of that secret. */
+  publicId: string;
 }
 
 /**
  * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
-  /** The key that has a secret with this digest, whether that secret still works or not. */
+  /** The key that has, or had, a secret with this digest, whether that secret still works or not. */
   findByDigest(digest: string): Promise<FoundBySecret | undefined>;
   /** A page of keys, by time of creation, then id. */
   list(query: ListQuery): Promise<ApiKey[]>;
@@ -88,8 +93,8 @@ export interface KeyRepository extends KeyFinder {
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
-  /** The permissions that a key has used, each with the time of its last use in milliseconds since 1970. */
-  findUsedPermissions(id: string): Promise<Map<Permission, number>>;
+  /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
+  findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
   /** The audit log. */
   readonly auditLog: AuditReader;
   /**

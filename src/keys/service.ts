@@ -1,6 +1,8 @@
 import { type AppliedKeys, applyDeclaration, revertApply, withoutDigestsIn } from './apply/apply.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { hasChanges } from './apply/plan.ts';
+import { readAuditTime } from './audit/audit-log.ts';
+import { type PrunedEntries, pruneAuditLog } from './audit/prune.ts';
 import { Activity } from './authentication/activity.ts';
 import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
@@ -10,6 +12,7 @@ import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } fr
 import { deleteKeys } from './changes/delete.ts';
 import type { NewSecret, SecretDelivery } from './changes/delivery.ts';
 import { adoptKey } from './changes/adopt.ts';
+import type { ConfusableName } from './changes/confusable-names.ts';
 import {
   activateRotation,
   finishRotation,
@@ -20,7 +23,7 @@ import {
 } from './changes/rotate.ts';
 import type { ChangedKey } from './changes/transaction.ts';
 import { Transactions } from './changes/transactions.ts';
-import { setKeyEnabled, updateKey } from './changes/update.ts';
+import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
 import { assertValid } from './errors.ts';
 import { type ApiKey, type KeyChange, type NewKey, type StoredKey, withoutDigests } from './key/api-key.ts';
 import { readRotation, type RotationRequest } from './key/rotation.ts';
@@ -45,6 +48,8 @@ export interface KeysOptions extends QueriesOptions {
 export interface CreatedKey extends NewSecret {
   /** What was deleted for it: the key of the same name first, then the keys that this one had created. */
   replaced: ApiKey[];
+  /** The name, if it is new and looks like others. */
+  confusable: ConfusableName[];
 }
 
 /** A key with a new secret: the only time that secret is known. */
@@ -88,8 +93,8 @@ export class KeysService extends KeyQueries {
 
   /**
    * Creates a key. With a `delivery`, a secret that cannot be delivered leaves everything as it was.
-   * @throws ValidationError with all issues; KeysError NAME_TAKEN; ForbiddenError; a STORE_ error; what `delivery`
-   * throws
+   * @throws ValidationError with all issues; KeysError NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error;
+   * what `delivery` throws
    */
   async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
     const { now, secret, key } = this.#build(input);
@@ -101,6 +106,7 @@ export class KeysService extends KeyQueries {
           secret: secret.text,
           key: withoutDigests(creation.key),
           replaced: creation.replaced.map(withoutDigests),
+          confusable: creation.confusable,
         }),
         revert: revertCreation,
       },
@@ -113,17 +119,17 @@ export class KeysService extends KeyQueries {
     const { catalog } = this;
     const { now, key: built } = this.#build(input);
     const place = { caller: actor, find: this.#options.repository, catalog, now };
-    const { key, replaced } = await planCreation(place, input, built);
+    const { key, replaced, confusable } = await planCreation(place, input, built);
     const { name, description, roles, permissions, expiresAt } = key;
     const effectivePermissions = PermissionSet.of(catalog, key).permissions();
-    return { name, description, roles, permissions, expiresAt, effectivePermissions, replaced };
+    return { name, description, roles, permissions, expiresAt, effectivePermissions, replaced, confusable };
   }
 
   /**
    * Changes a key.
-   * @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN; ForbiddenError; a STORE_ error
+   * @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error
    */
-  async update(id: string, change: KeyChange, actor: Actor): Promise<ChangedKey> {
+  async update(id: string, change: KeyChange, actor: Actor): Promise<UpdatedKey> {
     const now = this.#options.clock();
     assertValid(validateChange(change, this.catalog, now));
     return this.#transactions.run(actor, (transaction) => updateKey(transaction, id, change), now);
@@ -227,9 +233,27 @@ export class KeysService extends KeyQueries {
     );
   }
 
-  /** Finds the key that a secret belongs to, which counts as a use of it. @throws KeysError STORE_… */
-  authenticate(secret: string): Promise<Authentication> {
-    return this.authenticator.authenticate(secret);
+  /**
+   * Deletes the entries of the audit log that were written before a time, for the operator, and records that. The rest
+   * can still be verified.
+   * @param before as in `AuditRequest`
+   * @returns what was deleted; undefined if there was nothing
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async pruneAuditLog(before: string): Promise<PrunedEntries | undefined> {
+    const now = this.#options.clock();
+    const time = readAuditTime(before, now);
+    const { repository, operator } = this.#options;
+    return repository.write((writer) => pruneAuditLog(writer, time, { now, operator }));
+  }
+
+  /**
+   * Finds the key that a secret belongs to, which counts as a use of it.
+   * @param address the client's, for the audit log
+   * @throws KeysError STORE_…
+   */
+  authenticate(secret: string, address?: string): Promise<Authentication> {
+    return this.authenticator.authenticate(secret, address);
   }
 
   /**

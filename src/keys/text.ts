@@ -6,6 +6,22 @@ const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
 /** The same, and invisible formatting characters, such as direction marks, which can disguise a text. */
 const MISLEADING = /[\p{Cc}\p{Cs}\p{Cf}\p{Zl}\p{Zp}]/u;
 
+/** The most combining marks in a row that a text may have (UAX #15, section 13). No language needs more. */
+export const MAX_MARKS = 30;
+const TOO_MANY_MARKS = new RegExp(`(?:^|\\P{M})\\p{M}{${MAX_MARKS + 1}}`, 'u');
+/** The most that a text to look for may have, in code points. */
+const MAX_SEARCH_LENGTH = 1000;
+
+/** Whether a text has more than `MAX_MARKS` combining marks in a row: normalizing them would take quadratic time. */
+export function hasTooManyMarks(text: string): boolean {
+  return TOO_MANY_MARKS.test(text);
+}
+
+/** A text in NFC; one that has too many combining marks, which no stored text has, stays as it is. */
+export function normalizeText(text: string): string {
+  return hasTooManyMarks(text) ? text : text.normalize('NFC');
+}
+
 /** The length of a text in code points, in which limits are stated. */
 export function codePoints(text: string): number {
   let count = 0;
@@ -19,10 +35,15 @@ export function hasControlCharacters(text: string): boolean {
 }
 
 /**
- * Refuses a text to look for that has a NUL: no stored text has one, and PostgreSQL takes none.
+ * Refuses a text to look for that is too long, or has a NUL: no stored text has one, and PostgreSQL takes none.
  * @throws KeysError INPUT_INVALID
  */
-export function refuseNul(text: string): void {
+export function checkSearchText(text: string): void {
+  const length = codePoints(text);
+  if (length > MAX_SEARCH_LENGTH) {
+    const message = `"${printable(text)}" is ${length} characters long; at most ${MAX_SEARCH_LENGTH} are allowed.`;
+    throw new KeysError('INPUT_INVALID', message);
+  }
   if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" may not contain U+0000.`);
 }
 
@@ -34,7 +55,8 @@ export function describeCharacter(character: string): string {
 
 /** A text that is safe to show: secrets redacted, hidden characters named, and cut off after `maxLength` characters. */
 export function printable(text: string, maxLength = 60): string {
-  const shown = Array.from(redactSecrets(text), (character) =>
+  // The rest of a long text is cut off in any case; so much holds all secrets that are redacted to what is shown.
+  const shown = Array.from(redactSecrets(text.slice(0, maxLength * 8)), (character) =>
     MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character,
   );
   return shown.length > maxLength ? `${shown.slice(0, maxLength).join('')}…` : shown.join('');

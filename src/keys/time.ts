@@ -1,14 +1,24 @@
 /** Milliseconds in each unit of a duration. */
 export const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
-const DURATION = /^(\d{1,9})([smhdw])$/i;
+const DURATION = /^(\d{1,9})([smhdw])$/;
 /** An RFC 3339 date and time. Whether that day exists is checked by `readDate`. */
 export const DATE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/;
 
-/** Parses a duration such as `90m` into milliseconds; undefined if it is malformed or zero. */
+/** Parses a duration such as `90m` into milliseconds; undefined if it is malformed or zero. Units are lower case. */
 export function readDuration(text: string): number | undefined {
   const [, count, unit] = DURATION.exec(text.trim()) ?? [];
   if (count === undefined || unit === undefined || Number(count) === 0) return undefined;
-  return Number(count) * UNIT_MS[unit.toLowerCase() as keyof typeof UNIT_MS];
+  return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+}
+
+/** What to write in place of a duration in upper case, in which `M` may be meant as a month; otherwise undefined. */
+export function lowerCaseHint(text: string): string | undefined {
+  const [, count, unit] = /^(\d{1,9})([SMHDW])$/.exec(text.trim()) ?? [];
+  if (count === undefined || unit === undefined) return undefined;
+  const number = Number(count);
+  if (unit !== 'M') return `Units are lower case: write ${number}${unit.toLowerCase()}.`;
+  const minutes = `${number} ${number === 1 ? 'minute' : 'minutes'}`;
+  return `Units are lower case: ${number}m is ${minutes}; for months write ${number * 30}d.`;
 }
 
 /** Parses an RFC 3339 date and time into milliseconds since 1970; undefined if it is malformed or does not exist. */
@@ -25,6 +35,13 @@ export function readDate(text: string): number | undefined {
 export function readPastTime(text: string, now: number): number | undefined {
   const ago = readDuration(text);
   return ago === undefined ? readDate(text) : now - ago;
+}
+
+/** What to write in place of a text that `readPastTime` cannot parse. */
+export function pastTimeRemedy(text: string): string {
+  return (
+    lowerCaseHint(text) ?? 'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.'
+  );
 }
 
 /** Formats a time in milliseconds since 1970 by RFC 3339, in UTC. */

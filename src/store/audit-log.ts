@@ -1,55 +1,162 @@
-import type { Kysely } from 'kysely';
+import type { KeyObject } from 'node:crypto';
+import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import {
   type AuditDraft,
   type AuditEntry,
+  type AuditPosition,
   type AuditQuery,
+  type AuditReader,
   CHAIN_START,
   chainHash,
+  isKeyedHash,
 } from '../keys/audit/audit-entry.ts';
+import { KeysError } from '../keys/errors.ts';
 import { chunksOf } from './chunks.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
+/** Reads the audit log of a database, to which `run` gives access. */
+export function auditReaderOf(
+  run: <Result>(work: (db: Kysely<Tables>) => Promise<Result>) => Promise<Result>,
+  key: KeyObject | undefined,
+): AuditReader {
+  return {
+    key,
+    find: (query) => run((db) => findAuditEntries(db, query)),
+    head: () => run((db) => findPosition(db, 'audit_head')),
+    start: () => run((db) => findPosition(db, 'audit_start')),
+    lastBefore: (time) => run((db) => findLastBefore(db, time)),
+    findLost: (limit) => run((db) => findLost(db, limit)),
+  };
+}
+
 /** The entries that match a query, in its order. */
-export async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
-  const { key, actor, action, since, until, before, after, limit, order } = query;
+async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
+  const { limit, order } = query;
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
-    .where((row) =>
-      row.and([
-        ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
-        ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
-        ...(action === undefined ? [] : [row('action', '=', action)]),
-        ...(since === undefined ? [] : [row('at', '>=', since)]),
-        ...(until === undefined ? [] : [row('at', '<', until)]),
-        ...(before === undefined ? [] : [row('number', '<', before)]),
-        ...(after === undefined ? [] : [row('number', '>', after)]),
-      ]),
-    )
+    .where((row) => row.and(matching(row, query)))
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();
   return rows.map(auditEntryOf);
 }
 
-/** The number and hash of the newest entry, kept separately so that a truncated log is detected. */
-export async function findAuditHead(db: Kysely<Tables>): Promise<{ number: number; hash: string } | undefined> {
-  const head = await db.selectFrom('audit_head').select(['number', 'hash']).executeTakeFirst();
-  return head && { number: Number(head.number), hash: head.hash };
+type Row = ExpressionBuilder<Tables, 'audit_log'>;
+
+function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
+  const { owner, key, actor, action, since, until, before, after, changesOf } = query;
+  return [
+    ...(owner === undefined ? [] : [visibleTo(row, owner, { key, actor })]),
+    ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
+    ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
+    ...(action === undefined ? [] : [row('action', '=', action)]),
+    ...(since === undefined ? [] : [row('at', '>=', since)]),
+    ...(until === undefined ? [] : [row('at', '<', until)]),
+    ...(before === undefined ? [] : [row('number', '<', before)]),
+    ...(after === undefined ? [] : [row('number', '>', after)]),
+    ...(changesOf === undefined ? [] : [row('key_id', 'in', changesOf), row('action', '!=', 'REFUSE')]),
+  ];
 }
 
-/** Appends entries to the chain, inside a write transaction. */
-export async function appendToAuditLog(db: Kysely<Tables>, drafts: readonly AuditDraft[]): Promise<void> {
+/** Whether the owner may read an entry, and the values that are filtered by. */
+function visibleTo(
+  row: Row,
+  owner: string | null,
+  { key, actor }: Pick<AuditQuery, 'key' | 'actor'>,
+): Expression<SqlBool> {
+  const isOwn = (column: 'key_id' | 'actor_id') =>
+    owner === null
+      ? row.lit(false)
+      : row(column, 'in', (query) =>
+          query
+            .selectFrom('api_keys')
+            .select('id')
+            .where((own) => own.or([own('id', '=', owner), own('created_by', '=', owner)])),
+        );
+  const concernsNoKey = row.and([row('key_id', 'is', null), row('actor_id', 'is', null)]);
+  return row.and([
+    row.or([isOwn('key_id'), isOwn('actor_id'), concernsNoKey]),
+    ...(key === undefined ? [] : [isOwn('key_id')]),
+    ...(actor === undefined ? [] : [row.or([isOwn('actor_id'), row('actor_kind', '=', 'REQUEST')])]),
+  ]);
+}
+
+/** The newest entry, kept separately so that a truncated log is detected, or the last one that was pruned. */
+async function findPosition(
+  db: Kysely<Tables>,
+  table: 'audit_head' | 'audit_start',
+): Promise<AuditPosition | undefined> {
+  const row = await db.selectFrom(table).select(['number', 'hash']).executeTakeFirst();
+  return row && { number: Number(row.number), hash: row.hash };
+}
+
+async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPosition | undefined> {
+  const log = db.selectFrom('audit_log');
+  const next = await log.select('number').where('at', '>=', time).orderBy('number').limit(1).executeTakeFirst();
+  const last = await log
+    .select(['number', 'hash'])
+    .$if(next !== undefined, (query) => query.where('number', '<', next!.number))
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last && { number: Number(last.number), hash: last.hash };
+}
+
+async function findLost(db: Kysely<Tables>, limit: number): Promise<AuditEntry[]> {
+  const rows = await db
+    .selectFrom('audit_log as last')
+    .selectAll()
+    .where('key_id', 'is not', null)
+    .where('action', 'not in', ['DELETE', 'REFUSE'])
+    .where((last) => last.not(last.exists(last.selectFrom('api_keys').select('id').whereRef('id', '=', 'last.key_id'))))
+    .where((last) => {
+      const later = last
+        .selectFrom('audit_log as later')
+        .select('later.number')
+        .whereRef('later.key_id', '=', 'last.key_id')
+        .whereRef('later.number', '>', 'last.number')
+        .where('later.action', '!=', 'REFUSE');
+      return last.not(last.exists(later));
+    })
+    .orderBy('number')
+    .limit(limit)
+    .execute();
+  return rows.map(auditEntryOf);
+}
+
+/** Appends entries to the chain, inside a write transaction. @throws KeysError STORE_AUDIT_KEY */
+export async function appendToAuditLog(
+  db: Kysely<Tables>,
+  drafts: readonly AuditDraft[],
+  key: KeyObject | undefined,
+): Promise<void> {
   if (drafts.length === 0) return;
-  const head = await findAuditHead(db);
+  const head = await findPosition(db, 'audit_head');
+  if (head && isKeyedHash(head.hash) && !key) {
+    throw new KeysError(
+      'STORE_AUDIT_KEY',
+      'The audit log of this key store has a key. Set SVC_API_AUDIT_KEY to the path of that key.',
+    );
+  }
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   const rows = drafts.map((draft) => {
     number += 1;
-    hash = chainHash({ ...draft, number }, hash);
+    hash = chainHash({ ...draft, number }, hash, key);
     return auditRowOf({ ...draft, number, hash });
   });
   for (const chunk of chunksOf(rows)) await db.insertInto('audit_log').values(chunk).execute();
   if (head) await db.updateTable('audit_head').set({ number, hash }).execute();
   else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
+}
+
+/** Deletes all entries up to this one, inside a write transaction. The triggers allow that from the new start on. */
+export async function pruneAuditLog(db: Kysely<Tables>, { number, hash }: AuditPosition): Promise<void> {
+  await db
+    .insertInto('audit_start')
+    .values({ one: 1, number, hash })
+    .onConflict((conflict) => conflict.column('one').doUpdateSet({ number, hash }))
+    .execute();
+  await db.deleteFrom('audit_log').where('number', '<=', number).execute();
 }

@@ -20,8 +20,10 @@ const TABLES = [
   ['api_keys', ['id']],
   ['key_usage', ['key_id']],
   ['used_grants', ['key_id', 'permission']],
+  ['rotated_secrets', ['digest']],
   ['audit_log', ['number']],
   ['audit_head', ['one']],
+  ['audit_start', ['one']],
 ] as const satisfies [keyof Tables, string[]][];
 
 const PAGE_ROWS = 500;

@@ -1,44 +1,60 @@
+import type { KeyObject } from 'node:crypto';
 import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
-import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListQuery } from '../keys/repository.ts';
+import type { AuditQuery } from '../keys/audit/audit-entry.ts';
+import type { KeyFilter, KeyFinder, KeyRepository, KeyWriter, ListPosition, ListQuery } from '../keys/repository.ts';
 import type { Status } from '../keys/key/status.ts';
-import { appendToAuditLog, findAuditEntries, findAuditHead } from './audit-log.ts';
+import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { apiKeyOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
+import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
+import { apiKeyOf, nameSkeletonOf, rowOf, searchTextOf, storedKeyOf } from './rows.ts';
+import { searchAuditLog, searchKeys } from './searches.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
 
-/** The repository over an open database. */
-export function createKeyRepository(connection: Connection): KeyRepository {
+/** The repository over an open database, with the key of its audit log, if it has one. */
+export function createKeyRepository(connection: Connection, auditKey?: KeyObject): KeyRepository {
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
+  const reader = auditReaderOf(run, auditKey);
   return {
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
+    findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
-    findUsedPermissions: (id) => run((db) => findUsedPermissions(db, id)),
+    findUsedPermissions: (ids) => run((db) => findUsedPermissions(db, ids)),
     revision: () => connection.revision(),
     auditLog: {
-      find: (query) => run((db) => findAuditEntries(db, query)),
-      head: () => run((db) => findAuditHead(db)),
+      ...reader,
+      find: (query) => (dialect === 'sqlite' && isSearch(query) ? searchAuditLog(reader, query) : reader.find(query)),
     },
 
     findByDigest: (digest) =>
       run(async (db) => {
         const [row] = await selectByDigests(db, [digest]);
-        return row && { key: apiKeyOf(row), secret: row.digest === digest ? 'current' : 'previous' };
+        if (!row) return findByRotatedDigest(db, digest);
+        const [key, isCurrent] = [apiKeyOf(row), row.digest === digest];
+        return isCurrent
+          ? { key, secret: 'current', publicId: key.publicId }
+          : { key, secret: 'previous', publicId: key.rotation!.previousPublicId };
       }),
 
-    list: (query) =>
-      run(async (db) => (await selectPage(db, query, (row) => matching(row, query, dialect))).map(apiKeyOf)),
+    async list(query) {
+      const condition = (row: ExpressionBuilder<Tables, 'api_keys'>) => matching(row, query, dialect);
+      const rows =
+        dialect === 'sqlite' && (query.search ?? query.roles ?? query.status) !== undefined
+          ? await searchKeys(connection, query, (db, slice) => selectPage(db, slice, condition))
+          : await run((db) => selectPage(db, query, condition));
+      return rows.map(apiKeyOf);
+    },
 
     listCreatedBy: (creators, page) =>
       run(async (db) => {
@@ -48,7 +64,7 @@ export function createKeyRepository(connection: Connection): KeyRepository {
         return rows.map(storedKeyOf);
       }),
 
-    write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, changed))),
+    write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, { changed, auditKey }))),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
@@ -70,6 +86,13 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       const rows = [];
       for (const chunk of chunksOf(values))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where(COLUMNS[field], 'in', chunk).execute()));
+      return rows.map(keyOf);
+    },
+
+    async findConfusable(names) {
+      const rows = [];
+      for (const chunk of chunksOf([...new Set(names.map(nameSkeletonOf))]))
+        rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
       return rows.map(keyOf);
     },
 
@@ -131,7 +154,10 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
   };
 }
 
-function writerOf(db: Kysely<Tables>, keysChanged: () => void): KeyWriter {
+function writerOf(
+  db: Kysely<Tables>,
+  { changed: keysChanged, auditKey }: { changed: () => void; auditKey: KeyObject | undefined },
+): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
 
@@ -146,10 +172,15 @@ function writerOf(db: Kysely<Tables>, keysChanged: () => void): KeyWriter {
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
     },
 
-    async update(key) {
+    async update(before, after) {
       keysChanged();
-      const { id, ...columns } = rowOf(key);
-      await db.updateTable('api_keys').set(columns).where('id', '=', id).execute();
+      // A database user may have the right to change some columns only.
+      const old = rowOf(before);
+      const changed = Object.entries(rowOf(after)).filter(
+        ([column, value]) => value !== old[column as keyof ApiKeyTable],
+      );
+      if (changed.length > 0)
+        await db.updateTable('api_keys').set(Object.fromEntries(changed)).where('id', '=', before.id).execute();
     },
 
     async delete(ids) {
@@ -158,14 +189,18 @@ function writerOf(db: Kysely<Tables>, keysChanged: () => void): KeyWriter {
     },
 
     addUsage: (usage) => addUsage(db, usage),
-    appendToAuditLog: (entries) => appendToAuditLog(db, entries),
+    addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
+    forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
+    auditLog: auditReaderOf((work) => work(db), auditKey),
+    appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
+    pruneAuditLog: (last) => pruneAuditLog(db, last),
   };
 }
 
 /** A page of keys, by time of creation, then id. */
 function selectPage(
   db: Kysely<Tables>,
-  { after, limit }: Pick<ListQuery, 'after' | 'limit'>,
+  { after, upTo, limit }: Pick<ListQuery, 'after' | 'limit'> & { upTo?: ListPosition },
   condition: (row: ExpressionBuilder<Tables, 'api_keys'>) => Expression<SqlBool>,
 ): Promise<ApiKeyTable[]> {
   return db
@@ -175,10 +210,18 @@ function selectPage(
     .$if(after !== undefined, (select) =>
       select.where((row) => row(row.refTuple('created_at', 'id'), '>', row.tuple(after!.createdAt, after!.id))),
     )
+    .$if(upTo !== undefined, (select) =>
+      select.where((row) => row(row.refTuple('created_at', 'id'), '<=', row.tuple(upTo!.createdAt, upTo!.id))),
+    )
     .orderBy('created_at')
     .orderBy('id')
     .limit(limit)
     .execute();
+}
+
+/** Whether a query may have to read the whole log. Entries of a key are found by an index. */
+function isSearch({ key, actor, action, since, until }: AuditQuery): boolean {
+  return key === undefined && (actor ?? action ?? since ?? until) !== undefined;
 }
 
 function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promise<ApiKeyTable[]> {
@@ -198,7 +241,7 @@ function matching(
   const conditions = [];
   if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
   if (roles !== undefined) conditions.push(row.or(roles.map((role) => has('roles', `"${role}"`))));
-  if (status !== undefined) conditions.push(havingStatus(row, status));
+  if (status !== undefined) conditions.push(havingStatus(status));
   if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
   return row.and(conditions);
 }
@@ -211,34 +254,23 @@ function contains(dialect: DialectName, column: string, text: string): Expressio
   return sql<SqlBool>`${sql.ref(column)} like ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
 }
 
-/** `chainStatus` in SQL. */
-function havingStatus(row: ExpressionBuilder<Tables, 'api_keys'>, { is, now }: { is: Status; now: number }) {
-  const isExpired = row.or([row('expires_at', '<=', now), hasAncestor(sql`expires_at <= ${now}`)]);
-  if (is === 'EXPIRED') return isExpired;
-  const isDisabled = row.or([
-    row('disabled_at', 'is not', null),
-    hasAncestor(sql`disabled_at is not null or generation >= ${MAX_CHAIN_LENGTH}`),
-  ]);
-  return row.and([not(isExpired), is === 'DISABLED' ? isDisabled : not(isDisabled)]);
-}
-
-/** Whether a condition holds for an ancestor of the key. Most keys have none, which costs no subquery. */
-function hasAncestor(condition: RawBuilder<unknown>): RawBuilder<SqlBool> {
-  return sql<SqlBool>`(api_keys.created_by is not null and exists (
-    with recursive ancestors(id, created_by, expires_at, disabled_at, generation) as (
-      select creator.id, creator.created_by, creator.expires_at, creator.disabled_at, 1
-        from api_keys as creator where creator.id = api_keys.created_by
+/** `chainStatus` in SQL. Most keys have no creator, which costs no subquery. */
+function havingStatus({ is, now }: { is: Status; now: number }): RawBuilder<SqlBool> {
+  const rank = sql`case when expires_at <= ${now} then ${RANKS.EXPIRED}
+    when disabled_at is not null then ${RANKS.DISABLED} else ${RANKS.ACTIVE} end`;
+  return sql<SqlBool>`${RANKS[is]} = case when created_by is null then ${rank} else (
+    with recursive chain(created_by, expires_at, disabled_at, generation) as (
+      select api_keys.created_by, api_keys.expires_at, api_keys.disabled_at, 0
       union all
-      select creator.id, creator.created_by, creator.expires_at, creator.disabled_at, ancestors.generation + 1
-        from ancestors join api_keys as creator on creator.id = ancestors.created_by
-        where ancestors.generation < ${MAX_CHAIN_LENGTH})
-    select 1 from ancestors where ${condition}))`;
+      select creator.created_by, creator.expires_at, creator.disabled_at, chain.generation + 1
+        from chain join api_keys as creator on creator.id = chain.created_by
+        where chain.generation < ${MAX_CHAIN_LENGTH})
+    select max(case when generation >= ${MAX_CHAIN_LENGTH} and ${RANKS.DISABLED} > ${rank}
+      then ${RANKS.DISABLED} else ${rank} end) from chain) end`;
 }
 
-/** True where a condition is false or unknown. */
-function not(condition: Expression<SqlBool>): RawBuilder<SqlBool> {
-  return sql<SqlBool>`(${condition}) is not true`;
-}
+/** The highest in a chain counts. */
+const RANKS: Readonly<Record<Status, RawBuilder<number>>> = { ACTIVE: sql`0`, DISABLED: sql`1`, EXPIRED: sql`2` };
 
 /**
  * Sorts keys by age, each after the key that created it. Sorted by the database, the query would scan all keys in that

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
 import type { Connection } from './connection.ts';
+import { readAuditKey } from './audit-key.ts';
 import { emptyRepository } from './empty-repository.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
@@ -43,9 +43,10 @@ export interface OpenStoreOptions {
 /** Opens the key store. @throws KeysError STORE_… */
 export async function openStore({ ifMissing = 'create', ...options }: OpenStoreOptions = {}): Promise<Store> {
   if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
+  const auditKey = readAuditKey(options.env ?? process.env);
   const connection = await openConnection({ ...options, mustExist: ifMissing !== 'create' });
   return {
-    repository: createKeyRepository(connection),
+    repository: createKeyRepository(connection, auditKey),
     location: connection.location,
     created: connection.created,
     close: () => connection.close(),
@@ -61,7 +62,7 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
 async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
   const place = storeLocation(database, env);
-  if (!isPostgresUrl(place)) return existsSync(place);
+  if (!isPostgresUrl(place)) return (await import('./sqlite/sqlite-file.ts')).storeFileExists(place);
   const { PostgresConnection } = await import('./postgres/postgres-connection.ts');
   return PostgresConnection.exists(place, LOCK_WAIT_MS);
 }

@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto';
 import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import type { Permission, Role } from '../keys/permissions/catalog.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
+import { skeletonOf } from '../keys/key/skeleton.ts';
 import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
 /** The key in a row. */
@@ -48,11 +50,22 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     rotation_grace: key.rotation?.grace ?? null,
     previous_ends_at: key.rotation?.previousEndsAt ?? null,
     search_text: searchTextOf(key),
+    name_skeleton: nameSkeletonOf(key.name),
   };
 }
 
 /** The row of an entry of the audit log. */
-export function auditRowOf({ number, at, actor, action, key, before, after, hash }: AuditEntry): AuditLogTable {
+export function auditRowOf({
+  number,
+  at,
+  actor,
+  action,
+  key,
+  before,
+  after,
+  address,
+  hash,
+}: AuditEntry): AuditLogTable {
   return {
     number,
     at,
@@ -64,6 +77,7 @@ export function auditRowOf({ number, at, actor, action, key, before, after, hash
     key_name: key?.name ?? null,
     before: before && JSON.stringify(before),
     after: after && JSON.stringify(after),
+    address: address ?? null,
     hash,
   };
 }
@@ -78,6 +92,7 @@ export function auditEntryOf(row: AuditLogTable): AuditEntry {
     key: row.key_id === null ? null : { id: row.key_id, name: row.key_name ?? '' },
     before: valuesOf(row.before),
     after: valuesOf(row.after),
+    ...(row.address !== null && { address: row.address }),
     hash: row.hash,
   };
 }
@@ -86,6 +101,11 @@ export function auditEntryOf(row: AuditLogTable): AuditEntry {
 export function searchTextOf({ name, description }: Pick<ApiKey, 'name' | 'description'>): string {
   // Lower case alone would keep ß distinct from SS, and ς from σ.
   return [name, description].filter(Boolean).join('\n').normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
+}
+
+/** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. */
+export function nameSkeletonOf(name: string): string {
+  return hash('sha256', skeletonOf(name), 'base64url');
 }
 
 /** PostgreSQL returns large numbers as text. */

@@ -23,6 +23,8 @@ export interface ApiKeyTable {
   previous_ends_at: number | null;
   /** See `searchTextOf`. */
   search_text: string;
+  /** See `nameSkeletonOf`; null in a row that an older version of the program inserted. */
+  name_skeleton: string | null;
 }
 
 /** A row of `key_usage`. */
@@ -40,6 +42,14 @@ export interface UsedGrantTable {
   last_used_at: number;
 }
 
+/** A row of `rotated_secrets`. */
+export interface RotatedSecretTable {
+  digest: string;
+  public_id: string;
+  key_id: string;
+  rotated_at: number;
+}
+
 /** A row of `audit_log`. `before` and `after` are JSON texts. */
 export interface AuditLogTable {
   number: number;
@@ -52,6 +62,7 @@ export interface AuditLogTable {
   key_name: string | null;
   before: string | null;
   after: string | null;
+  address: string | null;
   hash: string;
 }
 
@@ -62,10 +73,19 @@ export interface AuditHeadTable {
   hash: string;
 }
 
+/** The one row of `audit_start`: the last entry that was pruned. */
+export interface AuditStartTable {
+  one: 1;
+  number: number;
+  hash: string;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
   used_grants: UsedGrantTable;
+  rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
   audit_head: AuditHeadTable;
+  audit_start: AuditStartTable;
 }

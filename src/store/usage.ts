@@ -16,10 +16,24 @@ export async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Pro
   return found;
 }
 
-/** The permissions that a key has used, each with the time of its last use. */
-export async function findUsedPermissions(db: Kysely<Tables>, id: string): Promise<Map<Permission, number>> {
-  const rows = await db.selectFrom('used_grants').selectAll().where('key_id', '=', id).orderBy('permission').execute();
-  return new Map(rows.map(({ permission, last_used_at: at }) => [permission as Permission, Number(at)]));
+/** The permissions that keys have used, by id, each with the time of its last use. */
+export async function findUsedPermissions(
+  db: Kysely<Tables>,
+  ids: readonly string[],
+): Promise<Map<string, Map<Permission, number>>> {
+  const found = new Map<string, Map<Permission, number>>(ids.map((id) => [id, new Map()]));
+  for (const chunk of chunksOf(ids)) {
+    const rows = await db
+      .selectFrom('used_grants')
+      .selectAll()
+      .where('key_id', 'in', chunk)
+      .orderBy('key_id')
+      .orderBy('permission')
+      .execute();
+    for (const { key_id: id, permission, last_used_at: at } of rows)
+      found.get(id)?.set(permission as Permission, Number(at));
+  }
+  return found;
 }
 
 /** Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. */

@@ -3,8 +3,9 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
-import { runCli, runCliWithInput } from '../support/process.ts';
-import { tempStore } from '../support/temp.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { runCli } from '../support/process.ts';
+import { migratedStore, tempStore } from '../support/temp.ts';
 
 const FIELDS = [
   'id',
@@ -20,7 +21,7 @@ const FIELDS = [
 ];
 
 const exported = async (database: string, ...args: string[]) => {
-  const { stdout, stderr, code } = await runCli(['apikey', 'export', ...args, '--database', database]);
+  const { stdout, stderr, code } = await runCliHere(['apikey', 'export', ...args, '--database', database]);
   assert.equal(code, 0, stderr);
   const keys = stdout
     .split('\n')
@@ -28,13 +29,13 @@ const exported = async (database: string, ...args: string[]) => {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   return { stdout, stderr, keys };
 };
-const importInto = (database: string, lines: string) =>
-  runCliWithInput(lines, ['apikey', 'import', '--json', '--database', database]);
+const importInto = (database: string, input: string) =>
+  runCliHere(['apikey', 'import', '--json', '--database', database], { input });
 
 describeOnEach('apikey export', () => {
   /** A store with a key, its child, an imported one that is off, and one with two secrets. */
   async function storeOfFour(): Promise<{ database: string; secrets: Record<string, string> }> {
-    const database = tempStore();
+    const database = await migratedStore();
     const { keys, store, time } = await openTestKeys({ database });
     time.now = Date.now();
     const { secret: parent, principal } = await createPrincipal(keys, {
@@ -97,7 +98,7 @@ describeOnEach('apikey export', () => {
       'Only the newest secret of a key is exported. Keys whose previous secret is still accepted here: 1.\n',
     );
     for (const key of first.keys) assert.deepEqual(Object.keys(key), [...FIELDS, 'sha256']);
-    const copy = tempStore();
+    const copy = await migratedStore();
     const { stdout, code } = await importInto(copy, first.stdout);
     assert.deepEqual([code, (JSON.parse(stdout) as { imported: number }).imported], [0, 4]);
     const second = await exported(copy, '--with-digests');
@@ -123,7 +124,7 @@ describeOnEach('apikey export', () => {
   });
 
   it('writes no key before the one that created it, over many pages, each once', async () => {
-    const database = tempStore();
+    const database = await migratedStore();
     const { store } = await openTestKeys({ database });
     // Later keys are older here, so that the order of creation alone would be wrong.
     const keys = Array.from({ length: 1700 }, (_, number) =>
@@ -146,7 +147,9 @@ describeOnEach('apikey export', () => {
   });
 
   it('writes nothing of an empty store, and fails where nobody reads it', async () => {
-    const { stdout, stderr } = await exported(tempStore());
+    const { store } = await openTestKeys();
+    await store.close();
+    const { stdout, stderr } = await exported(store.location);
     assert.deepEqual([stdout, stderr], ['', '']);
     const { database } = await storeOfFour();
     const { stderr: said, code } = await runCli(['apikey', 'export', '--database', database], {

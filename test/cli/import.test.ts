@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { contentOf } from '../support/direct.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { finished, runCli, runCliWithInput, startCli } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { finished, runCliWithInput, startCli } from '../support/process.ts';
 import { cliOnTerminal } from '../support/pty.ts';
-import { tempFolder } from '../support/temp.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
 
 const SECRET = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
 const SHORT = 'Pa55w0rd';
@@ -23,26 +25,21 @@ const GOOD = [
 const textOf = (lines: readonly (object | string)[]) =>
   lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
 
-describeOnEach('apikey import', () => {
+describeOnEach('apikey import', (dialect) => {
   let folder: string;
   let database: string;
   beforeEach(() => {
     folder = tempFolder();
-    database = join(folder, 'keys.sqlite');
+    database = tempStore();
   });
 
   const fromStdin = async (lines: readonly (object | string)[], ...args: string[]) => {
-    const { stdout, stderr, code } = await runCliWithInput(textOf(lines), [
-      'apikey',
-      'import',
-      ...args,
-      '--database',
-      database,
-    ]);
+    const command = ['apikey', 'import', ...args, '--database', database];
+    const { stdout, stderr, code } = await runCliHere(command, { input: textOf(lines) });
     return { stdout, stderr, code };
   };
   const names = async () => {
-    const { stdout } = await runCli(['apikey', 'list', '--json', '--database', database]);
+    const { stdout } = await runCliHere(['apikey', 'list', '--json', '--database', database]);
     return (JSON.parse(stdout) as { keys: { name: string }[] }).keys.map(({ name }) => name).toSorted();
   };
   const withoutPrefixes = (text: string) => text.replaceAll(/imported-[0-9A-Za-z]{12}/g, 'PREFIX');
@@ -116,7 +113,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     assert.equal((await fromStdin([twice, twice])).code, 1);
   });
 
-  it('imports nothing on trial', async () => {
+  it('imports nothing with --dry-run', async () => {
     const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 1), '--dry-run');
     assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
     assert.equal(stderr, 'Nothing was imported: this was a dry run. 1 API key can be imported.\n');
@@ -126,7 +123,10 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
   it('reads a file, stdin by "-", and nothing', async () => {
     const file = join(folder, 'keys.jsonl');
     writeFileSync(file, textOf(GOOD.slice(0, 1)));
-    assert.match((await runCli(['apikey', 'import', file, '--database', database])).stdout, /^line 1: imported "CI"/);
+    assert.match(
+      (await runCliHere(['apikey', 'import', file, '--database', database])).stdout,
+      /^line 1: imported "CI"/,
+    );
     assert.match((await fromStdin(GOOD.slice(1, 2), '-')).stdout, /^line 1: imported "By digest"/);
     assert.deepEqual(await fromStdin([]), { stdout: '', stderr: 'The input has no keys.\n', code: 0 });
     const empty = JSON.parse((await fromStdin([], '--json')).stdout) as object;
@@ -138,7 +138,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
       [join(folder, 'none.jsonl'), 'ENOENT'],
       [folder, 'EISDIR'],
     ] as const) {
-      const { stdout, stderr, code } = await runCli(['apikey', 'import', path, '--json', '--database', database]);
+      const { stdout, stderr, code } = await runCliHere(['apikey', 'import', path, '--json', '--database', database]);
       const answer = { error: `"${path}" can't be read (${reason}). Check the path.`, code: 'INPUT_INVALID' };
       assert.deepEqual([JSON.parse(stdout), stderr, code], [answer, '', 2]);
     }
@@ -177,11 +177,14 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
       }
     }
     assert.match(said, /imported "CI"|"status": "imported"/);
-    const files = globSync('keys.sqlite*', { cwd: folder }).map((name) => readFileSync(join(folder, name), 'latin1'));
-    assert.ok(files.some((bytes) => bytes.includes(DIGEST.toString('hex'))));
+    const files =
+      dialect === 'sqlite'
+        ? globSync(`${database}*`).map((path) => readFileSync(path, 'latin1'))
+        : [await contentOf(database)];
+    assert.ok(files.some((bytes) => bytes!.includes(DIGEST.toString('hex'))));
     for (const secret of [SECRET, SHORT]) {
       const hash = createHash('sha256').update(secret);
-      for (const text of [said, ...files]) assert.equal(text.includes(secret), false, secret);
+      for (const text of [said, ...files]) assert.equal(text!.includes(secret), false, secret);
       assert.equal(said.includes(hash.digest('hex')), false);
     }
     for (const digest of ['hex', 'base64', 'base64url'] as const)

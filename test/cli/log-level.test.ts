@@ -13,7 +13,7 @@ describe('LOG_LEVEL', () => {
     for (let index = 0; index < levels.length; index += 2) {
       await Promise.all(
         levels.slice(index, index + 2).map(async (level, place) => {
-          const created = await cli.run([...CREATE, `Key ${index + place}`], { env: { LOG_LEVEL: level } });
+          const created = await cli.runProcess([...CREATE, `Key ${index + place}`], { env: { LOG_LEVEL: level } });
           assert.equal(created.code, 0, created.stderr);
           const secret = created.stdout.trim();
           assert.match(secret, SECRET);
@@ -27,7 +27,9 @@ describe('LOG_LEVEL', () => {
     const cli = testCli();
     await cli.given('Taken');
     const [debug, byDefault, silent] = await Promise.all(
-      ['debug', '', 'silent'].map((level) => cli.run([...CREATE, 'Taken', '--json'], { env: { LOG_LEVEL: level } })),
+      ['debug', '', 'silent'].map((level) =>
+        cli.runProcess([...CREATE, 'Taken', '--json'], { env: { LOG_LEVEL: level } }),
+      ),
     );
     const [line = '', ...rest] = debug!.stderr.trimEnd().split('\n');
     const { level, name, msg } = JSON.parse(line) as Record<string, unknown>;

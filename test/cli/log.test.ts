@@ -1,16 +1,24 @@
 import assert from 'node:assert/strict';
-import { changeDirectly, unlockAuditLog } from '../support/direct.ts';
+import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { userInfo } from 'node:os';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { startCli } from '../support/process.ts';
+import { migratedStore, tempFolder } from '../support/temp.ts';
 import { startServe } from '../support/serve.ts';
+import { query } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 interface Entry {
   number: number;
   action: string;
+  hash: string;
+  address?: string;
   actor: { kind: string; id: string | null; name: string | null };
   key: { id: string; name: string } | null;
 }
@@ -18,7 +26,7 @@ interface Entry {
 describeOnEach('apikey log', () => {
   let cli: TestCli;
   beforeEach(async () => {
-    cli = testCli();
+    cli = testCli(await migratedStore());
     await cli.given('A');
     await cli.given('B');
     await cli.run(['apikey', 'disable', 'A']);
@@ -70,6 +78,13 @@ describeOnEach('apikey log', () => {
       ['INPUT_INVALID', '--since', 'x'],
       ['USAGE', '--verify', '--follow'],
       ['USAGE', '--follow', '--before', '3'],
+      ['USAGE', '--head', `1:${'0'.repeat(64)}`],
+      ['INPUT_INVALID', '--verify', '--head', '1'],
+      ['USAGE', '--yes'],
+      ['USAGE', '--prune', '--yes'],
+      ['USAGE', '--prune', '--before', '1s'],
+      ['USAGE', '--prune', '--before', '1s', '--yes', '--key', 'A'],
+      ['INPUT_INVALID', '--prune', '--before', '4', '--yes'],
     ] as const) {
       const result = await log(...args, '--json');
       assert.deepEqual([(JSON.parse(result.stdout) as { code: string }).code, result.code], [code, 2]);
@@ -101,13 +116,45 @@ describeOnEach('apikey log', () => {
     assert.deepEqual([await ended, errors], [[0, null], '']);
   });
 
-  it('proves the log whole, or names the first entry that is not', async () => {
+  it('verifies the log, or names the first entry that is broken', async () => {
     assert.match(
       (await log('--verify')).stdout,
-      /^The audit log is intact: 4 entries, the last with the hash [0-9a-f]{64}\.\n$/,
+      new RegExp(
+        '^The audit log is intact: 4 entries, the last with the hash ([0-9a-f]{64})\\.\nHead: 4:\\1\n' +
+          'The keys are as the log says: 1 key compared in full\\.\n$',
+      ),
     );
-    const whole = JSON.parse((await log('--verify', '--json')).stdout) as object;
-    assert.deepEqual({ ...whole, hash: '' }, { whole: true, entries: 4, hash: '' });
+    const whole = JSON.parse((await log('--verify', '--json')).stdout) as { hash: string; head: string };
+    const { hash, head } = whole;
+    assert.deepEqual(whole, {
+      whole: true,
+      entries: 4,
+      hash,
+      head: `4:${hash}`,
+      keys: { compared: 1, older: 0, differences: [] },
+    });
+    assert.equal((await log('--verify', '--head', head)).code, 0);
+    const other = await log('--verify', '--head', `3:${hash}`);
+    assert.deepEqual(
+      [other.stdout, other.code],
+      ['The audit log is broken: entry 3 is not the one with the given hash.\n', 1],
+    );
+    const [{ id }] = (await readDirectly(cli.database, "select id from api_keys where name = 'A'")) as [{ id: string }];
+    await changeDirectly(cli.database, `update api_keys set roles = '["ADMIN"]' where name = 'A'`);
+    const forged = await log('--verify');
+    assert.match(forged.stdout, /\nThe keys are not as the log says: "A" differs in roles\.\n$/);
+    const report = JSON.parse((await log('--verify', '--json')).stdout) as { keys: object };
+    assert.deepEqual(
+      [report, forged.code],
+      [
+        {
+          ...whole,
+          whole: false,
+          keys: { compared: 1, older: 0, differences: [{ id, name: 'A', reason: 'differs in roles' }] },
+        },
+        1,
+      ],
+    );
     await unlockAuditLog(cli.database);
     await changeDirectly(cli.database, "update audit_log set actor_name = 'somebody' where number = 3");
     const broken = await log('--verify');
@@ -119,32 +166,64 @@ describeOnEach('apikey log', () => {
     );
   });
 
+  it('is keyed by the file that SVC_API_AUDIT_KEY names, and verified with it only', async () => {
+    const path = join(tempFolder(), 'audit.key');
+    writeFileSync(path, randomBytes(32), { mode: 0o600 });
+    const keyed = (...args: string[]) => cli.run(['apikey', ...args], { env: { SVC_API_AUDIT_KEY: path } });
+    assert.equal((await keyed('enable', 'A')).code, 0);
+    assert.match((await keyed('log', '--verify')).stdout, /^The audit log is intact: 5 entries.*\nHead: 5:hmac:/);
+    const without = await log('--verify');
+    assert.deepEqual(
+      [without.stdout, without.code],
+      ['The audit log cannot be verified: entry 5 is keyed: set SVC_API_AUDIT_KEY to the path of its key.\n', 1],
+    );
+    const refused = await cli.run(['apikey', 'disable', 'A', '--json']);
+    assert.deepEqual([(JSON.parse(refused.stdout) as { code: string }).code, refused.code], ['STORE_AUDIT_KEY', 1]);
+    chmodSync(path, 0o644);
+    const readable = await keyed('enable', 'A');
+    assert.match(readable.stderr, /chmod 600/);
+  });
+
+  it('prunes what is older than a time, with --yes', async () => {
+    const none = await log('--prune', '--before', '1d', '--yes');
+    assert.deepEqual([none.stdout, none.code], ['There are no entries from before that time.\n', 0]);
+    const [, , , fourth] = await entriesOf();
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    const pruned = await log('--prune', '--before', tomorrow, '--yes', '--json');
+    assert.deepEqual(JSON.parse(pruned.stdout), { deleted: 4, last: { number: 4, hash: fourth!.hash } });
+    assert.deepEqual(
+      (await entriesOf()).map(({ number, action }) => [number, action]),
+      [[5, 'PRUNE']],
+    );
+    assert.match((await log('--verify')).stdout, /^The audit log is intact: 1 entry/);
+    const again = await log('--prune', '--before', tomorrow, '--yes');
+    assert.equal(again.stdout, 'Deleted 1 entry of the audit log. It now starts after number 5.\n');
+  });
+
   it('has requests that a server refused, and what it counted when it stops', async () => {
-    const { key, id } = await cli.given('Used', { permissions: ['ONLINE:READ_ANY'] });
+    const { key } = await cli.given('Used', { permissions: ['ONLINE:READ_ANY'] });
     const server = await startServe(cli.database);
-    const ask = (secret: string, document: string) =>
-      fetch(`${server.url}/graphql`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ query: document }),
-      });
-    for (let count = 0; count < 3; count += 1) await ask(key, '{ online }');
-    await ask(key, '{ info { name } }');
-    await ask('nonsense', '{ online }');
+    const before = Date.now();
+    for (let count = 0; count < 3; count += 1) await query(server.url, key, '{ online }');
+    await query(server.url, key, '{ info { name } }');
+    await query(server.url, 'nonsense', '{ online }');
+    const after = Date.now();
     await server.stop();
     const refused = await entriesOf('--action', 'refuse');
     assert.deepEqual(
-      refused.map(({ actor }) => [actor.kind, actor.name]),
+      refused.map(({ actor, address }) => [actor.kind, actor.name, address]),
       [
-        ['KEY', 'Used'],
-        ['REQUEST', null],
+        ['KEY', 'Used', '127.0.0.1'],
+        ['REQUEST', null, '127.0.0.1'],
       ],
     );
+    assert.match((await log('--action', 'refuse')).stdout, /\tkey Used from 127\.0\.0\.1\tREFUSE\t/);
     const shown = JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as {
       uses: number;
       lastUsedAt: string;
     };
-    assert.ok(shown.uses === 4 && Date.now() - Date.parse(shown.lastUsedAt) < 60_000, id);
+    const lastUsedAt = Date.parse(shown.lastUsedAt);
+    assert.ok(shown.uses === 4 && lastUsedAt >= before && lastUsedAt <= after, JSON.stringify(shown));
     const suggested = await cli.run(['apikey', 'suggest', 'Used']);
     assert.equal(suggested.stdout, '--permissions ONLINE:READ_ANY\n');
     assert.match((await log('--verify')).stdout, /intact/);
@@ -153,14 +232,10 @@ describeOnEach('apikey log', () => {
   it('loses at most the last seconds of counts when the server is killed, and nothing else', async () => {
     const { key } = await cli.given('Used');
     const server = await startServe(cli.database);
-    await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: '{"query":"{ online }"}',
-    });
+    await query(server.url, key, '{ online }');
     const uses = async () =>
       (JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number }).uses;
-    while ((await uses()) === 0);
+    await until(async () => (await uses()) > 0);
     await server.stop('SIGKILL');
     assert.equal(await uses(), 1);
     assert.match((await log('--verify')).stdout, /intact/);
@@ -205,11 +280,7 @@ describeOnEach('apikey can and suggest', () => {
       signal: null,
     });
     const server = await startServe(cli.database);
-    await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: '{"query":"{ online me { name } }"}',
-    });
+    await query(server.url, key, '{ online me { name } }');
     await server.stop();
     const { stdout, stderr } = await cli.run(['apikey', 'suggest', 'CI deploy']);
     assert.equal(stdout, '--permissions ME:READ_OWN,ONLINE:READ_ANY\n');

@@ -67,7 +67,7 @@ describe('bin/run.js', () => {
 });
 
 describe('bin/dev.js', () => {
-  it('runs the sources as they are, whatever was built', async () => {
+  it('runs the sources, even beside a stale build', async () => {
     const root = tempFolder();
     for (const part of ['bin', 'src', 'package.json']) cpSync(join(ROOT, part), join(root, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cleanEnv, runCli, type Finished } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import type { Finished } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const CREATE = ['apikey', '--create', '--name', 'A key', '--roles', 'GUEST'];
 const STORE = join('svc-api', 'keys.sqlite');
 
 function create(env: NodeJS.ProcessEnv, args: readonly string[] = [], cwd = tempFolder()): Promise<Finished> {
-  return runCli([...CREATE, ...args], { cwd, env: cleanEnv(env) });
+  return runCliHere([...CREATE, ...args], { cwd, env });
 }
 
 describe('where the store is', () => {
@@ -82,7 +83,7 @@ describe('where the store is', () => {
     for (const [path, code] of rows) {
       const [plain, asJson] = await Promise.all([
         create({}, ['--database', at(path)]),
-        runCli(['apikey', '--delete', '--name', 'A key', '--database', at(path), '--json']),
+        runCliHere(['apikey', '--delete', '--name', 'A key', '--database', at(path), '--json']),
       ]);
       assert.ok(plain.stderr.startsWith(`Error: The key store ${at(path)} `), plain.stderr);
       assert.equal(plain.stderr.split('\n').length, 2, 'one line');

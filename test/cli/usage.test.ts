@@ -57,7 +57,7 @@ describe('apikey used wrongly', () => {
     }
   }
 
-  it('takes --name=--json for a wrong use, not for a wish for JSON', async () => {
+  it('takes --name=--json for a wrong use, not for --json', async () => {
     const { stdout, stderr, code } = await testCli().run(['apikey', '--create', '--name=--json', '--roles', 'GUEST']);
     assert.deepEqual([stdout, stderr, code], ['', 'Error: Flag --name expects a value\n', 2]);
   });
@@ -79,8 +79,8 @@ describe('apikey used wrongly', () => {
     const { key } = await cli.given('A key');
     const results = await Promise.all([
       cli.run(['apikey', '--delete', key]),
-      cli.run(['apikey', '--delete', '--name', 'x', `--${key}`, '--json'], { env: { LOG_LEVEL: 'trace' } }),
-      cli.run(['apikey', '--create', '--name', 'x', '--roles', key, '--json'], { env: { LOG_LEVEL: 'trace' } }),
+      cli.runProcess(['apikey', '--delete', '--name', 'x', `--${key}`, '--json'], { env: { LOG_LEVEL: 'trace' } }),
+      cli.runProcess(['apikey', '--create', '--name', 'x', '--roles', key, '--json'], { env: { LOG_LEVEL: 'trace' } }),
       cli.run(['apikey', '--delete', '--json'], { env: { LOG_LEVEL: key } }),
     ]);
     for (const { stdout, stderr, code } of results) {

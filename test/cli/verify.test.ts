@@ -6,18 +6,14 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { openTestKeys } from '../support/keys.ts';
-import { type Finished, finished, startCli } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { type Finished, runCliWithInput } from '../support/process.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../support/pty.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { migratedStore, tempFolder, tempStore } from '../support/temp.ts';
 
 /** Runs `apikey verify` with a text on stdin. */
 function verify(database: string, input: string, ...args: string[]): Promise<Finished> {
-  const child = startCli(['apikey', 'verify', ...args], {
-    env: { SVC_API_DATABASE: database },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  child.stdin!.on('error', () => {}).end(input); // The command may end before it has read all.
-  return finished(child);
+  return runCliHere(['apikey', 'verify', ...args], { env: { SVC_API_DATABASE: database }, input });
 }
 
 async function verifyJson(database: string, input: string, ...args: string[]) {
@@ -29,7 +25,7 @@ async function verifyJson(database: string, input: string, ...args: string[]) {
 }
 
 describeOnEach('apikey verify', () => {
-  it('says which key a secret belongs to, whatever blanks stand around it', async () => {
+  it('says which key a secret belongs to, ignoring white space around it', async () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy', { expiresIn: '30d' });
     for (const input of [secret, `${secret}\n`, ` \t${secret}\r\n`]) {
@@ -58,7 +54,7 @@ describeOnEach('apikey verify', () => {
   });
 
   it('ends with 3 for a secret that is not valid, and says why', async () => {
-    const database = tempStore();
+    const database = await migratedStore();
     const { keys, store, time } = await openTestKeys({ database });
     time.now = Date.UTC(2026, 0, 1);
     const off = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
@@ -87,7 +83,7 @@ describeOnEach('apikey verify', () => {
     }
   });
 
-  it('tells the previous secret from the newest one, while both are accepted', async () => {
+  it('tells the previous secret from the newest, while both are accepted', async () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy');
     await cli.run(['apikey', 'rotate', 'CI deploy', '--grace', '1h']);
@@ -151,6 +147,24 @@ describeOnEach('apikey verify', () => {
       assert.deepEqual([stdout, stderr, code], ['', `Error: ${error}\n`, 2]);
     }
     assert.ok(!existsSync(cli.database));
+  });
+});
+
+describe('apikey verify at a pipe', () => {
+  const run = (input: string, database: string) =>
+    runCliWithInput(input, ['apikey', 'verify', '-', '--database', database]);
+
+  it('reads the secret from it', async () => {
+    const cli = testCli();
+    const { key: secret } = await cli.given('CI deploy');
+    const { stdout, stderr, code } = await run(`${secret}\n`, cli.database);
+    assert.match(stdout, /^valid: API key "CI deploy" /);
+    assert.deepEqual([stderr, code], ['', 0]);
+  });
+
+  it('does not read on where it holds too much', async () => {
+    const { stderr, code } = await run('x'.repeat(1_000_000), tempStore());
+    assert.deepEqual([stderr, code], ["Error: Stdin has more than 65536 bytes, which can't be a secret.\n", 2]);
   });
 });
 

@@ -33,12 +33,35 @@ function workspace(): { folder: string; run: (script: string, input?: string) =>
 const example = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
 
 describe('the examples', () => {
+  it('for GitHub Actions run nothing of a pull request from a fork, on a runner that has the key store', () => {
+    const { jobs, permissions } = parse(example('github-actions/deploy.yml')) as {
+      jobs: Record<string, { if: string }>;
+      permissions: object;
+    };
+    const own = 'github.event.pull_request.head.repo.full_name == github.repository';
+    assert.deepEqual(
+      Object.values(jobs).map((job) => job.if),
+      [`github.event_name == 'pull_request' && ${own}`, "github.event_name == 'push'"],
+    );
+    assert.deepEqual(permissions, { contents: 'read' });
+  });
+
+  if (existsSync('/usr/bin/systemd-analyze')) {
+    it('for systemd are valid, and leave little to attack', async () => {
+      const unit = join(ROOT, 'examples/systemd/svc-api.service');
+      const analyze = (...args: string[]) => finished(spawn('systemd-analyze', [...args, unit]));
+      assert.deepEqual(await analyze('verify'), { stdout: '', stderr: '', code: 0, signal: null });
+      // The exposure in tenths, from 0 to 100.
+      assert.equal((await analyze('security', '--offline=true', '--threshold=20')).code, 0);
+    });
+  }
+
   it('for GitHub Actions work: a plan, the keys, and a deployment', async () => {
     const { jobs } = parse(example('github-actions/deploy.yml')) as {
       jobs: Record<string, { steps: { run?: string }[] }>;
     };
     const { folder, run } = workspace();
-    await run('git init --quiet .');
+    await run('git init --quiet . && svc-api apikey create --name Other --roles GUEST');
     for (const job of ['plan', 'deploy']) {
       for (const step of jobs[job]!.steps) {
         if (step.run === undefined) continue;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { manifestOf } from '../../scripts/manifest-of.ts';
+import { lockfileOf } from '../../scripts/lockfile-of.ts';
 import { references } from '../../scripts/references.ts';
 
 describe('generated files', () => {
@@ -10,11 +10,12 @@ describe('generated files', () => {
     });
   }
 
-  it('oclif.manifest.json is what the commands say now', async () => {
+  it('package-lock.json says which packages ship their binaries, so that `npm ci` compiles nothing', () => {
+    assert.match(lockfileOf(), /"gypfile": false/);
     assert.equal(
-      readFileSync(new URL('../../oclif.manifest.json', import.meta.url), 'utf8'),
-      await manifestOf(),
-      'run: npm run build',
+      readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'),
+      lockfileOf(),
+      'run: npm run dependencies',
     );
   });
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { keysIn } from '../support/exec.ts';
 import { BIN, cleanEnv, finished, ROOT } from '../support/process.ts';
+import { keysIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const [, section = ''] = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8').split('## A key for one command\n');

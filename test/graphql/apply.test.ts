@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { countKeys, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { countKeys, createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 const APPLY = `mutation ($input: ApplyApiKeysInput!) {
   applyApiKeys(input: $input) { unchanged changes { action name changes { field before after } } created { key apiKey { id name managed } } }
@@ -17,20 +17,15 @@ interface Applied {
 }
 
 describe('declared keys, over GraphQL', () => {
-  let open: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let admin: string;
   beforeEach(async () => {
-    open = await openTestKeys();
-    server = await startServer(open.keys);
-    ({ secret: admin } = await createPrincipal(open.keys, { name: 'Admin', roles: ['ADMIN'] }));
+    test = await startTestService();
+    ({ secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
   });
-  afterEach(async () => {
-    await server.stop();
-    await open.store.close();
-  });
+  afterEach(() => test.stop());
   const apply = async (input: object, secret = admin) => {
-    const { body } = await query(server.url, secret, APPLY, { input });
+    const { body } = await query(test.url, secret, APPLY, { input });
     return { applied: body.data?.['applyApiKeys'] as Applied, error: body.errors?.[0] };
   };
   const declared = [
@@ -38,7 +33,7 @@ describe('declared keys, over GraphQL', () => {
     { name: 'Backup', roles: ['GUEST'], description: 'nightly', expiresAt: '2031-01-01T00:00:00Z' },
   ];
 
-  it('are made, told to be so already, changed, and pruned', async () => {
+  it('are created, reported as unchanged, updated, and pruned', async () => {
     const first = (await apply({ keys: declared })).applied;
     assert.deepEqual(
       first.created.map(({ apiKey }) => [apiKey.name, apiKey.managed]),
@@ -47,7 +42,7 @@ describe('declared keys, over GraphQL', () => {
         ['Backup', true],
       ],
     );
-    assert.equal((await query(server.url, first.created[0]!.key, '{ me { name } }')).status, 200);
+    assert.equal((await query(test.url, first.created[0]!.key, '{ me { name } }')).status, 200);
     assert.deepEqual((await apply({ keys: declared, prune: true })).applied, {
       unchanged: 2,
       changes: [],
@@ -62,23 +57,23 @@ describe('declared keys, over GraphQL', () => {
       ],
       created: [],
     });
-    assert.equal((await query(server.url, first.created[1]!.key, '{ me { name } }')).status, 401);
+    assert.equal((await query(test.url, first.created[1]!.key, '{ me { name } }')).status, 401);
   });
 
-  it('are only told with dryRun', async () => {
+  it('are only planned with dryRun', async () => {
     const { applied } = await apply({ keys: declared, dryRun: true });
     assert.deepEqual(
       [applied.changes.map(({ action, name }) => `${action} ${name}`), applied.created],
       [['CREATE CI', 'CREATE Backup'], []],
     );
-    assert.equal(await countKeys(open.store.repository), 1);
+    assert.equal(await countKeys(test.store.repository), 1);
   });
 
-  it('are refused whole where one breaks a rule, and where the caller may not', async () => {
+  it('are all refused where one is invalid, and where the caller lacks a permission', async () => {
     const broken = await apply({ keys: [...declared, { name: 'a-b', roles: ['GUEST'] }] });
     assert.equal(broken.error!.extensions['code'], 'DECLARATION_INVALID');
     assert.match(broken.error!.message, /keys\[2\]\.name/);
-    const { secret } = await createPrincipal(open.keys, {
+    const { secret } = await createPrincipal(test.keys, {
       name: 'Lesser',
       permissions: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'],
     });
@@ -89,6 +84,6 @@ describe('declared keys, over GraphQL', () => {
     );
     const many = Array.from({ length: 1001 }, (_, index) => ({ name: `Key ${index}`, roles: ['GUEST'] }));
     assert.equal((await apply({ keys: many })).error!.extensions['code'], 'INPUT_INVALID');
-    assert.equal(await countKeys(open.store.repository), 2);
+    assert.equal(await countKeys(test.store.repository), 2);
   });
 });

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { buildSchema, parse } from 'graphql';
+import { finished, ROOT } from '../support/process.ts';
 import { CompiledOperations } from '../../src/graphql/compiled-operations.ts';
 
 const schema = buildSchema('type Query { a(x: Int): Int b: Int } type Mutation { c: Int }');
@@ -20,7 +23,7 @@ describe('compiled queries', () => {
     assert.equal(found('{ a }'), true);
   });
 
-  it('are told apart by the operation that is asked for', () => {
+  it('are told apart by their operation name', () => {
     const query = 'query One { a } query Two { b }';
     for (let time = 0; time < 2; time += 1) add(query, 'One');
     assert.deepEqual([found(query, 'One'), found(query, 'Two'), found(query)], [true, false, false]);
@@ -34,7 +37,7 @@ describe('compiled queries', () => {
     const context = {} as never;
     assert.deepEqual(await run(context, { x: 1 }), { data: { a: 1 } });
     assert.deepEqual(await run(context, { x: 2 }), { data: { a: 2 } });
-    assert.equal((await run(context, { x: 'no' })).errors?.length, 1);
+    assert.equal((await run(context, { x: 'no' }))?.errors?.length, 1);
   });
 
   for (const [what, query] of [
@@ -50,7 +53,7 @@ describe('compiled queries', () => {
     });
   }
 
-  it('are bounded in number: those that nobody asks for leave first', () => {
+  it('are bounded in number: the least recently used are evicted first', () => {
     const query = (index: number) => `{ a(x: ${index}) }`;
     for (let time = 0; time < 2; time += 1) add('{ b }');
     for (let index = 0; index < 1500; index += 1) {
@@ -63,9 +66,23 @@ describe('compiled queries', () => {
     assert.equal(found(query(1499)), true);
   });
 
+  for (const shape of ['resolvers', 'lists', 'names', 'fragments'])
+    it(`take no more memory than they may, however many there are: ${shape}`, async () => {
+      const child = join(ROOT, 'test/support/compiled-child.ts');
+      const { stdout, stderr } = await finished(spawn(process.execPath, ['--expose-gc', child, shape]));
+      assert.ok(Number(stdout) < 1, `${stdout} times as much\n${stderr}`);
+      assert.notEqual(stdout, '', stderr);
+    });
+
+  it('are none where compiling would take long', () => {
+    const wide = (fields: number) => `{ ${'a '.repeat(fields)}}`;
+    for (let time = 0; time < 3; time += 1) for (const fields of [100, 101]) add(wide(fields));
+    assert.deepEqual([found(wide(100)), found(wide(101))], [true, false]);
+  });
+
   it('are bounded in size', () => {
     const query = (index: number) => `{ a(x: ${index}) ${' '.repeat(19_000)} }`;
-    for (let index = 0; index < 300; index += 1) add(query(index));
+    for (let index = 0; index < 1000; index += 1) add(query(index));
     add(query(0));
     assert.equal(found(query(0)), false, 'it had been forgotten');
   });

@@ -1,38 +1,33 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 const MAKER = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY', 'DOCKER:READ_ANY'];
 
 describeOnEach('a key cannot grant more than it holds', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
   let id: string;
 
   beforeEach(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
     const made = await createPrincipal(test.keys, { name: 'Maker', permissions: MAKER });
     secret = made.secret;
     ({ id } = made.principal.key);
   });
-  afterEach(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  afterEach(() => test.stop());
 
   const create = (input: object) =>
     query(
-      server.url,
+      test.url,
       secret,
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id } } }',
       { input },
     );
   const update = (input: object) =>
-    query(server.url, secret, 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }', {
+    query(test.url, secret, 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }', {
       input,
     });
   const all = async () => (await test.keys.list({}, OPERATOR)).keys;
@@ -75,7 +70,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
     });
   }
 
-  it('but as much: with ANY also OWN', async () => {
+  it('but may grant all that they hold: with ANY also OWN', async () => {
     const { body } = await create({
       name: 'New',
       permissions: [{ resource: 'DOCKER', actions: ['READ_ANY', 'READ_OWN'] }],
@@ -83,7 +78,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
     assert.equal(body.errors, undefined);
   });
 
-  it('nor by what stays when a part of a key is updated', async () => {
+  it('nor by the grants that stay when a part of a key is updated', async () => {
     const strong = await createPrincipal(test.keys, { name: 'Strong', roles: ['ADMIN'] });
     const reply = await update({
       id: strong.principal.key.id,
@@ -96,7 +91,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
     assert.equal((await update({ id: strong.principal.key.id, description: 'named' })).body.errors, undefined);
   });
 
-  it('nor takes the place of another key without the right to delete it', async () => {
+  it('nor replaces another key without the permission to delete it', async () => {
     const strong = await createPrincipal(test.keys, { name: 'Strong', roles: ['ADMIN'] });
     const input = { name: 'Strong', permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }] };
     const taken = await create(input);
@@ -114,21 +109,21 @@ describeOnEach('a key cannot grant more than it holds', () => {
       reply.body.errors?.map(({ extensions }) => extensions),
       [{ code: 'FORBIDDEN', missing: ['API_KEY:DELETE_ANY'] }],
     );
-    assert.equal((await query(server.url, strong.secret, '{ online }')).status, 200);
+    assert.equal((await query(test.url, strong.secret, '{ online }')).status, 200);
   });
 
-  it('and where it may, the old secret stops working at once, and what it had created goes with it', async () => {
+  it('and where it may, the old secret is refused at once, and the keys it had created are deleted with it', async () => {
     const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const old = await createPrincipal(test.keys, { name: 'Old', permissions: MAKER });
     const child = await createPrincipal(test.keys, { name: 'Child', permissions: ['DOCKER:READ_ANY'] }, old.principal);
     const document =
       'mutation { createApiKey(input: { name: "Old", roles: [GUEST], overwrite: true }) { key apiKey { id createdBy } } }';
-    const { body } = await query(server.url, admin.secret, document);
+    const { body } = await query(test.url, admin.secret, document);
     const made = body.data!['createApiKey'] as { key: string; apiKey: { id: string; createdBy: string } };
     assert.notEqual(made.apiKey.id, old.principal.key.id);
     assert.equal(made.apiKey.createdBy, admin.principal.key.id);
     const statuses = [old.secret, child.secret, made.key].map(
-      async (key) => (await query(server.url, key, '{ online }')).status,
+      async (key) => (await query(test.url, key, '{ online }')).status,
     );
     assert.deepEqual(await Promise.all(statuses), [401, 401, 200]);
   });
@@ -141,13 +136,13 @@ describeOnEach('a key cannot grant more than it holds', () => {
     const fields =
       'id name description roles permissions { resource actions } effectivePermissions { resource actions } prefix createdAt createdBy';
     const document = `{ me { ${fields} } apiKeys { edges { node { ${fields} } cursor } } apiKey(name: "Maker") { ${fields} } }`;
-    const { body } = await query(server.url, reader.secret, document);
+    const { body } = await query(test.url, reader.secret, document);
     assert.equal(body.errors, undefined);
     const text = JSON.stringify(body);
     assert.ok(text.includes(`svc_${secret.slice(4, 16)}_…`));
     for (const hidden of [secret, reader.secret]) assert.ok(!text.includes(hidden.slice(17, 30)));
     assert.doesNotMatch(text, /sha256|digest|[0-9a-f]{64}/);
-    const probe = await query(server.url, reader.secret, '{ apiKeys { edges { node { key secret digest } } } }');
+    const probe = await query(test.url, reader.secret, '{ apiKeys { edges { node { key secret digest } } } }');
     assert.equal(probe.body.data, undefined);
   });
 });

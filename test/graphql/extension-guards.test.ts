@@ -73,7 +73,7 @@ describe("the guards of the schema, against a host's part", () => {
     });
   }
 
-  it('let several hosts share a type, and an empty part be', async () => {
+  it('let several hosts share a type, and accept an empty extension', async () => {
     const shared = 'type Disk { name: String! }';
     server = await startServer(test.keys, {
       extensions: [

@@ -40,7 +40,7 @@ describe("a host's part of the schema", () => {
     await test.store.close();
   });
 
-  it('answers keys with its permissions, beside the own part', async () => {
+  it('answers keys with its permissions, beside the built-in schema', async () => {
     server = await startServer(test.keys, { extensions: [{ typeDefs, resolvers, resources: ['DISK_POOL'] }] });
     const disks = await createPrincipal(test.keys, {
       name: 'Disks',
@@ -138,7 +138,7 @@ describe("a host's part of the schema", () => {
     });
   }
 
-  it('cannot open a field of ours by resolvers of its own', async () => {
+  it('cannot open a built-in field by its own resolvers', async () => {
     const takeover = {
       typeDefs,
       resolvers: { ...resolvers, Query: { ...resolvers.Query, info: () => ({ name: 'taken' }) } },

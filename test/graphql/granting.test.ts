@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 // Written out from the specification, not taken from src: what is wrong there must not be right here.
 const RESOURCES =
@@ -13,22 +13,17 @@ const RESOURCES =
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
 describeOnEach('a key grants', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
 
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
 
   const names = async () => (await test.keys.list({ first: 500 }, OPERATOR)).keys.map(({ name }) => name);
   const grant = (secret: string, name: string, resource: string, action: string) =>
     query(
-      server.url,
+      test.url,
       secret,
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { permissions { resource actions } } } }',
       { input: { name, permissions: [{ resource, actions: [action] }] } },
@@ -87,7 +82,7 @@ describeOnEach('a key grants', () => {
     const tryAll = async (secret: string) => {
       const created: string[] = [];
       for (const role of ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']) {
-        const { body } = await query(server.url, secret, create, { role });
+        const { body } = await query(test.url, secret, create, { role });
         if (body.errors) assert.equal(body.errors[0]!.extensions['code'], 'FORBIDDEN', role);
         else created.push(role);
       }

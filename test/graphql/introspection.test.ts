@@ -10,8 +10,8 @@ import {
   isInterfaceType,
   isObjectType,
 } from 'graphql';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 /** From the specification, with the fields that it counts up. */
 const QUERY = {
@@ -53,14 +53,12 @@ const OBJECTS: Record<string, string[]> = {
 };
 
 describe('the schema, as introspection shows it', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let schema: GraphQLSchema;
   let own: GraphQLNamedType[];
 
   before(async () => {
-    test = await openTestKeys({ resources: ['DISK_POOL'] });
-    server = await startServer(test.keys);
+    test = await startTestService({ resources: ['DISK_POOL'] });
     const { secret } = await createPrincipal(test.keys, { name: 'Looker', permissions: ['WELCOME:READ_OWN'] });
     const options = {
       descriptions: true,
@@ -69,17 +67,14 @@ describe('the schema, as introspection shows it', () => {
       schemaDescription: true,
       inputValueDeprecation: true,
     };
-    const { status, body } = await query(server.url, secret, getIntrospectionQuery(options));
+    const { status, body } = await query(test.url, secret, getIntrospectionQuery(options));
     assert.deepEqual([status, body.errors], [200, undefined]);
     schema = buildClientSchema(body.data as unknown as IntrospectionQuery);
     own = Object.values(schema.getTypeMap()).filter(
       ({ name }) => !name.startsWith('__') && !['Boolean', 'Float', 'ID', 'Int', 'String'].includes(name),
     );
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
 
   const fieldsOf = (name: string) => {
     const type = schema.getType(name);

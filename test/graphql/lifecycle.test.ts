@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 describeOnEach('the life of a key, over GraphQL', () => {
-  let open: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
   const { log, lines } = collectingLog();
   beforeEach(async () => {
-    open = await openTestKeys();
-    server = await startServer(open.keys, { log });
-    ({ secret } = await createPrincipal(open.keys, { name: 'Admin', roles: ['ADMIN'] }));
+    test = await startTestService({ log });
+    ({ secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
   });
-  afterEach(async () => {
-    await server.stop();
-    await open.store.close();
-  });
+  afterEach(() => test.stop());
   const ask = async (document: string, variables?: Record<string, unknown>) =>
-    (await query(server.url, secret, document, variables)).body;
+    (await query(test.url, secret, document, variables)).body;
   const create = async (name: string, expiresAt: unknown = null) => {
     const document =
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { id status expiresAt } } }';
@@ -27,14 +22,14 @@ describeOnEach('the life of a key, over GraphQL', () => {
   };
   type Created = { key: string; apiKey: { id: string; status: string; expiresAt: string | null } };
 
-  it('ends at the instant that was asked for: refused like any other key, and still listed', async () => {
+  it('expires at the requested instant: refused from then on, and still listed', async () => {
     const { key, apiKey } = (await create('Short', '2030-01-01T02:00:00+01:00')).data!['createApiKey'] as Created;
     assert.deepEqual([apiKey.status, apiKey.expiresAt], ['ACTIVE', '2030-01-01T01:00:00.000Z']);
-    open.time.now = Date.UTC(2030, 0, 1, 1) - 1;
-    assert.equal((await query(server.url, key, '{ online }')).status, 200);
-    open.time.now += 1;
-    const refused = await query(server.url, key, '{ online }');
-    const unknown = await query(server.url, 'nonsense', '{ online }');
+    test.time.now = Date.UTC(2030, 0, 1, 1) - 1;
+    assert.equal((await query(test.url, key, '{ online }')).status, 200);
+    test.time.now += 1;
+    const refused = await query(test.url, key, '{ online }');
+    const unknown = await query(test.url, 'nonsense', '{ online }');
     assert.deepEqual(
       [refused.status, refused.body, refused.headers.get('www-authenticate')],
       [401, unknown.body, unknown.headers.get('www-authenticate')],
@@ -44,7 +39,7 @@ describeOnEach('the life of a key, over GraphQL', () => {
     assert.deepEqual(data, { apiKeys: { edges: [{ node: { name: 'Short', status: 'EXPIRED' } }] } });
   });
 
-  it('can be given another end, or none', async () => {
+  it('can be given another expiry, or none', async () => {
     const { apiKey } = (await create('Short', '2030-01-02T00:00:00Z')).data!['createApiKey'] as Created;
     const update = (expiresAt: unknown) =>
       ask('mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { expiresAt } }', {
@@ -60,7 +55,7 @@ describeOnEach('the life of a key, over GraphQL', () => {
     assert.equal((await update(5)).errors![0]!.extensions['code'], 'INPUT_INVALID');
   });
 
-  it('can be interrupted: switched off, refused, and on again', async () => {
+  it('can be disabled, is refused then, and can be enabled again', async () => {
     const { key, apiKey } = (await create('Switched')).data!['createApiKey'] as Created;
     const set = (enabled: boolean) =>
       ask('mutation ($id: ID!, $enabled: Boolean!) { setApiKeyEnabled(id: $id, enabled: $enabled) { status } }', {
@@ -68,11 +63,11 @@ describeOnEach('the life of a key, over GraphQL', () => {
         enabled,
       });
     assert.deepEqual((await set(false)).data, { setApiKeyEnabled: { status: 'DISABLED' } });
-    assert.equal((await query(server.url, key, '{ online }')).status, 401);
+    assert.equal((await query(test.url, key, '{ online }')).status, 401);
     assert.deepEqual((await ask('{ apiKeys(roles: [GUEST], status: DISABLED) { edges { node { name } } } }')).data, {
       apiKeys: { edges: [{ node: { name: 'Switched' } }] },
     });
     assert.deepEqual((await set(true)).data, { setApiKeyEnabled: { status: 'ACTIVE' } });
-    assert.equal((await query(server.url, key, '{ online }')).status, 200);
+    assert.equal((await query(test.url, key, '{ online }')).status, 200);
   });
 });

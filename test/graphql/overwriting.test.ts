@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
 interface Bearer {
   secret: string;
@@ -16,24 +16,19 @@ const OVERWRITE = `mutation ($name: String!) {
 }`;
 
 describeOnEach('overwriting a key over GraphQL', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
 
   beforeEach(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
   });
-  afterEach(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  afterEach(() => test.stop());
 
   const make = (name: string, actions: string[], by: Principal | typeof OPERATOR = OPERATOR) =>
     createPrincipal(test.keys, { name, permissions: actions.map((action) => `API_KEY:${action}`) }, by);
-  const overwrite = ({ secret }: Bearer, name: string) => query(server.url, secret, OVERWRITE, { name });
+  const overwrite = ({ secret }: Bearer, name: string) => query(test.url, secret, OVERWRITE, { name });
   const idOf = ({ principal }: Bearer) => principal.key.id;
   const all = async () => (await test.keys.list({}, OPERATOR)).keys;
-  const gets = async (secret: string) => (await query(server.url, secret, '{ __typename }')).status;
+  const gets = async (secret: string) => (await query(test.url, secret, '{ __typename }')).status;
   const created = ({ body }: GraphQLReply) => {
     assert.equal(body.errors, undefined);
     return body.data!['createApiKey'] as {
@@ -42,7 +37,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     };
   };
 
-  it('asks for the right to delete it: OWN for what the key created and for itself, ANY for all others', async () => {
+  it('requires the permission to delete it: OWN for itself and the keys it created, ANY for all others', async () => {
     const maker = await make('Maker', ['CREATE_ANY', 'READ_ANY', 'UPDATE_ANY']);
     await make('Child', ['CREATE_OWN'], maker.principal);
     await make('Other', ['CREATE_OWN']);
@@ -62,7 +57,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     assert.deepEqual(await all(), before);
   });
 
-  it('with DELETE_OWN replaces a key that it created, all below it included, and none of another', async () => {
+  it('with DELETE_OWN replaces a key that it created, with all its descendants, and no other', async () => {
     const owner = await make('Owner', ['CREATE_OWN', 'DELETE_OWN']);
     const child = await make('Child', ['CREATE_OWN'], owner.principal);
     const grandchild = await make('Grandchild', ['CREATE_OWN'], child.principal);
@@ -81,7 +76,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     ]);
   });
 
-  it('lets a key replace itself: the new one stands where it stood', async () => {
+  it('lets a key replace itself: the new key has the same creator', async () => {
     const parent = await make('Parent', ['CREATE_OWN', 'DELETE_OWN']);
     for (const by of [OPERATOR, parent.principal] as const) {
       const self = await make('Self', ['CREATE_OWN', 'DELETE_OWN'], by);
@@ -93,7 +88,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
     }
   });
 
-  it('lets a key replace the one that created it, which ends its own secret', async () => {
+  it('lets a key replace its creator, which revokes its own secret', async () => {
     const top = await make('Top', ['CREATE_OWN', 'DELETE_ANY']);
     const middle = await make('Middle', ['CREATE_OWN', 'DELETE_ANY'], top.principal);
     const bottom = await make('Bottom', ['CREATE_OWN', 'DELETE_ANY'], middle.principal);
@@ -103,10 +98,10 @@ describeOnEach('overwriting a key over GraphQL', () => {
     assert.equal(await gets(key), 200);
   });
 
-  it('counts for what follows in the same request: a key that has replaced or weakened itself does no more', async () => {
+  it('applies to the rest of the same request: a key that has replaced or weakened itself may do no more', async () => {
     const self = await make('Self', ['CREATE_OWN', 'UPDATE_OWN', 'DELETE_OWN']);
     const weakened = await query(
-      server.url,
+      test.url,
       self.secret,
       `mutation ($id: ID!) {
         a: updateApiKey(input: { id: $id, permissions: [{ resource: API_KEY, actions: [CREATE_OWN, DELETE_OWN] }] }) { name }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
 const OWN = ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN', 'API_KEY:UPDATE_OWN', 'API_KEY:DELETE_OWN'];
 
@@ -12,16 +12,14 @@ interface Bearer {
 }
 
 describeOnEach('a key with the OWN permissions', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let own: Bearer;
   let child: Bearer;
   let grandchild: Bearer;
   let other: Bearer;
 
   beforeEach(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
     const create = (name: string, by: Principal | typeof OPERATOR = OPERATOR) => {
       test.time.now += 1;
       return createPrincipal(test.keys, { name, permissions: OWN }, by);
@@ -31,13 +29,10 @@ describeOnEach('a key with the OWN permissions', () => {
     grandchild = await create('Grandchild', child.principal);
     other = await create('Other');
   });
-  afterEach(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  afterEach(() => test.stop());
 
   const ask = (document: string, variables?: Record<string, unknown>) =>
-    query(server.url, own.secret, document, variables);
+    query(test.url, own.secret, document, variables);
   const idOf = ({ principal }: Bearer) => principal.key.id;
   const refusal = ({ body }: GraphQLReply) => body.errors?.map(({ message, extensions }) => ({ message, extensions }));
   const lacks = (permission: string) => [
@@ -62,7 +57,7 @@ describeOnEach('a key with the OWN permissions', () => {
     assert.deepEqual(await names('(search: "other")'), []);
   });
 
-  it('finds itself and its children by id and by name, and gets null for all others and for none alike', async () => {
+  it('finds itself and its children by id and by name, and gets null alike for other keys and for unknown ones', async () => {
     for (const bearer of [own, child]) {
       const { id, name } = bearer.principal.key;
       const { body } = await ask(
@@ -105,7 +100,7 @@ describeOnEach('a key with the OWN permissions', () => {
     assert.ok(await test.keys.findById(idOf(child), OPERATOR));
   });
 
-  it('deletes a child with all below it, which the count and the list include', async () => {
+  it('deletes a child with all its descendants, which the count and the list include', async () => {
     const { body } = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } } }', {
       ids: [idOf(child), 'none'],
     });
@@ -114,11 +109,11 @@ describeOnEach('a key with the OWN permissions', () => {
       { id: idOf(grandchild), name: 'Grandchild' },
     ];
     assert.deepEqual(body, { data: { deleteApiKeys: { deleted: 2, keys: gone } } });
-    assert.equal((await query(server.url, grandchild.secret, '{ apiKeys { edges { cursor } } }')).status, 401);
-    assert.equal((await query(server.url, other.secret, '{ apiKeys { edges { cursor } } }')).status, 200);
+    assert.equal((await query(test.url, grandchild.secret, '{ apiKeys { edges { cursor } } }')).status, 401);
+    assert.equal((await query(test.url, other.secret, '{ apiKeys { edges { cursor } } }')).status, 200);
   });
 
-  it('may delete itself, with all below, and then does not get in', async () => {
+  it('may delete itself with all its descendants, and is refused then', async () => {
     const { body } = await ask('mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted } }', {
       ids: [idOf(own)],
     });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 interface Connection {
   edges: { node: { name: string }; cursor: string }[];
@@ -16,13 +16,11 @@ const DOCUMENT = `query ($first: Int, $after: String, $search: String) {
 }`;
 
 describeOnEach('apiKeys', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
 
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
     ({ secret } = await createPrincipal(test.keys, { name: 'Key 0', permissions: ['API_KEY:READ_ANY'] }));
     // Some at the same millisecond: the order must hold among them, too.
     for (let index = 1; index < 60; index += 1) {
@@ -33,12 +31,9 @@ describeOnEach('apiKeys', () => {
       );
     }
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
 
-  const ask = (variables: Record<string, unknown>) => query(server.url, secret, DOCUMENT, variables);
+  const ask = (variables: Record<string, unknown>) => query(test.url, secret, DOCUMENT, variables);
   async function page(variables: Record<string, unknown>): Promise<Connection> {
     const { body } = await ask(variables);
     assert.equal(body.errors, undefined);
@@ -46,7 +41,7 @@ describeOnEach('apiKeys', () => {
   }
   const names = ({ edges }: Connection) => edges.map(({ node }) => node.name);
 
-  it('gives 50 where nothing else is asked for, and says that more follow', async () => {
+  it('returns 50 by default, and says that more follow', async () => {
     const { edges, pageInfo } = await page({});
     assert.equal(edges.length, 50);
     assert.deepEqual(pageInfo, {
@@ -57,7 +52,7 @@ describeOnEach('apiKeys', () => {
     });
   });
 
-  it('gives each key once over all pages, in one order whatever their size', async () => {
+  it('returns each key once over all pages, in the same order for every page size', async () => {
     const all = names(await page({ first: 500 }));
     assert.deepEqual(new Set(all), new Set(Array.from({ length: 60 }, (_, index) => `Key ${index}`)));
     assert.equal(all[0], 'Key 0');
@@ -72,7 +67,7 @@ describeOnEach('apiKeys', () => {
     }
   });
 
-  it('goes on behind a key that is gone', async () => {
+  it('continues after a key that was deleted', async () => {
     const { edges } = await page({ first: 500 });
     const { key } = await test.keys.create({ name: 'Passing', roles: ['GUEST'] }, OPERATOR);
     const { pageInfo } = await page({ search: 'Passing' });
@@ -83,7 +78,7 @@ describeOnEach('apiKeys', () => {
     assert.equal((await page({ first: 500 })).edges.length, edges.length + 1);
   });
 
-  it('gives an empty page for 0, and behind the last key', async () => {
+  it('returns an empty page for 0, and after the last key', async () => {
     const empty = { hasPreviousPage: false, startCursor: null, endCursor: null };
     assert.deepEqual(await page({ first: 0 }), { edges: [], pageInfo: { ...empty, hasNextPage: true } });
     const { pageInfo } = await page({ first: 500 });
@@ -93,7 +88,7 @@ describeOnEach('apiKeys', () => {
     });
   });
 
-  it('refuses pages of more than 500 and of less than none, and cursors of another make', async () => {
+  it('refuses pages of more than 500 or fewer than 0 keys, and foreign cursors', async () => {
     const bad: [variables: Record<string, unknown>, message: string][] = [
       [{ first: 501 }, '"first" is 501; a page has 0 to 500 keys.'],
       [{ first: 2_147_483_647 }, '"first" is 2147483647; a page has 0 to 500 keys.'],
@@ -102,6 +97,7 @@ describeOnEach('apiKeys', () => {
         { after },
         '"after" is not a cursor of this list. Use an endCursor that it returned.',
       ]),
+      [{ search: 'Key\0' }, '"Key<U+0000>" may not contain U+0000.'],
     ];
     for (const [variables, message] of bad) {
       const { body } = await ask(variables);
@@ -113,7 +109,7 @@ describeOnEach('apiKeys', () => {
     }
   });
 
-  it('finds a part of the name or the description, whatever its case, and takes nothing for a pattern', async () => {
+  it('finds a part of the name or the description, case-insensitively, and takes no character as a pattern', async () => {
     assert.deepEqual(names(await page({ search: 'key 11' })), ['Key 11']);
     assert.deepEqual(names(await page({ search: 'LUCKY' })), ['Key 7']);
     assert.deepEqual(names(await page({ search: '100%_' })), ['Key 7']);

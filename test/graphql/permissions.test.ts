@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
 
 // Written out from the specification, not taken from src: what is wrong there must not be right here.
 const RESOURCES =
@@ -65,17 +65,12 @@ const REFUSED_FOR_THEIR_VALUES: Record<string, string> = {
 };
 
 describeOnEach('a root field', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
 
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
 
   /** Asks for all root fields with a new key, and checks for each that it answers or is refused. */
   async function check(
@@ -85,8 +80,8 @@ describeOnEach('a root field', () => {
     const name = [...(grants.roles ?? []), ...(grants.permissions ?? [])].join(' ').replaceAll(/[:_]+/g, ' ');
     const { secret, principal } = await createPrincipal(test.keys, { name, ...grants });
     const [queried, mutated] = await Promise.all([
-      query(server.url, secret, QUERY, { id: principal.key.id }),
-      query(server.url, secret, MUTATION),
+      query(test.url, secret, QUERY, { id: principal.key.id }),
+      query(test.url, secret, MUTATION),
     ]);
     checkFields(queried, QUERIES, open, name);
     checkFields(mutated, MUTATIONS, open, name);
@@ -144,7 +139,7 @@ describeOnEach('a root field', () => {
   it('is refused under its alias, in a fragment, and as often as it is asked for', async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Aliases', roles: ['GUEST'] });
     const { body } = await query(
-      server.url,
+      test.url,
       secret,
       '{ a: info { name } ...F ... on Query { c: info { name } } d: online } fragment F on Query { b: info { name } }',
     );

@@ -1,42 +1,37 @@
 import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 const ROTATE = `mutation ($input: RotateApiKeyInput!) {
   rotateApiKey(input: $input) { key apiKey { id prefix rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt } } }
 }`;
 
 describeOnEach('rotating, and the use of keys, over GraphQL', () => {
-  let open: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let admin: string;
   let id: string;
   let old: string;
   beforeEach(async () => {
-    open = await openTestKeys();
-    server = await startServer(open.keys);
-    ({ secret: admin } = await createPrincipal(open.keys, { name: 'Admin', roles: ['ADMIN'] }));
-    const created = await createPrincipal(open.keys, {
+    test = await startTestService();
+    ({ secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
+    const created = await createPrincipal(test.keys, {
       name: 'CI',
       roles: ['GUEST'],
       permissions: ['DOCKER:READ_ANY'],
     });
     [id, old] = [created.principal.key.id, created.secret];
   });
-  afterEach(async () => {
-    await server.stop();
-    await open.store.close();
-  });
+  afterEach(() => test.stop());
   const ask = async (secret: string, document: string, variables?: Record<string, unknown>) =>
-    (await query(server.url, secret, document, variables)).body;
+    (await query(test.url, secret, document, variables)).body;
   type Rotated = { key: string; apiKey: { prefix: string; rotation: Record<string, string | null> } };
   const rotate = async (input: object = {}) => {
     const { data, errors } = await ask(admin, ROTATE, { input: { id, ...input } });
     return { ...(data?.['rotateApiKey'] as Rotated | null), error: errors?.[0] };
   };
 
-  it('gives the new secret, and tells of the one before as long as it works', async () => {
+  it('returns the new secret, and tells of the previous one as long as it is accepted', async () => {
     const { key, apiKey } = await rotate({ grace: '1h' });
     assert.deepEqual(apiKey!.rotation, {
       startedAt: '2030-01-01T00:00:00.000Z',
@@ -45,18 +40,18 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
       previousLastUsedAt: null,
     });
     for (const secret of [old, key!]) assert.deepEqual((await ask(secret, '{ online }')).data, { online: true });
-    await open.keys.finishActivity();
+    await test.keys.finishActivity();
     const { data } = await ask(admin, '{ apiKey(name: "CI") { uses lastUsedAt rotation { previousLastUsedAt } } }');
     const now = '2030-01-01T00:00:00.000Z';
     assert.deepEqual(data, { apiKey: { uses: 3, lastUsedAt: now, rotation: { previousLastUsedAt: now } } });
-    open.time.now += 3_600_000;
-    assert.equal((await query(server.url, old, '{ online }')).status, 401);
+    test.time.now += 3_600_000;
+    assert.equal((await query(test.url, old, '{ online }')).status, 401);
     assert.deepEqual((await ask(admin, '{ apiKey(name: "CI") { rotation { startedAt } } }')).data, {
       apiKey: { rotation: null },
     });
   });
 
-  it('takes 24 hours and NOW where nothing else is asked for, null too', async () => {
+  it('defaults to 24 hours and NOW, for null too', async () => {
     assert.equal(
       (await rotate({ grace: null, activate: null })).apiKey!.rotation['previousEndsAt'],
       '2030-01-02T00:00:00.000Z',
@@ -66,7 +61,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     assert.match(error!.message, /finishApiKeyRotation or rollBackApiKeyRotation/);
   });
 
-  it('waits for the first use where it is asked to, and can be finished and rolled back', async () => {
+  it('waits for the first use on request, and can be finished and rolled back', async () => {
     const first = await rotate({ activate: 'ON_FIRST_USE' });
     assert.equal(first.apiKey!.rotation['previousEndsAt'], null);
     const back = await ask(
@@ -84,16 +79,16 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
     assert.equal((await rotate({ grace: 'soon' })).error!.extensions['code'], 'EXPIRY_INVALID');
   });
 
-  it('is refused to who may not change the key, or has less than it', async () => {
-    const { secret } = await createPrincipal(open.keys, { name: 'Less', permissions: ['API_KEY:UPDATE_ANY'] });
+  it('is refused to callers that may not change the key, or hold less than it', async () => {
+    const { secret } = await createPrincipal(test.keys, { name: 'Less', permissions: ['API_KEY:UPDATE_ANY'] });
     const { errors } = await ask(secret, ROTATE, { input: { id } });
     assert.equal(errors![0]!.extensions['code'], 'FORBIDDEN');
     assert.equal((await ask(old, ROTATE, { input: { id } })).errors![0]!.extensions['code'], 'FORBIDDEN');
   });
 
-  it('tells what was used, what would do, and what is needless', async () => {
+  it('tells which grants were used, which would suffice, and which are unused', async () => {
     await ask(old, '{ me { name } online }');
-    await open.keys.finishActivity();
+    await test.keys.finishActivity();
     const fields =
       'usedPermissions { resource actions } suggestedPermissions { resource actions } unusedPermissions { resource actions }';
     assert.deepEqual((await ask(admin, `{ apiKey(name: "CI") { managed ${fields} } }`)).data, {

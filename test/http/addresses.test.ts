@@ -1,22 +1,17 @@
 import assert from 'node:assert/strict';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { startTestService, type TestService } from '../support/server.ts';
 
 describe('the addresses of the server', () => {
-  let open: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let authorization: string;
   before(async () => {
-    open = await openTestKeys();
-    authorization = `Bearer ${(await createPrincipal(open.keys, { name: 'CI deploy', roles: ['ADMIN'] })).secret}`;
-    server = await startServer(open.keys);
+    test = await startTestService();
+    authorization = `Bearer ${(await createPrincipal(test.keys, { name: 'CI deploy', roles: ['ADMIN'] })).secret}`;
   });
-  after(async () => {
-    await server.stop();
-    await open.store.close();
-  });
+  after(() => test.stop());
   const ask = async (path: string, init?: RequestInit) => {
-    const response = await fetch(server.url + path, init);
+    const response = await fetch(test.url + path, init);
     return { status: response.status, allow: response.headers.get('allow'), body: (await response.json()) as object };
   };
   const error = (message: string, code: string) => ({ errors: [{ message, extensions: { code } }] });

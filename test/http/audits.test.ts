@@ -1,27 +1,22 @@
 import assert from 'node:assert/strict';
 import { serverAudits } from 'graphql-http';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { startTestService, type TestService } from '../support/server.ts';
 
 /** GET may be refused: these audits of a MAY are notices then. */
 const ABOUT_GET = new Set(['5A70', 'D6D5', '6A70']);
 
 describe('GraphQL over HTTP, by the audits of graphql-http', () => {
-  let open: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
   before(async () => {
-    open = await openTestKeys();
-    ({ secret } = await createPrincipal(open.keys, { name: 'Audit', roles: ['GUEST'] }));
-    server = await startServer(open.keys);
+    test = await startTestService();
+    ({ secret } = await createPrincipal(test.keys, { name: 'Audit', roles: ['GUEST'] }));
   });
-  after(async () => {
-    await server.stop();
-    await open.store.close();
-  });
+  after(() => test.stop());
 
   const audits = serverAudits({
-    url: () => `${server.url}/graphql`,
+    url: () => `${test.url}/graphql`,
     fetchFn: (url: string, init: RequestInit = {}) => {
       const headers = new Headers(init.headers);
       headers.set('authorization', `Bearer ${secret}`);

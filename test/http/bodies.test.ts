@@ -1,33 +1,27 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { rawPost, sendAndCut, sendRaw } from '../support/raw-http.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 const GOOD = '{"query":"{ online }"}';
 const nested = (depth: number) => `{"query":"{ online }","variables":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
 
 describe('a body', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
 
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
     ({ secret } = await test.keys.create({ name: 'Reader', roles: ['GUEST'] }, OPERATOR));
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
   afterEach('the server still answers', async () => {
-    assert.deepEqual((await query(server.url, secret, '{ online }')).body, { data: { online: true } });
+    assert.deepEqual((await query(test.url, secret, '{ online }')).body, { data: { online: true } });
   });
 
   async function post(body: string | Buffer, headers: Record<string, string> = {}, search = '') {
-    const response = await fetch(`${server.url}/graphql${search}`, {
+    const response = await fetch(`${test.url}/graphql${search}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers },
       body: new Uint8Array(Buffer.from(body)),
@@ -125,12 +119,12 @@ describe('a body', () => {
     const body = Buffer.alloc(10_000_000, ' ');
     const key = `Authorization: Bearer ${secret}`;
     const type = 'Content-Type: application/json';
-    const said = await sendRaw(server.url, rawPost([key, type], body));
+    const said = await sendRaw(test.url, rawPost([key, type], body));
     const headers = ['POST /graphql HTTP/1.1', 'Host: localhost', key, type, 'Transfer-Encoding: chunked', '', ''].join(
       '\r\n',
     );
     const unsaid = await sendRaw(
-      server.url,
+      test.url,
       Buffer.concat([Buffer.from(`${headers}${body.length.toString(16)}\r\n`), body]),
     );
     for (const { status, body: text } of [said, unsaid]) {
@@ -138,7 +132,7 @@ describe('a body', () => {
       const message = 'The body is larger than 1048576 bytes, which is the most that is allowed.';
       assert.deepEqual(JSON.parse(text), { errors: [{ message, extensions: { code: 'BODY_TOO_LARGE' } }] });
     }
-    assert.equal((await sendRaw(server.url, rawPost([type], body))).status, 401);
+    assert.equal((await sendRaw(test.url, rawPost([type], body))).status, 401);
   });
 
   it('that never comes does not hold up the answer to a request without a valid key', async () => {
@@ -147,7 +141,7 @@ describe('a body', () => {
       [['Authorization: Bearer x'], 401],
       [['Authorization: Basic x', 'Authorization: Basic x'], 400],
     ] as const) {
-      assert.equal((await sendRaw(server.url, rawPost(headers, '', 1000))).status, status);
+      assert.equal((await sendRaw(test.url, rawPost(headers, '', 1000))).status, status);
       const chunked = [
         'POST /graphql HTTP/1.1',
         'Host: localhost',
@@ -158,7 +152,7 @@ describe('a body', () => {
         '{"que',
         '',
       ];
-      assert.equal((await sendRaw(server.url, chunked.join('\r\n'))).status, status);
+      assert.equal((await sendRaw(test.url, chunked.join('\r\n'))).status, status);
     }
   });
 
@@ -168,7 +162,7 @@ describe('a body', () => {
       GOOD.slice(0, 5),
       1000,
     );
-    await Promise.all(Array.from({ length: 20 }, () => sendAndCut(server.url, request)));
-    assert.equal((await sendRaw(server.url, request, { end: true })).status, 400);
+    await Promise.all(Array.from({ length: 20 }, () => sendAndCut(test.url, request)));
+    assert.equal((await sendRaw(test.url, request, { end: true })).status, 400);
   });
 });

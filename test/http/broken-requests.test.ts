@@ -1,26 +1,20 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { sendRaw } from '../support/raw-http.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startTestService, type TestService } from '../support/server.ts';
 
 const head = (first: string, ...headers: string[]) => [first, ...headers, '', ''].join('\r\n');
 
-describe('a request that is not right as HTTP', () => {
-  let test: TestKeys;
-  let server: TestServer;
+describe('a request that is not valid HTTP', () => {
+  let test: TestService;
 
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
+    test = await startTestService();
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
   afterEach('the server still answers', async () => {
-    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+    assert.equal((await fetch(`${test.url}/healthz`)).status, 200);
   });
 
   const invalid = [400, 'BAD_REQUEST', 'The request is not valid HTTP.'] as const;
@@ -57,8 +51,8 @@ describe('a request that is not right as HTTP', () => {
     ],
   ];
   for (const [what, bytes, [status, code, message]] of rows) {
-    it(`${what} gets ${status} in the form of all errors`, async () => {
-      const reply = await sendRaw(server.url, bytes);
+    it(`${what} gets ${status} in the form of all other errors`, async () => {
+      const reply = await sendRaw(test.url, bytes);
       assert.deepEqual(
         [reply.status, JSON.parse(reply.body)],
         [status, { errors: [{ message, extensions: { code } }] }],
@@ -76,7 +70,7 @@ describe('a request that is not right as HTTP', () => {
       found = (message as { server: Server }).server;
     };
     subscribe('http.server.request.start', look);
-    await fetch(`${server.url}/healthz`);
+    await fetch(`${test.url}/healthz`);
     unsubscribe('http.server.request.start', look);
     const { headersTimeout, requestTimeout, keepAliveTimeout } = found!;
     assert.deepEqual(

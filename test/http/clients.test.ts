@@ -2,39 +2,34 @@ import assert from 'node:assert/strict';
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { Hono } from 'hono';
 import { bearerAuth, openKeys } from '../../src/index.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { startTestService, type TestService } from '../support/server.ts';
 import { tempStore } from '../support/temp.ts';
 
 describe('a client by graphql-request', () => {
-  let open: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let client: GraphQLClient;
   before(async () => {
-    open = await openTestKeys();
-    const { secret } = await createPrincipal(open.keys, { name: 'Admin', roles: ['ADMIN'] });
-    server = await startServer(open.keys);
-    client = new GraphQLClient(`${server.url}/graphql`, { headers: { authorization: `Bearer ${secret}` } });
+    test = await startTestService();
+    const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+    client = new GraphQLClient(`${test.url}/graphql`, { headers: { authorization: `Bearer ${secret}` } });
   });
-  after(async () => {
-    await server.stop();
-    await open.store.close();
-  });
+  after(() => test.stop());
 
-  it('asks, with variables', async () => {
+  it('queries, with variables', async () => {
     const reply = await client.request('query ($name: String) { apiKey(name: $name) { name roles } }', {
       name: 'Admin',
     });
     assert.deepEqual(reply, { apiKey: { name: 'Admin', roles: ['ADMIN'] } });
   });
 
-  it('changes things', async () => {
+  it('mutates', async () => {
     const document = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key apiKey { name } } }';
     const reply = await client.request<{ createApiKey: { key: string; apiKey: object } }>(document, {
       input: { name: 'Made', roles: ['GUEST'] },
     });
     assert.deepEqual(reply.createApiKey.apiKey, { name: 'Made' });
-    assert.ok('principal' in (await open.keys.authenticate(reply.createApiKey.key)));
+    assert.ok('principal' in (await test.keys.authenticate(reply.createApiKey.key)));
   });
 
   it('gets errors that it understands', async () => {
@@ -42,7 +37,7 @@ describe('a client by graphql-request', () => {
       client.request('{ nonsense }'),
       (error: ClientError) => error.response.errors?.[0]?.extensions['code'] === 'GRAPHQL_VALIDATION_FAILED',
     );
-    const stranger = new GraphQLClient(`${server.url}/graphql`);
+    const stranger = new GraphQLClient(`${test.url}/graphql`);
     await assert.rejects(stranger.request('{ online }'), (error: ClientError) => error.response.status === 401);
   });
 });

@@ -14,7 +14,7 @@ describe('the console', () => {
     for (const child of started) child.kill('SIGKILL');
   });
 
-  it('gets nothing, whatever is asked of a server', async () => {
+  it('stays empty, whatever a server is asked', async () => {
     const child = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv() });
     started.push(child);
     const end = finished(child);

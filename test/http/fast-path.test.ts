@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { rawPost } from '../support/raw-http.ts';
 import { Random } from '../support/random.ts';
 import { randomQuery } from '../support/random-query.ts';
 
@@ -44,7 +47,7 @@ const extension: SchemaExtension = {
       odd: () => 7,
       secretThing: () => 1,
       asks: (_: unknown, __: unknown, { request }: { request: Request }) =>
-        `${request.method} ${new URL(request.url).pathname} ${request.headers.get('x-extra')}`,
+        `${request.method} ${new URL(request.url).pathname} ${[...request.headers.keys()].join()} ${request.headers.get('x-extra')}`,
       passesOn: (_: unknown, __: unknown, context: { request: Request }) => {
         const { request, ...rest } = { ...context, loaders: 1 };
         return `${request?.method} ${Object.keys(rest).includes('principal')}`;
@@ -71,7 +74,7 @@ function pet(index: number): object | null {
   ][index]!;
 }
 
-/** Fields that fail, some always and some for the key that asks: were they in each query, nothing would take the short way. */
+/** Fields that fail, some always and some for the key that asks: were they in each query, nothing would take the fast path. */
 const FAILING = new Set(['broken', 'mood', 'secretThing', 'info', 'apiKey', 'auditLog', 'odd']);
 
 interface Answer {
@@ -101,7 +104,7 @@ function post(
         reply.on('end', () => {
           const text = Buffer.concat(chunks)
             .toString()
-            .replaceAll(/"requestId":"[0-9a-f-]{36}"/g, '');
+            .replaceAll(/,?"requestId":"[0-9a-f-]{36}"/g, '');
           resolve({
             status: reply.statusCode,
             headers: reply.rawHeaders.filter((_, index, all) => all[index - (index % 2)] !== 'Date'),
@@ -115,12 +118,36 @@ function post(
   });
 }
 
-describe('the short way to an answer', () => {
+/**
+ * An answer without the number of errors beneath a field that became null: "Handling Execution Errors" of the GraphQL
+ * specification leaves open which of them are said, and that depends on which comes first.
+ */
+function withoutOrderOfErrors(answer: Answer): Answer {
+  if (!answer.body.startsWith('{"errors":[{')) return answer;
+  const { errors, ...body } = JSON.parse(answer.body) as { errors: { path?: (string | number)[] }[]; data?: unknown };
+  const said = errors.map((error) => {
+    const { path = [] } = error;
+    let value: unknown = body;
+    for (const [depth, step] of ['data', ...path].entries()) {
+      value = (value as Record<string | number, unknown> | null | undefined)?.[step];
+      if (value === null && depth < path.length) return JSON.stringify({ nullAt: path.slice(0, depth) });
+    }
+    return JSON.stringify(error);
+  });
+  const isExact = said.every((error) => !error.startsWith('{"nullAt"'));
+  if (isExact) return answer;
+  const headers = answer.headers.filter((_, index, all) => all[index - (index % 2)] !== 'content-length');
+  return { ...answer, headers, body: JSON.stringify({ errors: [...new Set(said)].toSorted(), ...body }) };
+}
+
+describe('the fast path', () => {
   let test: TestKeys;
-  let short: RunningServer;
-  let whole: RunningServer;
+  let fast: RunningServer;
+  let full: RunningServer;
   let secret: string;
   let taken: number;
+  /** Called for each request once its head was read. */
+  let headRead = () => {};
 
   before(async () => {
     test = await openTestKeys({ resources: ['THING'] });
@@ -136,28 +163,31 @@ describe('the short way to an answer', () => {
           taken -= 1;
           next();
         });
+        headRead();
       }) satisfies typeof fastPath,
     });
-    short = await listen({ app: counted, host: '127.0.0.1', port: 0 });
-    whole = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
+    fast = await listen({ app: counted, host: '127.0.0.1', port: 0 });
+    full = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
   });
   after(async () => {
-    await Promise.all([short.stop(0), whole.stop(0)]);
+    await Promise.all([fast.stop(0), full.stop(0)]);
     await test.store.close();
   });
 
   /** Asks both three times, so that the query is compiled in between; they must say the same. */
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
-    const expected = await post(whole.url, body, all);
-    for (let time = 1; time <= 3; time += 1)
-      assert.deepEqual(await post(short.url, body, all), expected, `${time}: ${String(body)}`);
+    const expected = await post(full.url, body, all);
+    for (let time = 1; time <= 3; time += 1) {
+      const answer = await post(fast.url, body, all);
+      assert.deepEqual(withoutOrderOfErrors(answer), withoutOrderOfErrors(expected), `${time}: ${String(body)}`);
+    }
     return expected;
   };
 
   const SEEDS = process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1, 2, 3];
   for (const seed of SEEDS) {
-    it(`says the same as the whole way does: 300 queries made up from ${seed}`, async () => {
+    it(`says the same as the full path: 300 random queries of seed ${seed}`, async () => {
       const random = new Random(seed);
       const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
       const accepts = [
@@ -177,7 +207,7 @@ describe('the short way to an answer', () => {
         statuses.add(status);
       }
       assert.deepEqual(statuses, new Set([200, 400, 406]));
-      assert.ok(taken - before > 40, `the short way was taken ${taken - before} times`);
+      assert.ok(taken - before > 40, `the fast path was taken ${taken - before} times`);
     });
   }
 
@@ -185,6 +215,7 @@ describe('the short way to an answer', () => {
     ['a charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=utf-8' }],
     ['another charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=latin1' }],
     ['another media type', '{"query":"{ online }"}', { 'content-type': 'text/plain' }],
+    ['a media type that ends like JSON', '{"query":"{ online }"}', { 'content-type': 'x-application/json' }],
     ['an encoding', '{"query":"{ online }"}', { 'content-encoding': 'gzip' }],
     ['two credentials', '{"query":"{ online }"}', { authorization: ['Bearer a', 'Bearer b'] }],
     ['a wrong key', '{"query":"{ online }"}', { authorization: 'Bearer nonsense' }],
@@ -199,6 +230,7 @@ describe('the short way to an answer', () => {
     ['a batch', '[{"query":"{ online }"}]', {}],
     ['letters beyond ASCII', '{"query":"{ echo(text: \\"käse 日本 😀\\") }"}', {}],
     ['a long body', JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(100_000) } }), {}],
+    ['a body that is too long', JSON.stringify({ query: '{ online }', text: 'x'.repeat(1 << 20) }), {}],
     ['an own header', '{"query":"{ asks }"}', { 'x-extra': 'seen' }],
     ['a context that a resolver passes on', '{"query":"{ passesOn }"}', {}],
     ['a mutation', '{"query":"mutation { deleteApiKeys(ids: []) { deleted } }"}', {}],
@@ -210,10 +242,44 @@ describe('the short way to an answer', () => {
     });
   }
 
+  it('is not taken for another method or another address', async () => {
+    const ask = async (path: string, method: string, url: string) => {
+      const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+      const reply = await fetch(url + path, { method, headers, body: '{"query":"{ online }"}' });
+      return [reply.status, await reply.text()];
+    };
+    for (let time = 0; time < 3; time += 1) assert.equal((await ask('/graphql', 'POST', fast.url))[0], 200);
+    for (const [path, method, status] of [
+      ['/graphql', 'PUT', 405],
+      ['/healthz', 'POST', 404],
+      ['/graphql/', 'POST', 404],
+    ] as const) {
+      const answer = await ask(path, method, fast.url);
+      assert.deepEqual([answer, answer[0]], [await ask(path, method, full.url), status]);
+    }
+  });
+
+  it('takes a body that comes in parts', async () => {
+    const body = Buffer.from(JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(10_000) } }));
+    const headers = [`Authorization: Bearer ${secret}`, 'Content-Type: application/json'];
+    const bytes = rawPost(headers, body);
+    const before = taken;
+    for (let time = 0; time < 3; time += 1) {
+      const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
+      const arrived = new Promise<void>((resolve) => (headRead = resolve));
+      socket.write(bytes.subarray(0, -body.length + 1000));
+      await arrived;
+      socket.write(bytes.subarray(-body.length + 1000));
+      assert.match(String((await once(socket, 'data'))[0]), /\{"data":\{"online":true\}\}$/);
+      socket.destroy();
+    }
+    assert.ok(taken > before);
+  });
+
   it('is taken from the third time on, with other variables too, and counts each use once', async () => {
     const query = 'query ($x: Int) { echo(int: $x) }';
     const ask = (x: unknown) =>
-      post(short.url, JSON.stringify({ query, variables: { x } }), {
+      post(fast.url, JSON.stringify({ query, variables: { x } }), {
         authorization: `Bearer ${secret}`,
         'content-type': 'application/json',
       });
@@ -235,7 +301,27 @@ describe('the short way to an answer', () => {
     assert.equal((await uses()) - usesBefore, 5);
   });
 
-  it('takes each request on a connection for itself, however alike the one before it was', async () => {
+  it('leaves a refusal to the full path, which counts it once', async () => {
+    const body = '{"query":"{ online }"}';
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+    for (let time = 0; time < 3; time += 1) assert.equal((await post(fast.url, body, headers)).status, 200);
+    const limited = await createPrincipal(test.keys, { name: 'Limited', permissions: ['ME:READ_OWN'] });
+    const ask = () => post(fast.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
+    const refusals = async () => {
+      await test.keys.finishActivity();
+      const entries = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
+      const counts = entries
+        .filter(({ actor }) => actor.name === 'Limited')
+        .map(({ after }) => Number(after!['count']));
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+    for (let time = 1; time <= 5; time += 1) {
+      assert.match((await ask()).body, /FORBIDDEN/);
+      assert.equal(await refusals(), time);
+    }
+  });
+
+  it('handles each request on a connection by itself, however similar the previous one was', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const [one, other] = await Promise.all(
       ['One', 'Other'].map((name) =>
@@ -244,7 +330,7 @@ describe('the short way to an answer', () => {
     );
     const ask = async (key: string, body: string) => {
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-      return (await post(short.url, body, headers, agent)).body;
+      return (await post(fast.url, body, headers, agent)).body;
     };
     const me = '{"query":"{ me { name } }"}';
     const echo = (text: string) =>
@@ -261,22 +347,41 @@ describe('the short way to an answer', () => {
       assert.match(await ask(`${other!.secret.slice(0, -1)}!`, me), /UNAUTHENTICATED/);
       for (const text of ['a', 'b']) assert.match(await ask(one!.secret, echo(text)), new RegExp(`text.*${text}`));
     }
-    assert.ok(taken - before > 6, `the short way was taken ${taken - before} times`);
+    assert.ok(taken - before > 6, `the fast path was taken ${taken - before} times`);
     agent.destroy();
   });
 
-  it('ends with the key: one that is deleted, disabled, rotated or over is refused by the very next request', async () => {
+  it('is not taken for a request that has one header more than the one before it', async () => {
+    const ask = async (...more: string[]) => {
+      const body = '{"query":"{ online }"}';
+      const headers = [
+        'Host: localhost',
+        `Authorization: Bearer ${secret}`,
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        ...more,
+      ];
+      socket.write(['POST /graphql HTTP/1.1', ...headers, '', body].join('\r\n'));
+      return String((await once(socket, 'data'))[0]).slice(0, 'HTTP/1.1 200'.length);
+    };
+    const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
+    for (let time = 0; time < 3; time += 1) assert.equal(await ask(), 'HTTP/1.1 200');
+    assert.equal(await ask('Content-Encoding: gzip'), 'HTTP/1.1 415');
+    socket.destroy();
+  });
+
+  it('ends with the key: one that is deleted, disabled, rotated or expired is refused from the next request on', async () => {
     const body = '{"query":"{ online }"}';
     const permissions = ['ONLINE:READ_ANY'];
     for (const [what, end] of [
       ['deleted', (id: string) => test.keys.delete([id], OPERATOR)],
       ['disabled', (id: string) => test.keys.setEnabled(id, false, OPERATOR)],
       ['rotated', (id: string) => test.keys.rotate(id, { grace: '0s' }, OPERATOR)],
-      ['over', async () => void (test.time.now += 3_600_000)],
+      ['expired', async () => void (test.time.now += 3_600_000)],
     ] as const) {
       const created = await test.keys.create({ name: `Key ${what}`, permissions, expiresIn: '1h' }, OPERATOR);
       const ask = () =>
-        post(short.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
+        post(fast.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
       const before = taken;
       for (let time = 0; time < 3; time += 1) assert.equal((await ask()).status, 200);
       assert.ok(taken > before);
@@ -285,10 +390,10 @@ describe('the short way to an answer', () => {
     }
   });
 
-  it('ends with a grant: one that is taken away is missing in the very next request', async () => {
+  it('ends with a grant: one that is removed is missing from the next request on', async () => {
     const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const ask = () =>
-      post(short.url, '{"query":"{ online }"}', {
+      post(fast.url, '{"query":"{ online }"}', {
         authorization: `Bearer ${created.secret}`,
         'content-type': 'application/json',
       });

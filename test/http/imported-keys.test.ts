@@ -3,9 +3,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { jsonLines } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 const SECRETS: Record<string, string> = {
   'of our own form': createSecret(randomBytes).text,
@@ -25,21 +25,16 @@ const SECRETS: Record<string, string> = {
 };
 
 describeOnEach('imported keys', () => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   const { log, lines } = collectingLog();
   before(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys, { log });
+    test = await startTestService({ log });
   });
-  after(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  after(() => test.stop());
   let count = 0;
   const newName = () => `Imported ${(count += 1)}`;
   const send = async (secret: string) => {
-    const { status, body } = await query(server.url, secret, '{ me { name prefix } }');
+    const { status, body } = await query(test.url, secret, '{ me { name prefix } }');
     return { status, me: body.data?.['me'] as { name: string; prefix: string } | undefined };
   };
   async function load(fields: object): Promise<{ name: string; id: string; prefix: string }> {
@@ -50,7 +45,7 @@ describeOnEach('imported keys', () => {
   }
 
   for (const [form, secret] of Object.entries(SECRETS)) {
-    it(`open the endpoint by a secret ${form}`, async () => {
+    it(`are accepted with a secret ${form}`, async () => {
       assert.equal((await send(secret)).status, 401);
       const { name, prefix } = await load({ secret });
       assert.deepEqual(await send(secret), { status: 200, me: { name, prefix } });
@@ -58,7 +53,7 @@ describeOnEach('imported keys', () => {
     });
 
     for (const encoding of ['hex', 'base64', 'base64url'] as const) {
-      it(`open the endpoint by a secret ${form}, of which only the digest in ${encoding} is known`, async () => {
+      it(`are accepted with a secret ${form}, of which only the digest in ${encoding} was imported`, async () => {
         // Made different, because the secret itself was imported above.
         const other = secret.length === 8000 ? `${secret.slice(6)}${encoding}` : `${encoding}-${secret}`;
         const { name } = await load({ sha256: createHash('sha256').update(other).digest(encoding) });
@@ -67,7 +62,7 @@ describeOnEach('imported keys', () => {
     }
   }
 
-  it('are refused when they are disabled or have expired, and let in when they are enabled', async () => {
+  it('are refused when they are disabled or have expired, and accepted when they are enabled', async () => {
     const { id } = await load({ secret: 'sk_test_disabled-disabled', disabled: true });
     await load({ secret: 'sk_test_expired-expired-1', expiresAt: '2020-01-01T00:00:00Z' });
     assert.equal((await send('sk_test_disabled-disabled')).status, 401);

@@ -2,24 +2,19 @@ import assert from 'node:assert/strict';
 import { existsSync, renameSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { createPrincipal, openTestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 describeOnEach('a key', (dialect) => {
-  let test: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   const { log, lines } = collectingLog();
 
   beforeEach(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys, { log });
+    test = await startTestService({ log });
     lines.length = 0;
   });
-  afterEach(async () => {
-    await server.stop();
-    await test.store.close();
-  });
+  afterEach(() => test.stop());
 
   it('that is unknown, deleted, mistyped or no key at all is refused in one and the same way; the log tells them apart', async () => {
     const elsewhere = await openTestKeys();
@@ -43,7 +38,7 @@ describeOnEach('a key', (dialect) => {
 
     const answers = [];
     for (const secret of bad) {
-      const { status, headers, body } = await query(server.url, secret, '{ online }');
+      const { status, headers, body } = await query(test.url, secret, '{ online }');
       answers.push({ status, headers: [...headers].filter(([name]) => name !== 'date'), body });
     }
     assert.deepEqual(answers[0]!.status, 401);
@@ -62,20 +57,20 @@ describeOnEach('a key', (dialect) => {
       .map(({ fields }) => fields as { reason?: string });
     assert.equal(refusals.length, bad.length);
     assert.deepEqual(refusals.slice(0, 2), [
-      { reason: 'unknown', prefix: unknown.slice(4, 16) },
-      { reason: 'unknown', prefix: deleted.secret.slice(4, 16) },
+      { reason: 'unknown', prefix: unknown.slice(4, 16), address: '127.0.0.1' },
+      { reason: 'unknown', prefix: deleted.secret.slice(4, 16), address: '127.0.0.1' },
     ]);
     for (const { reason } of refusals.slice(2)) assert.equal(reason, 'malformed');
   });
 
-  // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/store/postgres-servers.test.ts.
+  // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/store/postgres/postgres-servers.test.ts.
   if (dialect === 'postgres') return;
 
-  it('that another process changes or deletes is changed from the very next request on', async () => {
+  it('that another process changes or deletes is changed or refused from the next request on', async () => {
     const other = await openTestKeys({ database: test.store.location });
     const { secret, key } = await other.keys.create({ name: 'Changing', roles: ['GUEST'] }, OPERATOR);
     const codes = async () =>
-      (await query(server.url, secret, '{ online info { name } }')).body.errors?.map(
+      (await query(test.url, secret, '{ online info { name } }')).body.errors?.map(
         ({ extensions }) => extensions['code'],
       );
     for (let round = 0; round < 5; round += 1) {
@@ -88,17 +83,17 @@ describeOnEach('a key', (dialect) => {
     assert.deepEqual(await codes(), ['UNAUTHENTICATED']);
     const again = await other.keys.create({ name: 'Changing', roles: ['VIEWER'] }, OPERATOR);
     await other.keys.create({ name: 'Changing', roles: ['VIEWER'], overwrite: true }, OPERATOR);
-    assert.equal((await query(server.url, again.secret, '{ online }')).status, 401);
+    assert.equal((await query(test.url, again.secret, '{ online }')).status, 401);
     await other.store.close();
   });
 
-  it('is not let in while the store is gone, and is again when it is back', async () => {
+  it('is refused while the store is gone, and accepted again when it is back', async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Waiting', roles: ['GUEST'] });
-    assert.equal((await query(server.url, secret, '{ online }')).status, 200);
+    assert.equal((await query(test.url, secret, '{ online }')).status, 200);
     const { location } = test.store;
     renameSync(location, `${location}.away`);
     for (let request = 0; request < 3; request += 1) {
-      const { status, headers, body } = await query(server.url, secret, '{ online }');
+      const { status, headers, body } = await query(test.url, secret, '{ online }');
       assert.deepEqual(
         [status, headers.get('www-authenticate'), headers.get('retry-after'), headers.get('cache-control')],
         [503, null, '1', 'no-store'],
@@ -112,12 +107,12 @@ describeOnEach('a key', (dialect) => {
         ],
       });
     }
-    assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
-    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+    assert.equal((await fetch(`${test.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${test.url}/healthz`)).status, 200);
     assert.equal(existsSync(location), false, 'no empty store is put in its place');
     assert.ok(lines.some(({ level, message }) => level === 'error' && message === 'the store did not answer'));
     renameSync(`${location}.away`, location);
-    assert.equal((await query(server.url, secret, '{ online }')).status, 200);
-    assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    assert.equal((await query(test.url, secret, '{ online }')).status, 200);
+    assert.equal((await fetch(`${test.url}/readyz`)).status, 200);
   });
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { GraphQLError } from 'graphql';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { query, startServer, type TestServer } from '../support/server.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
 
 const SECRET = 'hunter2';
 const MAY = '@requires(resource: ME, action: READ_OWN)';
@@ -37,23 +37,18 @@ const resolvers = {
 };
 
 describeOnEach('a value that a host returns against its own schema', () => {
-  let open: TestKeys;
-  let server: TestServer;
+  let test: TestService;
   let secret: string;
   const { log, lines } = collectingLog();
   before(async () => {
-    open = await openTestKeys();
-    ({ secret } = await createPrincipal(open.keys, { name: 'Guest', roles: ['GUEST'] }));
-    server = await startServer(open.keys, { extensions: [{ typeDefs, resolvers }], log });
+    test = await startTestService({ extensions: [{ typeDefs, resolvers }], log });
+    ({ secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] }));
   });
-  after(async () => {
-    await server.stop();
-    await open.store.close();
-  });
+  after(() => test.stop());
 
   for (const [name, [type]] of Object.entries(WRONG)) {
-    it(`where ${type} is due (${name}) is not shown to the client, but told to the log`, async () => {
-      const { body } = await query(server.url, secret, `{ ${name} online }`);
+    it(`where ${type} is expected (${name}) is not shown to the client, but logged`, async () => {
+      const { body } = await query(test.url, secret, `{ ${name} online }`);
       const { message, path, extensions } = body.errors![0]!;
       assert.deepEqual(
         [message, path![0], extensions['code']],
@@ -71,12 +66,12 @@ describeOnEach('a value that a host returns against its own schema', () => {
   }
 
   it('keeps its text when it is an error meant for the client', async () => {
-    const { body } = await query(server.url, secret, '{ returned }');
+    const { body } = await query(test.url, secret, '{ returned }');
     assert.equal(body.errors![0]!.message, 'There is no disk left.');
   });
 
   it('is not confused with what a client gives against the schema', async () => {
-    const { body } = await query(server.url, secret, 'query ($first: Int) { limited(first: $first) }', { first: null });
+    const { body } = await query(test.url, secret, 'query ($first: Int) { limited(first: $first) }', { first: null });
     assert.match(body.errors![0]!.message, /Argument "first" of non-null type "Int!" must not be null/);
     assert.equal(body.errors![0]!.extensions['code'], 'BAD_REQUEST');
   });

@@ -5,6 +5,9 @@ import { createApp } from '../../src/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
+/** Longer than a test may take, in milliseconds. */
+const FOREVER = 600_000;
+
 describe('a server that stops', () => {
   let open: TestKeys;
   const sockets: Socket[] = [];
@@ -29,17 +32,17 @@ describe('a server that stops', () => {
   };
 
   it('does not wait for a connection on which nothing was sent', async () => {
-    const { server } = await start();
-    const before = performance.now();
-    await server.stop(20_000);
-    assert.ok(performance.now() - before < 5000);
+    const { server, socket } = await start();
+    const closed = once(socket, 'close');
+    await server.stop(FOREVER);
+    await closed;
   });
 
   it('still answers a request that is arriving', async () => {
     const { server, socket } = await start();
     socket.write('GET /healthz HTTP/1.1\r\n');
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
-    const stopped = server.stop(20_000);
+    const stopped = server.stop(FOREVER);
     await assert.rejects(fetch(`${server.url}/healthz`));
     const reply = once(socket, 'data');
     socket.write('Host: x\r\n\r\n');

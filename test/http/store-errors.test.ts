@@ -54,7 +54,7 @@ describe('a store that fails behind the bearer check', () => {
     return data;
   }
 
-  it('is told to the client without its path while another process holds its lock, and to the log with it', async () => {
+  it('is reported to the client without its path while another process holds its lock, and logged with it', async () => {
     const other = new Database(keys.location);
     other.exec('begin immediate');
     const create = 'mutation { createApiKey(input: { name: "New", roles: [GUEST] }) { key } }';

@@ -46,7 +46,12 @@ describeOnEach('the list of keys', () => {
     assert.equal(new Set(seen).size, 7);
   });
 
-  it('goes on after a key that was deleted meanwhile', async () => {
+  it('has no page behind one that is just full', async () => {
+    for (const name of ['A', 'B']) await create(name);
+    assert.equal((await test.keys.list({ first: 2 }, OPERATOR)).hasNextPage, false);
+  });
+
+  it('continues after a key that was deleted meanwhile', async () => {
     const keys = [];
     for (const name of ['A', 'B', 'C']) {
       test.time.now += 1;
@@ -84,7 +89,9 @@ describeOnEach('the list of keys', () => {
     });
   }
 
-  for (const after of ['x', 'MTIz', Buffer.from('1:2').toString('base64url'), "' or 1=1", '🔑']) {
+  const position = '1893456000000:00000000-0000-4000-8000-000000000000';
+  const others = ['1:2', `x${position}`, `${position}x`].map((text) => Buffer.from(text).toString('base64url'));
+  for (const after of ['x', 'MTIz', ...others, "' or 1=1", '🔑']) {
     it(`refuses ${after} as a cursor`, async () => {
       await assert.rejects(test.keys.list({ after }, OPERATOR), {
         code: 'INPUT_INVALID',
@@ -132,9 +139,10 @@ describeOnEach('the list of keys', () => {
         await assert.rejects(names({ search }), { code: 'INPUT_INVALID' }, JSON.stringify(search));
     });
 
-    it('takes a text of any length', async () => {
+    it('refuses a text that is longer than any text of a store', async () => {
       await create('A');
-      assert.deepEqual(await names({ search: 'A'.repeat(100_000) }), []);
+      assert.deepEqual(await names({ search: 'A'.repeat(1000) }), []);
+      await assert.rejects(names({ search: 'A'.repeat(1001) }), { code: 'INPUT_INVALID' });
     });
 
     it('comes in pages too, within what the actor may read', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mustRun, packPackage } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
@@ -44,6 +44,7 @@ describe('the packed package', () => {
   it('holds what runs and its documentation, and nothing else', () => {
     const wanted = [
       'bin/run.js',
+      'bin/compile-cache.js',
       'bin/node-version.js',
       'dist/index.js',
       'dist/index.d.ts',
@@ -60,10 +61,17 @@ describe('the packed package', () => {
       wanted.filter((file) => !files.includes(file)),
       [],
     );
-    const allowed =
-      /^(bin\/(run|node-version)\.js|dist\/.*\.(js|js\.map|d\.ts)|docs\/[a-z-]+\.(md|graphql)|examples\/host-cli\/.*\.(js|json|md)|examples\/keys\.yaml|schemas\/keys\.schema\.json|oclif\.manifest\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    const allowed = [
+      /^bin\/(run|compile-cache|node-version)\.js$/,
+      /^dist\/.*\.(js|js\.map|d\.ts)$/,
+      /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
+      /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
+      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|systemd\/svc-api\.service)$/,
+      /^schemas\/keys\.schema\.json$/,
+      /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
+    ];
     assert.deepEqual(
-      files.filter((file) => !allowed.test(file) || /test|\.sqlite/.test(file)),
+      files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || /test|\.sqlite$/.test(file)),
       [],
     );
     assert.equal(statSync(join(unpacked, 'bin/run.js')).mode & 0o111, 0o111);
@@ -104,6 +112,18 @@ describe('the packed package', () => {
         cwd: folder,
       });
       writeFileSync(join(folder, 'program.mts'), PROGRAM);
+    });
+
+    it('brings nothing that is compiled, or runs a script, when it is installed', () => {
+      const lockfile = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as {
+        packages: Record<string, { hasInstallScript?: boolean }>;
+      };
+      const packages = Object.entries(lockfile.packages);
+      assert.ok(packages.length > 50);
+      const builds = packages.filter(
+        ([path, { hasInstallScript }]) => hasInstallScript || existsSync(join(folder, path, 'binding.gyp')),
+      );
+      assert.deepEqual(builds, []);
     });
 
     it('is the program svc-api, with the command help', async () => {

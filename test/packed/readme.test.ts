@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, delimiter, join } from 'node:path';
-import { installHost, mustRun, run, withPluginsCommand } from '../support/host.ts';
+import { bareMachine, installPrograms } from '../support/bare-machine.ts';
+import { installHost, mustRun, printable, run, withPluginsCommand } from '../support/host.ts';
 import { freePort } from '../support/port.ts';
-import { cleanEnv, ROOT } from '../support/process.ts';
+import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -30,22 +31,28 @@ describe('the README, in a fresh clone', () => {
     clone = await freshClone();
   });
 
-  it('starts by one command, and prints a request that works as pasted', async () => {
+  it('starts by one command with npm 10, without Python or a compiler, and prints a request that works as pasted', async () => {
     const port = await freePort();
     const command = blockWith('npm start');
+    // What Node 20 comes with.
+    const machine = bareMachine(await installPrograms({ node: '20.20.2', npm: '10.8.2' }));
     const server = spawn('sh', ['-c', command], {
       cwd: clone,
-      env: cleanEnv({ XDG_DATA_HOME: tempFolder(), SVC_API_PORT: String(port) }),
+      env: { ...machine, SVC_API_PORT: String(port) },
       detached: true,
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
+    let warned = '';
+    server.stderr.setEncoding('utf8').on('data', (text: string) => (warned += text));
     try {
       let printed = '';
       for await (const chunk of server.stdout.setEncoding('utf8')) {
         printed += String(chunk);
         if (printed.includes("}'\n")) break;
       }
-      const request = /^ {2}curl .*?\}'$/ms.exec(printed)![0];
+      const request = /^ {2}curl .*?\}'$/ms.exec(printed)?.[0];
+      assert.ok(request, printable(`${printed}\n${warned}`));
+      assert.deepEqual(new Set(warned.match(/^npm warn \S+/gm)), new Set(['npm warn EBADENGINE']));
       const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
       const reply = JSON.parse(await mustRun('sh', ['-c', request], { cwd: clone, env: { PATH: path } })) as {
         data: { me: object };

@@ -6,11 +6,13 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection } from '../../src/store/open.ts';
+import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { countKeys, createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
 import { postgresStore } from '../support/postgres.ts';
-import { runCli } from '../support/process.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log. */
@@ -51,11 +53,19 @@ async function contentOf(database: string): Promise<object> {
   return content;
 }
 
-/** A store that takes its time to answer, whose server, if it has one, ends a transaction in which it is asked nothing for 50 ms. */
-function impatient(connection: Connection, time: number): Connection {
+/** After how long its server ends a transaction in which it is asked nothing, in milliseconds. */
+const IMPATIENCE_MS = 500;
+
+/** A store that answers the first query of a kind only after the server of the other one has lost its patience. */
+function slowAndImpatient(connection: Connection, kind: 'SelectQueryNode' | 'InsertQueryNode'): Connection {
+  let slow: object | undefined;
+  let begun = 0;
   const plugin: KyselyPlugin = {
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => delay(time, result),
+    transformQuery: ({ node, queryId }) => {
+      if (node.kind === kind) slow ??= queryId;
+      return node;
+    },
+    transformResult: async ({ result, queryId }) => delay(queryId === slow ? 1.2 * IMPATIENCE_MS : 0, result),
   };
   return {
     ...connection,
@@ -64,22 +74,34 @@ function impatient(connection: Connection, time: number): Connection {
     close: () => connection.close(),
     write: (work) =>
       connection.write(async (transaction, changed) => {
+        begun += 1;
+        assert.equal(begun, 1, 'the transaction was ended, and is made again');
         if (connection.dialect === 'postgres')
-          await sql`set idle_in_transaction_session_timeout = 50`.execute(transaction);
+          await sql`set idle_in_transaction_session_timeout = ${sql.lit(IMPATIENCE_MS)}`.execute(transaction);
         return work(transaction.withPlugin(plugin), changed);
       }),
   };
 }
 
+/** SQL that has a table put another value into a column of each new row. */
+function alteringTrigger(database: string, table: string, column: string): string[] {
+  if (!isPostgresUrl(database))
+    return [`create trigger alter_row after insert on ${table} begin update ${table} set ${column} = 7; end`];
+  return [
+    `create function alter_row() returns trigger language plpgsql as 'begin new.${column} = 7; return new; end'`,
+    `create trigger alter_row before insert on ${table} for each row execute function alter_row()`,
+  ];
+}
+
 const copy = (from: string, to: string, ...args: string[]) =>
-  runCli(['apikey', 'copy', '--database', from, '--to', to, ...args]);
+  runCliHere(['apikey', 'copy', '--database', from, '--to', to, ...args]);
 
 describeOnEach('copying a store', () => {
   for (const [what, target] of [
     ['a file', () => join(tempFolder(), 'copy.sqlite')],
     ['PostgreSQL', postgresStore],
   ] as const) {
-    it(`into ${what} takes all along: the secrets work there, and the audit log is whole`, async () => {
+    it(`into ${what} copies everything: the secrets are accepted there, and the audit log verifies`, async () => {
       const [from, to] = [tempStore(), target()];
       const { secrets } = await fullStore(from);
       const before = await contentOf(from);
@@ -96,17 +118,38 @@ describeOnEach('copying a store', () => {
     });
   }
 
-  it('takes as long as it takes: neither store is left because it had to wait for the other', async () => {
+  it('may take long: neither server ends its transaction while it waits for the other store', async () => {
     const [from, to] = [tempStore(), postgresStore()];
     await fullStore(from);
     const [source, target] = [
-      impatient(await openConnection({ database: from }), 60),
-      impatient(await openConnection({ database: to }), 0),
+      slowAndImpatient(await openConnection({ database: from }), 'SelectQueryNode'),
+      slowAndImpatient(await openConnection({ database: to }), 'InsertQueryNode'),
     ];
     assert.equal((await copyStore(source, target)).keys, 3);
     await source.close();
     await target.close();
   });
+
+  for (const [table, column] of [
+    ['api_keys', 'description'],
+    ['key_usage', 'uses'],
+    ['used_grants', 'last_used_at'],
+  ] as const) {
+    it(`is refused where ${table} comes out otherwise there, and then nothing is copied`, async () => {
+      const [from, to] = [tempStore(), tempStore()];
+      await fullStore(from);
+      await (await openTestKeys({ database: to })).store.close();
+      await changeDirectly(to, ...alteringTrigger(to, table, column));
+      const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+      await assert.rejects(copyStore(source, target), {
+        code: 'STORE_FAILED',
+        message: `The copy of ${table} in ${target.location} differs from the original. Nothing was copied.`,
+      });
+      await source.close();
+      await target.close();
+      assert.deepEqual(await readDirectly(to, 'select id from api_keys'), []);
+    });
+  }
 
   it('says in JSON what was copied', async () => {
     const [from, to] = [tempStore(), join(tempFolder(), 'copy.sqlite')];
@@ -129,7 +172,7 @@ describeOnEach('copying a store', () => {
       const { stdout, code } = await copy(source, target, '--json');
       assert.deepEqual([(JSON.parse(stdout) as { code: string }).code, code], [expected, exit]);
     }
-    const missing = await runCli(['apikey', 'copy', '--database', from, '--json']);
+    const missing = await runCliHere(['apikey', 'copy', '--database', from, '--json']);
     assert.equal((JSON.parse(missing.stdout) as { code: string }).code, 'USAGE');
   });
 });

@@ -19,6 +19,7 @@ import Database from 'better-sqlite3';
 import type { ErrorCode } from '../../src/keys/errors.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys } from '../support/keys.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { type Finished, runCli } from '../support/process.ts';
 import { AS_NOBODY, runCliWithFileLimit, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -197,7 +198,7 @@ describe('opening as a store', () => {
         assert.match(error.message, message);
         return true;
       });
-      assertCliFailure(await runCli(create(path)), code, message);
+      assertCliFailure(await runCliHere(create(path)), code, message);
       if (before) {
         assert.ok(before.equals(readFileSync(path)));
         if (code !== 'STORE_CORRUPT') assert.equal(readdirSync(dirname(path)).length, 1);
@@ -212,7 +213,7 @@ describe('a user who may not', () => {
     const path = tempStore();
     copyFileSync(await storeWithKeys(), path);
     chmodSync(path, fileMode);
-    if (process.getuid?.() === 0) chownSync(dirname(path), 65_534, 65_534);
+    if (process.getuid?.() === 0) for (const each of [path, dirname(path)]) chownSync(each, 65_534, 65_534);
     chmodSync(dirname(path), folderMode);
     return path;
   }
@@ -246,14 +247,14 @@ describe('a user who may not', () => {
   });
 
   it('write the file gets STORE_READONLY', async () => {
-    const path = await storeFor(0o755, 0o444);
+    const path = await storeFor(0o755, 0o400);
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.equal(code, 'STORE_READONLY');
     assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), 'STORE_READONLY', /is read-only for this user/);
   });
 
   it('write the folder gets an error that says so', async () => {
-    const path = await storeFor(0o555, 0o666);
+    const path = await storeFor(0o555, 0o600);
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.ok(code === 'STORE_READONLY' || code === 'STORE_UNAVAILABLE', String(code));
     assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), code, /its folder/);
@@ -275,7 +276,7 @@ describe('a store that cannot grow', () => {
     assert.ok(before.equals(readFileSync(path)));
   });
 
-  it('is STORE_FULL in the middle of a transaction, which is undone', async () => {
+  it('is STORE_FULL in the middle of a transaction, which is rolled back', async () => {
     const { keys, store } = await openTestKeys();
     // As long as this one has it open, all is written to the -wal file, which has 33 KiB and gets 28 more with each key.
     assertCliFailure(
@@ -284,7 +285,7 @@ describe('a store that cannot grow', () => {
       /the disk is full or a limit is reached/,
     );
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 0);
-    assert.equal((await runCli(create(store.location))).code, 0);
+    assert.equal((await runCliHere(create(store.location))).code, 0);
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 1);
     await store.close();
   });
@@ -297,7 +298,7 @@ describe('a store that cannot grow', () => {
         'STORE_FULL',
         /the disk is full or a limit is reached/,
       );
-      assert.equal((await runCli(create(path))).code, 0);
+      assert.equal((await runCliHere(create(path))).code, 0);
     });
   }
 });

@@ -13,7 +13,7 @@ describe("the store's files", () => {
   for (const umask of ['0', '777', '22']) {
     it(`have mode 0600 and their folders 0700 under the umask ${umask}, while the store is open`, async () => {
       const folder = tempFolder();
-      chmodSync(folder, 0o777);
+      chmodSync(folder, 0o1777);
       assert.deepEqual(await runStoreChild(['modes', folder, umask], AS_NOBODY), {
         new: '700',
         folder: '700',
@@ -55,12 +55,18 @@ describe("the store's files", () => {
     await store.close();
   });
 
-  it('keep the mode that an existing one has', async () => {
-    const path = tempStore();
-    writeFileSync(path, '', { mode: 0o640 });
-    const store = await openStore({ database: path });
-    assert.equal(statSync(path).mode & 0o777, 0o640);
-    await store.close();
+  it('let a group read an existing one that a group may read, and nobody one that all may read', async () => {
+    for (const [mode, expected] of [
+      [0o640, 0o640],
+      [0o644, 0o600],
+    ] as const) {
+      const path = tempStore();
+      writeFileSync(path, '');
+      chmodSync(path, mode);
+      const store = await openStore({ database: path });
+      for (const file of ['', '-wal', '-shm']) assert.equal(statSync(path + file).mode & 0o777, expected);
+      await store.close();
+    }
   });
 });
 
@@ -104,7 +110,7 @@ describe('a store', () => {
     await store.close();
   });
 
-  it('undoes all of a transaction whose work throws', async () => {
+  it('rolls back a transaction whose work throws', async () => {
     const { keys, store } = await openTestKeys();
     const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const failing = store.repository.write(async (writer) => {

@@ -25,9 +25,9 @@ async function stateOf(database: string): Promise<string> {
 describe('a process that is killed while it writes', () => {
   /** After each step of the task `churn`. */
   const states = ['', 'Parent ADMIN', 'Child GUEST; Parent ADMIN', 'Parent VIEWER'];
-  const rounds = 24;
+  const rounds = 16;
 
-  it(`leaves the state before its step or the one after, in ${rounds} rounds`, async () => {
+  it(`leaves the state before or after its step, in ${rounds} rounds`, async () => {
     const database = tempStore();
     let step = 0;
     for (let round = 0; round < rounds; round += 1) {
@@ -52,7 +52,7 @@ describe('a process that is killed while it writes', () => {
     }
   });
 
-  it('leaves a store that the next one finishes, when it is killed while it makes it', async () => {
+  it('leaves a store that the next process completes, when it is killed while creating it', async () => {
     for (let round = 0; round < 8; round += 1) {
       const database = tempStore();
       const child = startStoreChild(['write', database, 'CI']);

@@ -11,13 +11,13 @@ describe('the location of the store', () => {
     ['is made absolute', 'b.sqlite', {}, resolve('b.sqlite')],
     ['is SVC_API_DATABASE before the default', undefined, { SVC_API_DATABASE: '/c', XDG_DATA_HOME: '/d' }, '/c'],
     [
-      'passes over an empty SVC_API_DATABASE',
+      'ignores an empty SVC_API_DATABASE',
       undefined,
       { SVC_API_DATABASE: '', XDG_DATA_HOME: '/d' },
       '/d/svc-api/keys.sqlite',
     ],
     ["is in the user's data folder otherwise", undefined, { XDG_DATA_HOME: '/d' }, '/d/svc-api/keys.sqlite'],
-    ['passes over a relative XDG_DATA_HOME, as the standard asks', undefined, { XDG_DATA_HOME: 'd' }, HOME_DEFAULT],
+    ['ignores a relative XDG_DATA_HOME, as the standard asks', undefined, { XDG_DATA_HOME: 'd' }, HOME_DEFAULT],
     ['is in ~/.local/share without XDG_DATA_HOME', undefined, {}, HOME_DEFAULT],
     ['may hold spaces and a colon', '/a b/c:d.sqlite', {}, '/a b/c:d.sqlite'],
   ];

@@ -11,7 +11,7 @@ import { ROOT } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
 
 describe('a store of an older version', () => {
-  it('of schema 1 keeps its keys, and its secrets open the door as before', async () => {
+  it('of schema 1 keeps its keys, and its secrets are accepted as before', async () => {
     const database = tempStore();
     copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), database);
     const { keys, store } = await openTestKeys({ database });
@@ -40,7 +40,7 @@ describe('a store of an older version', () => {
 
 describe('a store that another program makes meanwhile', () => {
   for (const questions of [1, 2]) {
-    it(`is taken for ours after question ${questions}`, async () => {
+    it(`is recognized as ours after query ${questions}`, async () => {
       const database = tempStore();
       let asked = 0;
       const db = new Kysely<Tables>({
@@ -50,7 +50,7 @@ describe('a store that another program makes meanwhile', () => {
           if (asked === questions) await openTestKeys({ database }).then(({ store }) => store.close());
         },
       });
-      await migrateSqlite(db, database);
+      await migrateSqlite(db, database, false);
       assert.ok(asked >= questions);
       await db.destroy();
     });

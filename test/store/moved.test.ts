@@ -27,7 +27,7 @@ describe('a store file that another is moved over', () => {
   });
   afterEach(() => open.store.close());
 
-  it('is left for the other one', async () => {
+  it('is closed, and the other one opened', async () => {
     renameSync(backup, open.store.location);
     await nextTurn();
     assert.deepEqual(await namesIn(open), ['Restored']);
@@ -38,7 +38,7 @@ describe('a store file that another is moved over', () => {
     await again.store.close();
   });
 
-  it('is left by all who ask at once', async () => {
+  it('is closed for all concurrent queries', async () => {
     renameSync(backup, open.store.location);
     await nextTurn();
     const asked = await Promise.all(Array.from({ length: 5 }, () => namesIn(open)));
@@ -48,7 +48,7 @@ describe('a store file that another is moved over', () => {
     );
   });
 
-  it('does not change the other one when it is closed without being asked again', async () => {
+  it('does not change the other one when it is closed without another query', async () => {
     renameSync(backup, open.store.location);
     await open.store.close();
     const again = await openTestKeys({ database: open.store.location });
@@ -78,7 +78,7 @@ describe('a store file that another is moved over', () => {
     await old.store.close();
   });
 
-  it('is refused where the other one is no store, and taken again when it comes back', async () => {
+  it('gives an error where the other one is no store, and is opened again when it comes back', async () => {
     const { location } = open.store;
     const aside = tempStore();
     renameSync(location, aside);

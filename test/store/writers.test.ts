@@ -4,14 +4,14 @@ import { describeOnEach } from '../support/dialects.ts';
 import { readDirectly } from '../support/direct.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { runStoreChild } from '../support/store-process.ts';
-import { tempStore } from '../support/temp.ts';
+import { migratedStore } from '../support/temp.ts';
 
 const WRITERS = 4;
-const CHANGES = 500;
+const CHANGES = 200;
 
-describeOnEach('four programs that make 500 changes each', () => {
+describeOnEach(`four programs that make ${CHANGES} changes each`, () => {
   it('lose none, of keys, counts, rotations and the log, whose chain is whole', async () => {
-    const database = tempStore();
+    const database = await migratedStore();
     const { keys, store } = await openTestKeys({ database });
     const { key: shared, secret } = await keys.create({ name: 'Shared', roles: ['GUEST'] }, OPERATOR);
     const { key: turning } = await keys.create({ name: 'Turning', roles: ['GUEST'] }, OPERATOR);

@@ -1,11 +1,9 @@
-import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/open-keys.ts';
 import { type TestCli, testCli } from './cli.ts';
 import type { Finished } from './process.ts';
+import { namesIn } from './stored.ts';
 import { tempFolder } from './temp.ts';
 
 export interface TestApply {
@@ -15,7 +13,7 @@ export interface TestApply {
   /** A folder for secrets that does not exist yet. */
   secrets: string;
   declare(text: string): void;
-  apply(args?: readonly string[], options?: SpawnOptions): Promise<Pick<Finished, 'stdout' | 'stderr' | 'code'>>;
+  apply(args?: readonly string[]): Promise<Pick<Finished, 'stdout' | 'stderr' | 'code'>>;
   /** Applies with `--json`, which must not write to stderr. */
   json(...args: string[]): Promise<Record<string, unknown> & { code: number | string | null }>;
   /** The names of all keys, sorted. */
@@ -27,8 +25,8 @@ export function testApply(): TestApply {
   const cli = testCli();
   const folder = tempFolder();
   const file = join(folder, 'keys.yaml');
-  const apply: TestApply['apply'] = async (args = [], options) => {
-    const { stdout, stderr, code } = await cli.run(['apikey', 'apply', '-f', file, ...args], options);
+  const apply: TestApply['apply'] = async (args = []) => {
+    const { stdout, stderr, code } = await cli.run(['apikey', 'apply', '-f', file, ...args]);
     return { stdout, stderr, code };
   };
   return {
@@ -42,11 +40,6 @@ export function testApply(): TestApply {
       assert.equal(stderr, '');
       return { code, ...(JSON.parse(stdout) as object) };
     },
-    async names() {
-      const keys = await openKeys({ database: cli.database });
-      const page = await keys.list({ first: 500 }, OPERATOR);
-      await keys.close();
-      return page.keys.map(({ name }) => name).toSorted();
-    },
+    names: () => namesIn(cli.database),
   };
 }

@@ -1,23 +1,35 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { Config } from '@oclif/core/config';
 import type { Terminal } from '../../src/cli/terminal.ts';
-import { type Finished, ROOT } from './process.ts';
+import { cleanEnv, type Finished, ROOT } from './process.ts';
 
 type Runnable = new (args: string[], config: Config) => { _run(): Promise<void> };
+
+/** What a command finds around it. */
+export interface Surroundings {
+  env?: NodeJS.ProcessEnv;
+  /** What stdin holds; nothing by default. */
+  input?: string | Uint8Array;
+  /** The working folder. Default: that of the tests. */
+  cwd?: string;
+}
 
 let config: Promise<Config> | undefined;
 let running: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs a command of the built CLI in this process, one at a time and without a terminal. Only starting a process is
- * left out, which is the same on every database and takes longer than the rest.
+ * left out, which takes longer than the rest. Tests of streams, signals, the user, the log or a server need a process:
+ * `runCli`.
  */
-export function runCliHere(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> {
-  const result = running.then(() => run(args, env));
+export function runCliHere(args: readonly string[], surroundings: Surroundings = {}): Promise<Finished> {
+  const result = running.then(() => within(surroundings, () => run(args)));
   running = result.catch(() => {});
   return result;
 }
 
-async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Finished> {
+async function run(args: readonly string[]): Promise<Finished> {
   const loaded = await (config ??= Config.load(ROOT));
   const verb = loaded.findCommand(args.slice(0, 2).join(':'));
   const Command = (await (verb ?? loaded.findCommand(args[0]!, { must: true })).load()) as unknown as Runnable;
@@ -30,15 +42,32 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Fin
     deliver: (text) => void (written.stdout += text),
     note: (text) => void (written.stderr += `${text}\n`),
   };
-  const before = { code: process.exitCode, env: { ...process.env } };
-  Object.assign(process.env, env);
-  process.exitCode = 0;
+  const command = Object.assign(new Command(args.slice(verb ? 2 : 1), loaded), { terminal });
+  await command._run();
+  return { ...written, code: Number(process.exitCode), signal: null };
+}
+
+/** Gives this process other surroundings for as long as `work` takes. */
+async function within<Result>({ env, input = '', cwd }: Surroundings, work: () => Promise<Result>): Promise<Result> {
+  const own = Object.getOwnPropertyDescriptors(process);
+  const before = { code: process.exitCode, env: { ...process.env }, cwd: process.cwd() };
   try {
-    const command = Object.assign(new Command(args.slice(verb ? 2 : 1), loaded), { terminal });
-    await command._run();
-    return { ...written, code: Number(process.exitCode), signal: null };
+    replaceEnv(cleanEnv(env));
+    Object.defineProperty(process, 'stdin', { configurable: true, value: Readable.from([Buffer.from(input)]) });
+    if (cwd !== undefined) process.chdir(cwd);
+    process.exitCode = 0;
+    process.exit = () => assert.fail('This command ends its process, and needs one of its own.');
+    return await work();
   } finally {
     process.exitCode = before.code;
-    process.env = before.env;
+    process.chdir(before.cwd);
+    Object.defineProperties(process, { stdin: own.stdin, exit: own.exit });
+    replaceEnv(before.env);
   }
+}
+
+/** Changes the environment itself, and not only the object: the home folder is read from it. */
+function replaceEnv(env: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (env[name] === undefined) delete process.env[name];
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value;
 }

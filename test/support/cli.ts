@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import type { NewKey } from '../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
-import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
-import { runCliHere } from './cli-here.ts';
+import { runCliHere, type Surroundings } from './cli-here.ts';
 import { type Finished, runCli } from './process.ts';
 import { tempStore } from './temp.ts';
 
@@ -21,8 +20,10 @@ export interface CreatedKey {
 export interface TestCli {
   /** The path of its store, which the first key creates. */
   database: string;
-  /** Runs the built CLI without a terminal: in a process of its own, or for a store on PostgreSQL in this one. */
-  run(args: readonly string[], options?: SpawnOptions): Promise<Finished>;
+  /** Runs a command of the built CLI in this process: see `runCliHere`. */
+  run(args: readonly string[], surroundings?: Surroundings): Promise<Finished>;
+  /** Runs the built CLI in a process of its own. */
+  runProcess(args: readonly string[], options?: SpawnOptions): Promise<Finished>;
   /** Creates a key, which must succeed. */
   create(name: string, ...args: string[]): Promise<CreatedKey>;
   /** The same without a process, as set-up for a test; the role is VIEWER unless other grants are given. */
@@ -31,14 +32,12 @@ export interface TestCli {
 
 /** The built CLI with a store of its own. */
 export function testCli(database = tempStore()): TestCli {
-  const run: TestCli['run'] = (args, { env, ...options } = {}) => {
-    const environment = { SVC_API_DATABASE: database, ...env };
-    const isPlain = isPostgresUrl(database) && Object.keys(options).length === 0;
-    return isPlain ? runCliHere(args, environment) : runCli(args, { ...options, env: environment });
-  };
+  const withStore = (env?: NodeJS.ProcessEnv) => ({ SVC_API_DATABASE: database, ...env });
+  const run: TestCli['run'] = (args, { env, ...others } = {}) => runCliHere(args, { ...others, env: withStore(env) });
   return {
     database,
     run,
+    runProcess: (args, { env, ...options } = {}) => runCli(args, { ...options, env: withStore(env) }),
     async create(name, ...args) {
       const grants = args.includes('--permissions') ? [] : ['--roles', 'VIEWER'];
       const { code, stdout, stderr } = await run(['apikey', '--create', '--name', name, ...grants, ...args, '--json']);

@@ -40,9 +40,8 @@ export async function changeDirectly(store: string, ...statements: string[]): Pr
 
 /** Removes what protects the audit log from changes. */
 export function unlockAuditLog(store: string): Promise<void> {
-  if (isPostgresUrl(store)) return changeDirectly(store, 'drop trigger if exists audit_log_only_grows on audit_log');
-  return changeDirectly(
-    store,
-    ...['update', 'delete'].map((change) => `drop trigger if exists audit_log_no_${change}`),
-  );
+  const triggers = isPostgresUrl(store)
+    ? ['audit_log_only_grows on audit_log', 'audit_log_keeps_entries on audit_log']
+    : ['audit_log_no_update', 'audit_log_no_delete'];
+  return changeDirectly(store, ...triggers.map((trigger) => `drop trigger if exists ${trigger}`));
 }

@@ -1,12 +1,8 @@
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { ApiKey } from '../../src/keys/key/api-key.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/open-keys.ts';
 import { type Finished, finished, startCli } from './process.ts';
-
-/** How long to wait for the keys to be deleted. */
-const DEADLINE_MS = 20_000;
+import { keysIn } from './stored.ts';
+import { until } from './until.ts';
 
 /** The shell command with which a command of `startExec` must begin. */
 export const SAY_WHO = 'echo "$$ $API_KEY"';
@@ -64,26 +60,7 @@ export function endExecs(): void {
   }
 }
 
-/** All keys of a store, oldest first. */
-export async function keysIn(database: string): Promise<ApiKey[]> {
-  const keys = await openKeys({ database });
-  const page = await keys.list({}, OPERATOR);
-  await keys.close();
-  return page.keys;
-}
-
-/** Whether a secret is accepted now. */
-export async function isAccepted(database: string, secret: string): Promise<boolean> {
-  const keys = await openKeys({ database });
-  const result = await keys.authenticate(secret);
-  await keys.close();
-  return 'principal' in result;
-}
-
 /** Waits until a store has no keys. */
-export async function noKeysIn(database: string): Promise<void> {
-  const deadline = Date.now() + DEADLINE_MS;
-  while ((await keysIn(database)).length > 0) {
-    if (Date.now() > deadline) throw new Error('Waited in vain for the end of all keys.');
-  }
+export function noKeysIn(database: string): Promise<void> {
+  return until(async () => (await keysIn(database)).length === 0);
 }

@@ -1,12 +1,12 @@
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts';
+import { ROOT } from './process.ts';
 import { removeTempFolders } from './temp.ts';
 
 /** What mocha does before all tests and after all, once. */
 export async function mochaGlobalSetup(): Promise<void> {
   // For mocha's workers and the programs that they start: each would strip the types of the same files again.
-  process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
+  process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules', '.cache', 'compile');
   await startPostgres();
 }
 export const mochaGlobalTeardown = stopPostgres;

@@ -28,8 +28,15 @@ export async function mustRun(
   options: { cwd: string; env?: NodeJS.ProcessEnv },
 ): Promise<string> {
   const { code, stdout, stderr } = await run(command, args, options);
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}\n${stderr}`);
+  if (code !== 0) {
+    throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${printable(`${stdout}\n${stderr}`)}`);
+  }
   return stdout;
+}
+
+/** What a program wrote, without the hosts that it reached: a registry may be private. */
+export function printable(output: string): string {
+  return output.replaceAll(/(?<=https?:\/\/)(?!127\.0\.0\.1)[^\s/]+/g, '(host)');
 }
 
 /** Packs this package and returns the path of the tarball. */
@@ -44,6 +51,8 @@ export async function packPackage(): Promise<string> {
 
 export interface Host {
   folder: string;
+  /** The Node that it runs on. */
+  node: string;
   /** Runs the host CLI. */
   cli(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
 }
@@ -60,14 +69,18 @@ export async function installHost(
   change(manifest);
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
-  mkdirSync(join(folder, 'home'));
+  return hostAt(folder);
+}
+
+/** The CLI of an installed package, run by this or another Node. */
+export function hostAt(folder: string, node = process.execPath): Host {
+  const home = join(folder, 'home');
+  mkdirSync(home, { recursive: true });
   return {
     folder,
+    node,
     cli: (args, env) =>
-      run(process.execPath, [join(folder, 'bin/run.js'), ...args], {
-        cwd: folder,
-        env: { XDG_DATA_HOME: join(folder, 'home'), ...env },
-      }),
+      run(node, [join(folder, 'bin/run.js'), ...args], { cwd: folder, env: { XDG_DATA_HOME: home, ...env } }),
   };
 }
 
@@ -78,7 +91,7 @@ export interface HostManifest {
 
 /** Starts a host's `serve` on a free port. */
 export async function serveHost(host: Host): Promise<{ url: string; stop: () => Promise<void> }> {
-  const server = spawn(process.execPath, [join(host.folder, 'bin/run.js'), 'serve', '--port', '0'], {
+  const server = spawn(host.node, [join(host.folder, 'bin/run.js'), 'serve', '--port', '0'], {
     cwd: host.folder,
     env: cleanEnv({ XDG_DATA_HOME: join(host.folder, 'home'), LOG_LEVEL: 'error' }),
     stdio: ['ignore', 'pipe', 'inherit'],

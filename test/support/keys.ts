@@ -5,9 +5,11 @@ import { OPERATOR, type Principal } from '../../src/keys/authorization/principal
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
-import { tempStore } from './temp.ts';
+import { migratedStore } from './temp.ts';
 
 export interface TestKeys {
+  /** The path or URL of the store. */
+  database: string;
   store: Store;
   keys: KeysService;
   /** The options of `keys`. */
@@ -16,20 +18,24 @@ export interface TestKeys {
   time: { now: number };
 }
 
-/** The rules over a real store in a file of its own, with a stopped clock. */
+/** The rules over a real store of its own, with a stopped clock. */
 export async function openTestKeys(
   options: {
     database?: string;
     resources?: readonly HostResource[];
     schedule?: KeysOptions['schedule'];
     lockWaitMs?: number;
+    /** The environment variables for opening the store. Default: those of the process. */
+    env?: NodeJS.ProcessEnv;
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
   } = {},
 ): Promise<TestKeys> {
+  const database = options.database ?? (await migratedStore());
   const store = await openStore({
-    database: options.database ?? tempStore(),
+    database,
     ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
+    ...(options.env && { env: options.env }),
   });
   const time = { now: Date.UTC(2030, 0, 1) };
   const service: KeysOptions = {
@@ -41,7 +47,7 @@ export async function openTestKeys(
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
   };
-  return { store, keys: new KeysService(service), time, options: service };
+  return { database, store, keys: new KeysService(service), time, options: service };
 }
 
 /** How many keys a store holds. */

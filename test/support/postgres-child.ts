@@ -34,6 +34,7 @@ if (process.getuid?.() === 0) for (const program of [initdb!, postgres!]) chmodS
 
 let server: ChildProcess | undefined;
 process.stdin.resume().once('end', () => void stop());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
 execFileSync(
   initdb!,
   ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],

@@ -15,6 +15,7 @@ export interface Finished {
 /** Environment variables that would change what a command does. */
 const CLEARED = new Set([
   'SVC_API_DATABASE',
+  'SVC_API_AUDIT_KEY',
   'SVC_API_HOST',
   'SVC_API_PORT',
   'LOG_LEVEL',

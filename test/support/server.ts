@@ -1,12 +1,22 @@
 import { createApp } from '../../src/create-app.ts';
+import type { BudgetLimits } from '../../src/graphql/budget/request-budget.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { listen } from '../../src/http/server.ts';
 import type { KeysService } from '../../src/keys/service.ts';
 import { type Log, NO_LOG } from '../../src/log.ts';
+import { openTestKeys, type TestKeys } from './keys.ts';
 
 export interface TestServer {
   /** The URL that it listens on, without a path. */
   url: string;
+  stop(): Promise<void>;
+}
+
+/** The rules over a store of its own, and a server over them. */
+export interface TestService extends TestKeys {
+  /** Where it listens, without a path. */
+  url: string;
+  /** Stops the server and closes the store. */
   stop(): Promise<void>;
 }
 
@@ -22,11 +32,26 @@ export interface GraphQLReply {
 /** A real server on a free loopback port. */
 export async function startServer(
   keys: KeysService,
-  options: { extensions?: SchemaExtension[]; log?: Log } = {},
+  options: { extensions?: SchemaExtension[]; limits?: Partial<BudgetLimits>; log?: Log } = {},
 ): Promise<TestServer> {
   const app = await createApp({ keys, log: NO_LOG, ...options });
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
   return { url: server.url, stop: () => server.stop(0) };
+}
+
+/** A store, the rules over it, and a server on a free loopback port. */
+export async function startTestService({
+  extensions = [],
+  log = NO_LOG,
+  ...options
+}: Parameters<typeof openTestKeys>[0] & { extensions?: SchemaExtension[]; log?: Log } = {}): Promise<TestService> {
+  const test = await openTestKeys(options);
+  const server = await startServer(test.keys, { extensions, log });
+  const stop = async () => {
+    await server.stop();
+    await test.store.close();
+  };
+  return { ...test, url: server.url, stop };
 }
 
 /** Sends a GraphQL request by fetch. */

@@ -55,7 +55,8 @@ async function churn(): Promise<never> {
 /** Changes keys of its own, and two that other processes change as well, and counts the changes by action. */
 async function change(): Promise<object> {
   const [own = '', count, secret = ''] = rest;
-  const { keys, store } = await openTestKeys({ database });
+  // However busy the machine is: that nothing is lost matters here, not the wait.
+  const { keys, store } = await openTestKeys({ database, lockWaitMs: 600_000 });
   const idOf = async (name: string) => (await keys.findByName(name, OPERATOR))!.id;
   const [shared, turning] = [await idOf('Shared'), await idOf('Turning')];
   const steps: Record<string, () => Promise<unknown>> = {

@@ -1,10 +1,15 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openStore } from '../../src/store/open.ts';
 import { currentDialect } from './dialects.ts';
-import { postgresStore } from './postgres.ts';
+import { migratedPostgresStore, postgresStore } from './postgres.ts';
 
+/** The bytes of an SQLite store without keys, once they are known. */
+let migrated: Promise<Buffer> | undefined;
 const folders = new Set<string>();
+// Programs that tests start have no hooks.
+process.once('exit', removeTempFolders);
 
 /** A new empty folder, removed after the tests of its file. */
 export function tempFolder(): string {
@@ -16,6 +21,21 @@ export function tempFolder(): string {
 /** A store that does not exist yet, of the current dialect: a path in a folder of its own, or a URL. */
 export function tempStore(): string {
   return currentDialect() === 'postgres' ? postgresStore() : join(tempFolder(), 'keys.sqlite');
+}
+
+/** A store of the current dialect without keys, as its first start leaves it. */
+export async function migratedStore(): Promise<string> {
+  if (currentDialect() === 'postgres') return migratedPostgresStore();
+  const path = tempStore();
+  writeFileSync(path, await (migrated ??= migrate()), { mode: 0o600 });
+  return path;
+}
+
+async function migrate(): Promise<Buffer> {
+  const path = join(tempFolder(), 'keys.sqlite');
+  const store = await openStore({ database: path });
+  await store.close();
+  return readFileSync(path);
 }
 
 export function removeTempFolders(): void {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
-  existsSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -71,7 +71,7 @@ export class SecretFiles {
   publish(): void {
     this.#orFail(() => {
       for (const file of this.#files) {
-        if (existsSync(file.path)) linkSync(file.path, file.previous);
+        if (exists(file.path)) linkSync(file.path, file.previous);
         renameSync(file.hidden, file.path);
         this.#published.push(file);
       }
@@ -81,14 +81,12 @@ export class SecretFiles {
     [this.#files, this.#published] = [[], []];
   }
 
-  /** Removes what was written and not published for good. */
+  /** Removes what was written and not published for good: each older file is as before, even if another one fails. */
   remove(): void {
-    for (const { path, previous } of this.#published) {
-      if (existsSync(previous)) renameSync(previous, path);
-      else rmSync(path, { force: true });
-    }
+    for (const { path, previous } of this.#published)
+      attempt(() => (exists(previous) ? renameSync(previous, path) : rmSync(path, { force: true })));
     for (const { hidden, previous } of this.#files)
-      for (const path of [hidden, previous]) rmSync(path, { force: true });
+      for (const path of [hidden, previous]) attempt(() => rmSync(path, { force: true }));
     [this.#files, this.#published] = [[], []];
   }
 
@@ -111,6 +109,19 @@ export class SecretFiles {
       const message = `The secrets could not be written to ${folder} (${code}). Nothing was changed.`;
       throw new KeysError('OUTPUT_FAILED', message, { cause: error });
     }
+  }
+}
+
+/** Whether there is a file or a link, even one that leads nowhere. */
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // The failure that led here is the one to report.
   }
 }
 

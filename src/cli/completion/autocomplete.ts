@@ -1,9 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
-import { execute } from '@oclif/core/execute';
+import { flush } from '@oclif/core/flush';
 import { handle } from '@oclif/core/handle';
 import type { LoadOptions } from '@oclif/core/interfaces';
+import { run } from '@oclif/core/run';
+import { shownError } from '../errors.ts';
 import { processTerminal } from '../terminal.ts';
 import { completedBash } from './bash.ts';
 import { fishScript } from './fish.ts';
@@ -17,14 +19,15 @@ export async function autocomplete(args: readonly string[], options: LoadOptions
   try {
     const config = await Config.load(options);
     if (isForFish(args, config.shell)) return processTerminal.out(fishScript(config.commands));
-    await execute({ args: [...args], loadOptions: config });
+    await run([...args], config);
+    await flush();
     const functions = join(config.cacheDir, 'autocomplete', 'functions');
     await Promise.all([
       rewrite(join(functions, 'bash', `${config.bin}.bash`), completedBash),
       rewrite(join(functions, 'zsh', `_${config.bin}`), completedZsh),
     ]);
   } catch (error) {
-    await handle(error as Error);
+    await handle(shownError(error));
   }
 }
 

@@ -8,6 +8,8 @@ import { formatTime } from '../../keys/time.ts';
 export interface RunOptions {
   command: string;
   args: readonly string[];
+  /** The environment of the command, without the key. */
+  environment: NodeJS.ProcessEnv;
   /** The environment variable for the secret. */
   variable: string;
   create: () => Promise<TemporaryKey>;
@@ -21,7 +23,7 @@ export interface RunOptions {
  * @returns the exit code for this process
  * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; what `create` throws
  */
-export async function runWithKey({ command, args, variable, create, note }: RunOptions): Promise<number> {
+export async function runWithKey({ command, args, environment, variable, create, note }: RunOptions): Promise<number> {
   let key: TemporaryKey | undefined;
   // Listening starts before the key exists, so that no signal leaves it behind. A failed removal is retried at the end.
   const signals = new SignalRelay(() => void key?.remove().catch(() => {}));
@@ -30,7 +32,7 @@ export async function runWithKey({ command, args, variable, create, note }: RunO
     let removed = false;
     let code: number;
     try {
-      const env = { ...process.env, [variable]: key.secret };
+      const env = { ...environment, [variable]: key.secret };
       code = signals.first ? exitCodeOf(signals.first) : await run(command, args, env, signals);
     } finally {
       removed = await remove(key, note);

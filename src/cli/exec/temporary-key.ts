@@ -8,6 +8,8 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printable } from '../../keys/text.ts';
 import { validateNewKey } from '../../keys/key/validation.ts';
 import { hostResourcesFor } from '../host.ts';
+import { warningsOf } from '../../keys/changes/confusable-names.ts';
+import { warn } from '../terminal.ts';
 import { withKeys } from '../with-keys.ts';
 
 /** What the flags say about a temporary key. */
@@ -34,6 +36,8 @@ export interface TemporaryKeyOptions {
   config: Config;
   /** What else is wrong with the flags: all issues are reported together. */
   issues: readonly Issue[];
+  /** Shows a line to the user. */
+  note: (text: string) => void;
 }
 
 /**
@@ -45,6 +49,7 @@ export async function createTemporaryKey({
   database,
   config,
   issues,
+  note,
 }: TemporaryKeyOptions): Promise<TemporaryKey> {
   const { roles, permissions, ttl, command, name } = request;
   const input: NewKey = {
@@ -58,12 +63,13 @@ export async function createTemporaryKey({
   const catalog = createCatalog(resources);
   assertValid([...issues, ...validateNewKey(input, catalog, Date.now())]);
 
-  const { secret, key } = await withKeys({ database, resources }, (keys) => keys.create(input, OPERATOR)).catch(
-    (error) => {
-      // Nothing is replaced here: a command must not delete a key that happens to have the same name.
-      throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
-    },
-  );
+  const { secret, key, confusable } = await withKeys({ database, resources }, (keys) =>
+    keys.create(input, OPERATOR),
+  ).catch((error) => {
+    // Nothing is replaced here: a command must not delete a key that happens to have the same name.
+    throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+  });
+  warn({ note }, warningsOf(confusable));
   return {
     secret,
     name: key.name,

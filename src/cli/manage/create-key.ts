@@ -1,5 +1,6 @@
 import type { Config } from '@oclif/core/interfaces';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { warningsOf } from '../../keys/changes/confusable-names.ts';
 import type { KeyPreview } from '../../keys/changes/create.ts';
 import { assertValid, type Issue } from '../../keys/errors.ts';
 import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
@@ -12,7 +13,7 @@ import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
 import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
-import type { Terminal } from '../terminal.ts';
+import { type Terminal, warn } from '../terminal.ts';
 import { openForCommand } from '../with-keys.ts';
 
 export interface CreateCommandOptions {
@@ -54,9 +55,15 @@ export async function runCreate({
   try {
     const answered = prompting ? await ask(request, keys) : request;
     const input = { ...answered, name: answered.name ?? '' };
-    if (preview) return showPreview(await keys.preview(input, OPERATOR), preview);
-    const created = await keys.create(input, OPERATOR, { deliver: (key) => deliver(key, show) });
-    terminal.note(describe(created));
+    if (preview) {
+      const planned = await keys.preview(input, OPERATOR);
+      showPreview(planned, preview);
+      warn(terminal, warningsOf(planned.confusable));
+    } else {
+      const created = await keys.create(input, OPERATOR, { deliver: (key) => deliver(key, show) });
+      terminal.note(describe(created));
+      warn(terminal, warningsOf(created.confusable));
+    }
   } finally {
     await keys.close();
   }
@@ -64,7 +71,13 @@ export async function runCreate({
 
 async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
   const { askForKey } = await import('../prompts/new-key.ts');
-  return askForKey(request, keys.catalog, async (name) => (await keys.findByName(name, OPERATOR)) !== undefined);
+  return askForKey(request, keys.catalog, {
+    exists: async (name) => (await keys.findByName(name, OPERATOR)) !== undefined,
+    doubt: async (name) => {
+      const warnings = warningsOf(await keys.findConfusableNames(name));
+      return warnings.length > 0 ? `${warnings.join(' ')} Create it anyway?` : undefined;
+    },
+  });
 }
 
 /** Shows what a key would be, and everything that it would be allowed to do. */

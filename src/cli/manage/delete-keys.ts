@@ -23,7 +23,7 @@ export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: 
 export async function runDelete({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
   if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
   if (name === undefined && !interactive && !json) throw nobodyToAsk();
-  const keys = await openForCommand({ database });
+  const keys = await openForCommand({ database, ifMissing: 'empty' });
   try {
     return name === undefined ? await deleteChosen(keys, interactive) : await deleteNamed(keys, normalizeName(name));
   } finally {
@@ -39,7 +39,7 @@ async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
 
 async function deleteChosen(keys: OpenKeys, interactive: boolean): Promise<Deletion> {
   const page = await keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
-  if (page.keys.length === 0) return { nothing: 'there are none' };
+  if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
   if (!interactive) throw nobodyToAsk();
   const { chooseKeys } = await import('../prompts/choose-keys.ts');
   const chosen = await chooseKeys(page);

@@ -86,12 +86,17 @@ export abstract class KeyCommand extends BaseCommand {
     });
   }
 
-  /** Opens the store, with the host's resources, while `work` runs. */
+  /**
+   * Opens the store, with the host's resources, while `work` runs. A missing store is an error unless the command is
+   * one that creates it: at a mistyped path, a new and empty store would look like an answer.
+   * @throws KeysError STORE_…; what `work` throws
+   */
   protected async withKeys<Result>(
     database: string | undefined,
     work: (keys: OpenKeys) => Promise<Result>,
+    ifMissing: 'create' | 'fail' = 'fail',
   ): Promise<Result> {
-    return withKeys({ database, resources: await hostResources(this.config) }, work);
+    return withKeys({ database, resources: await hostResources(this.config), ifMissing }, work);
   }
 
   /** A key as JSON, with how much it was used. */

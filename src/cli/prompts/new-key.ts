@@ -9,17 +9,20 @@ import { ON_STDERR, orCancelled, verdict } from './prompt.ts';
 /** A new key, of which values may be missing. */
 export type KeyRequest = Partial<NewKey>;
 
+/** What is known of the names of other keys. */
+export interface TakenNames {
+  exists: (name: string) => Promise<boolean>;
+  /** What to ask before a key gets a new name; undefined if nothing speaks against it. */
+  doubt: (name: string) => Promise<string | undefined>;
+}
+
 /**
  * Asks for the missing values of a new key, and validates each answer as it is given.
  * @throws CliError CANCELLED
  */
-export function askForKey(
-  request: KeyRequest,
-  catalog: Catalog,
-  exists: (name: string) => Promise<boolean>,
-): Promise<KeyRequest> {
+export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNames): Promise<KeyRequest> {
   return orCancelled(async () => {
-    const named = await askForName(request, exists);
+    const named = await askForName(request, names);
     const description =
       request.description ??
       (await input(
@@ -41,17 +44,16 @@ export function askForKey(
 
 async function askForName(
   request: KeyRequest,
-  exists: (name: string) => Promise<boolean>,
+  { exists, doubt }: TakenNames,
 ): Promise<Pick<KeyRequest, 'name' | 'overwrite'>> {
   let name = request.name;
   for (;;) {
     name ??= await input({ message: 'Name', validate: (text) => verdict(validateName(text)) }, ON_STDERR);
-    if (request.overwrite || !(await exists(name))) return { name, overwrite: request.overwrite ?? false };
-    const replace = await confirm(
-      { message: `An API key named "${name.trim()}" already exists. Replace it?`, default: false },
-      ON_STDERR,
-    );
-    if (replace) return { name, overwrite: true };
+    const isTaken = await exists(name);
+    const overwrite = isTaken || (request.overwrite ?? false);
+    const question = isTaken ? `An API key named "${name.trim()}" already exists. Replace it?` : await doubt(name);
+    if (question === undefined || (isTaken && request.overwrite)) return { name, overwrite };
+    if (await confirm({ message: question, default: false }, ON_STDERR)) return { name, overwrite };
     name = undefined;
   }
 }

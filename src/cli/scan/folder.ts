@@ -5,7 +5,8 @@ import { type Dirent, readdirSync } from 'node:fs';
 export type OnUnreadable = (path: Buffer, error: unknown) => void;
 
 const SEPARATOR = Buffer.from('/');
-const GIT = Buffer.from('.git');
+/** The name of a repository's folder. */
+export const GIT = Buffer.from('.git');
 
 /** A path in a folder. Paths are bytes: file names need not be UTF-8. */
 export function pathIn(folder: Buffer, name: Buffer): Buffer {
@@ -21,7 +22,8 @@ export function* filesIn(folder: Buffer, onUnreadable: OnUnreadable): Generator<
   }
 }
 
-function entriesOf(folder: Buffer, onUnreadable: OnUnreadable): Dirent<Buffer>[] {
+/** What is in a folder, sorted by name. */
+export function entriesOf(folder: Buffer, onUnreadable: OnUnreadable): Dirent<Buffer>[] {
   try {
     const entries: Dirent<Buffer>[] = readdirSync(folder, { withFileTypes: true, encoding: 'buffer' });
     return entries.toSorted((one, other) => Buffer.compare(one.name, other.name));

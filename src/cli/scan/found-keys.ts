@@ -6,22 +6,18 @@ import type { OpenKeys } from '../../open-keys.ts';
 /** How many identified secrets are remembered, so that a repeated one is looked up once. */
 const MAX_ENTRIES = 10_000;
 
-export interface FoundKeysOptions {
-  open: () => Promise<OpenKeys>;
-  /** Called for each live key, after it was disabled. If undefined, no key is disabled. */
-  onRevoked: ((key: ApiKey) => void) | undefined;
-}
-
-/** The keys whose secrets were found. The store is opened for the first one. */
+/** The keys whose secrets were found. */
 export class FoundKeys {
-  readonly #options: FoundKeysOptions;
+  readonly #keys: OpenKeys;
+  readonly #onRevoked: ((key: ApiKey) => void) | undefined;
   readonly #known = new Map<string, Identification>();
   readonly #live = new Set<string>();
   #revoked = 0;
-  #keys: OpenKeys | undefined;
 
-  constructor(options: FoundKeysOptions) {
-    this.#options = options;
+  /** @param onRevoked called for each live key, after it was disabled; if undefined, no key is disabled */
+  constructor(keys: OpenKeys, onRevoked: ((key: ApiKey) => void) | undefined) {
+    this.#keys = keys;
+    this.#onRevoked = onRevoked;
   }
 
   /** How many keys were live when they were found. */
@@ -38,25 +34,19 @@ export class FoundKeys {
   async identify(secret: string): Promise<Identification> {
     const known = this.#known.get(secret);
     if (known) return known;
-    this.#keys ??= await this.#options.open();
     const found = await this.#keys.identify(secret, OPERATOR);
-    if ('key' in found && found.status === 'ACTIVE') await this.#foundLive(found.key, this.#keys);
+    if ('key' in found && found.status === 'ACTIVE') await this.#foundLive(found.key);
     if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
     this.#known.set(secret, found);
     return found;
   }
 
-  async close(): Promise<void> {
-    await this.#keys?.close();
-  }
-
-  async #foundLive(key: ApiKey, keys: OpenKeys): Promise<void> {
+  async #foundLive(key: ApiKey): Promise<void> {
     this.#live.add(key.id);
-    const { onRevoked } = this.#options;
-    if (!onRevoked) return;
-    const { before, after } = await keys.setEnabled(key.id, false, OPERATOR);
+    if (!this.#onRevoked) return;
+    const { before, after } = await this.#keys.setEnabled(key.id, false, OPERATOR);
     if (before.disabledAt !== null) return;
     this.#revoked += 1;
-    onRevoked(after);
+    this.#onRevoked(after);
   }
 }

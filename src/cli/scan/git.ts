@@ -1,85 +1,104 @@
 import { Buffer } from 'node:buffer';
-import { execFile } from 'node:child_process';
-import { lstatSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { realpathSync } from 'node:fs';
 import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
-import { type OnUnreadable, pathIn } from './folder.ts';
+import { entriesOf, GIT, type OnUnreadable, pathIn } from './folder.ts';
+import { GitMirror } from './git-mirror.ts';
+import type { GitProgram } from './git-program.ts';
+import { findRepository, type Repository, repositoryAt } from './repository.ts';
 
-/** Set by git for hooks; they would point our git at the hook's repository. */
-const HOOK_VARIABLES = new Set(['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_COMMON_DIR', 'GIT_PREFIX']);
-const GIT = Buffer.from('.git');
-
-/** Makes sure that a folder is in a git work tree. @throws CliError USAGE */
-export async function requireWorkTree(folder: string): Promise<void> {
-  try {
-    const answer = await git(folder, ['rev-parse', '--is-inside-work-tree']);
-    if (answer.toString().trim() === 'true') return;
-  } catch (error) {
-    const { code, stderr = '' } = error as { code?: unknown; stderr?: Buffer | string };
-    if (code === 'ENOENT')
-      throw new CliError('USAGE', '--git needs git, which was not found. Install it, or leave --git out.');
-    const [line = ''] = String(stderr).trim().split('\n');
-    throw notInWorkTree(folder, ` (${printable(line, 300)})`);
-  }
-  throw notInWorkTree(folder, '');
+/** Requires that a folder is in the work tree of a repository. @throws CliError USAGE */
+export function requireWorkTree(folder: string): void {
+  if (findRepository(Buffer.from(folder))) return;
+  throw new CliError(
+    'USAGE',
+    `--git: ${printable(folder, 300)} is not in a git work tree. Leave --git out to scan all files.`,
+  );
 }
 
-/** The files below a folder that git does not ignore, including those of nested repositories. Links are skipped. */
-export async function* filesInWorkTree(folder: Buffer, onUnreadable: OnUnreadable): AsyncGenerator<Buffer> {
-  for (const name of await listedIn(folder, onUnreadable)) {
-    const path = pathIn(folder, name);
-    try {
-      const stat = lstatSync(path, { throwIfNoEntry: false });
-      if (stat?.isFile()) yield path;
-      // A nested repository: git lists its folder only.
-      else if (stat?.isDirectory() && lstatSync(pathIn(path, GIT), { throwIfNoEntry: false }))
-        yield* filesInWorkTree(path, onUnreadable);
-    } catch (error) {
-      onUnreadable(path, error);
+/**
+ * The files below a folder that git does not ignore, including those of nested repositories. Links are skipped. No
+ * setting of a repository is used: see docs/decisions/scan-git.md.
+ */
+export async function* filesInWorkTree(
+  folder: Buffer,
+  git: GitProgram,
+  onUnreadable: OnUnreadable,
+): AsyncGenerator<Buffer> {
+  let mirror: GitMirror | undefined;
+  try {
+    const repository = findRepository(folder)!;
+    mirror = new GitMirror(git, repository);
+    yield* filesOf(repository, { folder, mirror, git, onUnreadable });
+  } catch (error) {
+    onUnreadable(folder, error);
+  } finally {
+    mirror?.remove();
+  }
+}
+
+interface Walk {
+  folder: Buffer;
+  mirror: GitMirror;
+  git: GitProgram;
+  onUnreadable: OnUnreadable;
+}
+
+/** Level by level: git is asked once for each, and ignored folders are not read. Names are relative to the top. */
+async function* filesOf({ top }: Repository, { folder, mirror, git, onUnreadable }: Walk): AsyncGenerator<Buffer> {
+  const tracked = new Set(await mirror.tracked());
+  const trackedFolders = foldersAbove(tracked);
+  const start = nameBelow(top, folder);
+  for (const name of foldersAbove([start])) mirror.addRules(pathIn(top, Buffer.from(name, 'latin1')), name);
+  let level = [{ path: folder, name: start }];
+  while (level.length > 0) {
+    const entries = level.flatMap(({ path, name }) => {
+      mirror.addRules(path, name);
+      return entriesIn(path, name, onUnreadable);
+    });
+    const ignored = await mirror.ignored(entries.map(({ name }) => name));
+    level = [];
+    for (const { path, name, isFile } of entries) {
+      const isIncluded = !ignored.has(name);
+      if (isFile) {
+        if (isIncluded || tracked.has(name)) yield path;
+      } else if (repositoryAt(path)) {
+        if (isIncluded || tracked.has(name.slice(0, -1))) yield* filesInWorkTree(path, git, onUnreadable);
+      } else if (isIncluded || trackedFolders.has(name)) level.push({ path, name });
     }
   }
 }
 
-async function listedIn(folder: Buffer, onUnreadable: OnUnreadable): Promise<Buffer[]> {
-  try {
-    const list = await git(folder.toString(), [
-      'ls-files',
-      '--cached',
-      '--others',
-      '--exclude-standard',
-      '--deduplicate',
-      '-z',
-    ]);
-    return namesIn(list);
-  } catch (error) {
-    onUnreadable(folder, error);
-    return [];
+/** The files and folders in a folder; the name of a folder ends with a slash. */
+function entriesIn(
+  folder: Buffer,
+  above: string,
+  onUnreadable: OnUnreadable,
+): { path: Buffer; name: string; isFile: boolean }[] {
+  return entriesOf(folder, onUnreadable)
+    .filter((entry) => (entry.isFile() || entry.isDirectory()) && !entry.name.equals(GIT))
+    .map((entry) => ({
+      path: pathIn(folder, entry.name),
+      name: `${above}${entry.name.toString('latin1')}${entry.isFile() ? '' : '/'}`,
+      isFile: entry.isFile(),
+    }));
+}
+
+/** All folders in which these names are, with a slash at the end; the top is empty. */
+function foldersAbove(names: Iterable<string>): Set<string> {
+  const folders = new Set(['']);
+  for (const name of names) {
+    let end = name.lastIndexOf('/');
+    while (end >= 0 && !folders.has(name.slice(0, end + 1))) {
+      folders.add(name.slice(0, end + 1));
+      end = name.lastIndexOf('/', end - 1);
+    }
   }
+  return folders;
 }
 
-/** Splits a NUL-terminated list. */
-function namesIn(list: Buffer): Buffer[] {
-  const names: Buffer[] = [];
-  for (let start = 0, end = list.indexOf(0); end >= 0; start = end + 1, end = list.indexOf(0, start))
-    names.push(list.subarray(start, end));
-  return names;
-}
-
-async function git(folder: string, args: readonly string[]): Promise<Buffer> {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !HOOK_VARIABLES.has(name)));
-  // A repository's own configuration may name a program as its file monitor: scanning must not run it.
-  const { stdout } = await promisify(execFile)('git', ['-c', 'core.fsmonitor=false', '-C', folder, ...args], {
-    encoding: 'buffer',
-    env: { ...env, LC_ALL: 'C' },
-    maxBuffer: Number.POSITIVE_INFINITY,
-  });
-  return stdout;
-}
-
-function notInWorkTree(folder: string, reason: string): CliError {
-  return new CliError(
-    'USAGE',
-    `--git: ${printable(folder, 300)} is not in a git work tree${reason}. Leave --git out to scan all files.`,
-  );
+function nameBelow(top: Buffer, folder: Buffer): string {
+  const below = realpathSync(folder, { encoding: 'buffer' }).subarray(top.length).toString('latin1');
+  const name = below.replace(/^\//, '');
+  return name === '' ? '' : `${name}/`;
 }

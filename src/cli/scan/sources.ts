@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { filesIn, type OnUnreadable } from './folder.ts';
+import { GitProgram } from './git-program.ts';
 import { filesInWorkTree, requireWorkTree } from './git.ts';
 
 /** Something to read. A chunk is valid until the next one is requested. */
@@ -23,14 +24,18 @@ export async function* sourcesOf(
   git: boolean,
   onUnreadable: OnUnreadable,
 ): AsyncGenerator<Source> {
-  if (git) for (const path of paths) if (path !== STDIN && isFolder(path)) await requireWorkTree(path);
+  const program = git ? new GitProgram() : undefined;
+  if (program) {
+    await program.require();
+    for (const path of paths) if (path !== STDIN && isFolder(path)) requireWorkTree(path);
+  }
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   for (const name of paths) {
     const path = Buffer.from(name);
     if (name === STDIN) yield { path, chunks: process.stdin, named: true };
     else if (!isFolder(name)) yield { path, chunks: chunksOf(path, buffer), named: true };
     else {
-      const files = git ? filesInWorkTree(path, onUnreadable) : filesIn(path, onUnreadable);
+      const files = program ? filesInWorkTree(path, program, onUnreadable) : filesIn(path, onUnreadable);
       for await (const file of files) yield { path: file, chunks: chunksOf(file, buffer), named: false };
     }
   }

@@ -3,19 +3,30 @@ import { printable } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 
 /** An entry of the audit log as JSON: a closed list of fields. */
-export function auditJson({ number, at, actor, action, key, before, after, hash }: AuditEntry): object {
-  return { number, at: formatTime(at), actor, action, key, before, after, hash };
+export function auditJson({ number, at, actor, action, key, before, after, address, hash }: AuditEntry): object {
+  return {
+    number,
+    at: formatTime(at),
+    actor,
+    action,
+    key,
+    before,
+    after,
+    ...(address !== undefined && { address }),
+    hash,
+  };
 }
 
 export const AUDIT_HEAD = ['NUMBER', 'TIME', 'ACTOR', 'ACTION', 'KEY', 'CHANGES'];
 
 /** An entry as the cells of a row. */
-export function auditRow({ number, at, actor, action, key, before, after }: AuditEntry): string[] {
-  const actorText = `${actor.kind.toLowerCase()} ${actor.name === null ? '-' : printable(actor.name, 100)}`;
+export function auditRow({ number, at, actor, action, key, before, after, address }: AuditEntry): string[] {
+  const name = actor.name === null ? '-' : printable(actor.name, 100);
+  const place = address === undefined ? '' : ` from ${printable(address, 100)}`;
   return [
     String(number),
     formatTime(at),
-    actorText,
+    `${actor.kind.toLowerCase()} ${name}${place}`,
     action,
     key ? printable(key.name, 100) : '-',
     changesText(before, after),

@@ -1,6 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { warn } from '../../cli/terminal.ts';
+import { warningsOf } from '../../keys/changes/confusable-names.ts';
 
 export default class Apply extends KeyCommand {
   static override summary = 'Create and update API keys to match a file.';
@@ -64,6 +66,7 @@ export default class Apply extends KeyCommand {
       print: (json, text) => this.print(json, text),
       printSecrets: (json, text) => this.deliver(json, text),
     });
+    warn(this.terminal, warningsOf(plan.confusable));
     if (dryRun && hasChanges(plan)) process.exitCode = 2;
   }
 

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
-import { CliError } from '../../cli/errors.ts';
+import { CliError, shownText } from '../../cli/errors.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
 export default class Copy extends BaseCommand {
@@ -44,10 +44,8 @@ export default class Copy extends BaseCommand {
         const copy = await copyStore(from, to);
         const keys = `${copy.keys} ${copy.keys === 1 ? 'key' : 'keys'}`;
         const entries = `${copy.auditEntries} ${copy.auditEntries === 1 ? 'entry' : 'entries'}`;
-        this.print(
-          copy,
-          `Copied ${keys} and ${entries} of the audit log from ${copy.from} to ${copy.to}, and compared them.`,
-        );
+        const what = `${keys} and ${entries} of the audit log`;
+        this.print(copy, shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`));
       } finally {
         await to.close();
       }

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
+import { childEnvironment } from '../../cli/exec/child-environment.ts';
 import { runWithKey } from '../../cli/exec/run-with-key.ts';
 import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
 import type { Issue } from '../../keys/errors.ts';
@@ -18,7 +19,8 @@ export default class Exec extends BaseCommand {
     "The secret is only in the command's environment, in API_KEY or the variable that --env names. " +
     'The key is deleted when the command ends, however it ends, or as soon as this process receives SIGINT, SIGTERM, ' +
     'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after --ttl. ' +
-    'Keys created with it are deleted with it. The command has stdin, stdout and stderr to itself. ' +
+    'Keys created with it are deleted with it. The credentials of a key store on PostgreSQL (SVC_API_DATABASE, ' +
+    'PGPASSWORD and the like) are removed from the environment. The command has stdin, stdout and stderr to itself. ' +
     'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
     'found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
@@ -66,12 +68,14 @@ export default class Exec extends BaseCommand {
       throw new CliError('USAGE', `"${printable(String(argv[0]))}" comes before --, where only flags are allowed.`);
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const request = { roles, permissions, name, ttl, command };
+    const note = (text: string) => this.terminal.note(text);
     process.exitCode = await runWithKey({
       command,
       args,
+      environment: childEnvironment(process.env, database),
       variable: env,
-      create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env) }),
-      note: (text) => this.terminal.note(text),
+      create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
+      note,
     });
   }
 

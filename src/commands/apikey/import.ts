@@ -37,8 +37,10 @@ export default class Import extends KeyCommand {
     const { args, flags } = await this.parse(Import);
     const input = await openInput(args.file, this.terminal);
     try {
-      const report = await this.withKeys(flags.database, (keys) =>
-        keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
+      const report = await this.withKeys(
+        flags.database,
+        (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
+        'create',
       );
       this.report(report);
     } finally {

@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
+import { runPrune } from '../../cli/audit/prune-log.ts';
 import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { readNumber } from '../../cli/input/key-flags.ts';
 import { tableOf } from '../../cli/views/table.ts';
+import { countOf, verificationView } from '../../cli/views/verification-view.ts';
 import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import type { AuditRequest } from '../../keys/audit/audit-log.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
@@ -19,7 +21,7 @@ export default class Log extends KeyCommand {
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
   static override description =
     'Prints the newest entries, in the order in which they were written. Each is chained to the previous one by its ' +
-    'hash; --verify checks all of them, and names the first that was tampered with.';
+    'hash; --verify checks all of them, names the first that was tampered with, and compares the keys with the log.';
   static override examples = [
     { description: 'See what happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
     {
@@ -31,6 +33,14 @@ export default class Log extends KeyCommand {
       command: '<%= config.bin %> apikey log --follow --json',
     },
     { description: 'Verify that nothing was changed or removed', command: '<%= config.bin %> apikey log --verify' },
+    {
+      description: 'Verify also that the log still has what was its newest entry once',
+      command: '<%= config.bin %> apikey log --verify --head "$(cat audit-head.txt)"',
+    },
+    {
+      description: 'Delete the entries that are older than a year',
+      command: '<%= config.bin %> apikey log --prune --before 52w --yes',
+    },
   ];
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
@@ -49,27 +59,38 @@ export default class Log extends KeyCommand {
     }),
     limit: Flags.string({ description: 'Maximum number of entries, up to 500. Default: 50.', helpValue: '<number>' }),
     before: Flags.string({
-      description: 'Only entries with a lower number: the previous page.',
-      helpValue: '<number>',
+      description: 'Only entries with a lower number: the previous page. With --prune, a time, written like --since.',
+      helpValue: '<number>|<date>|52w',
     }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
-    verify: Flags.boolean({ description: 'Check the whole log instead. Exits with 1 if it is broken.' }),
+    verify: Flags.boolean({
+      description: 'Check the whole log instead, and the keys against it. Exits with 1 if something is wrong.',
+    }),
+    head: Flags.string({
+      description:
+        'With --verify: an earlier head of the log, kept elsewhere. Exits with 1 if the log lacks that entry.',
+      helpValue: '<number>:<hash>',
+    }),
+    prune: Flags.boolean({
+      description: 'Delete the entries that were written before --before. The log records that.',
+    }),
+    yes: Flags.boolean({ description: 'With --prune: delete without a question.' }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Log);
-    const { key, actor, action, since, until, follow, verify } = flags;
-    const others = Object.entries(flags).filter(
-      ([flag, value]) => value !== undefined && !['database', 'json', 'verify'].includes(flag),
-    );
-    if (verify && others.length > 0)
-      throw new CliError('USAGE', `--verify checks the whole log. Leave --${others[0]![0]} out.`);
+    const { key, actor, action, since, until, follow, verify, prune } = flags;
+    if (verify) refuseOthers(flags, ['verify', 'head'], '--verify checks the whole log.');
+    else if (flags.head !== undefined) throw new CliError('USAGE', '--head belongs to --verify. Pass both.');
+    if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
+    else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
+    if (prune) return this.withKeys(flags.database, (keys) => this.prune(keys, flags));
     const before = readNumber(flags.before, '--before');
     if (follow && before !== undefined)
       throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
     const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
     await this.withKeys(flags.database, async (keys) => {
-      if (verify) return this.verify(keys);
+      if (verify) return this.verify(keys, flags.head);
       if (follow) return this.follow(keys, request);
       const newest = await keys.auditLog(request, OPERATOR, before === undefined ? {} : { before });
       return this.show(newest.toReversed());
@@ -83,14 +104,25 @@ export default class Log extends KeyCommand {
     if (entries.length === 0 && !this.jsonEnabled()) this.terminal.note('No entries found.');
   }
 
-  private async verify(keys: OpenKeys): Promise<void> {
-    const result = await keys.verifyAuditLog();
-    if ('broken' in result) process.exitCode = BROKEN;
-    const text =
-      'broken' in result
-        ? `The audit log is broken: entry ${result.broken} ${result.reason}.`
-        : `The audit log is intact: ${result.entries} entries, the last with the hash ${result.hash}.`;
-    this.print({ whole: !('broken' in result), ...result }, text);
+  private async prune(
+    keys: OpenKeys,
+    { before, yes = false }: { before?: string | undefined; yes?: boolean | undefined },
+  ): Promise<void> {
+    const pruned = await runPrune(keys, { before, yes, interactive: this.interactive });
+    const count = pruned?.entries ?? 0;
+    const text = pruned
+      ? `Deleted ${countOf(count, 'entry', 'entries')} of the audit log. ` +
+        `It now starts after number ${pruned.last.number}.`
+      : 'There are no entries from before that time.';
+    this.print({ deleted: count, last: pruned?.last ?? null }, text);
+  }
+
+  private async verify(keys: OpenKeys, head: string | undefined): Promise<void> {
+    const result = await keys.verifyAuditLog(head);
+    const comparison = 'entries' in result ? await keys.compareWithAuditLog() : undefined;
+    const { whole, json, text } = verificationView(result, comparison);
+    if (!whole) process.exitCode = BROKEN;
+    this.print(json, text);
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
@@ -118,4 +150,12 @@ export default class Log extends KeyCommand {
       throw error;
     }
   }
+}
+
+/** Refuses flags that do not belong to a mode. @throws CliError USAGE */
+function refuseOthers(flags: object, allowed: readonly string[], reason: string): void {
+  const other = Object.entries(flags).find(
+    ([flag, value]) => value !== undefined && ![...allowed, 'database', 'json'].includes(flag),
+  );
+  if (other) throw new CliError('USAGE', `${reason} Leave --${other[0]} out.`);
 }

@@ -40,8 +40,8 @@ A key has two secrets at most; --finish and --rollback revoke one of them.`;
   static override flags = {
     name: nameFlag,
     grace: Flags.string({
-      description: `How long the previous secret keeps working: a number with s, m, h, d or w; 0s for none. \
-Default: ${DEFAULT_GRACE}.`,
+      description: `How long the previous secret keeps working: a number with s, m, h, d or w; 0s for none; \
+at most 90 days. Default: ${DEFAULT_GRACE}.`,
       helpValue: '90m|12h|7d',
     }),
     activate: Flags.string({

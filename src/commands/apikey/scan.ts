@@ -3,10 +3,9 @@ import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { FoundKeys } from '../../cli/scan/found-keys.ts';
 import { type Finding, scan } from '../../cli/scan/scan.ts';
+import { withKeys } from '../../cli/with-keys.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import type { OpenKeys } from '../../open-keys.ts';
-import { openForCommand } from '../../cli/with-keys.ts';
 
 const UNREADABLE = 1;
 const LIVE = 3;
@@ -14,7 +13,7 @@ const LIVE = 3;
 export default class Scan extends KeyCommand {
   static override summary = 'Find API keys in files, and show which of them are live.';
   static override description =
-    'Keys are found by their format and checksum, and only then looked up in the key store. ' +
+    'Keys are found by their format and checksum, and then looked up in the key store. ' +
     'Folders are searched recursively, except for .git folders; links in them are not followed. ' +
     'Prints one line for each key found: where it is, its prefix, status and name, never the whole secret. ' +
     'Exits with 3 if a live key was found, otherwise with 1 if something could not be read.';
@@ -42,40 +41,33 @@ export default class Scan extends KeyCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Scan);
-    const keys = new FoundKeys({
-      open: () => this.openStore(flags.database),
-      onRevoked: flags.revoke ? (key) => this.noteRevoked(key) : undefined,
-    });
-    const all: Finding[] = [];
-    let [found, unreadable] = [0, 0];
-    try {
-      const files = await scan({
-        paths: args.path,
-        git: flags.git,
-        identify: (secret) => keys.identify(secret),
-        onFound: (findings) => {
-          found += findings.length;
-          if (this.jsonEnabled()) all.push(...findings);
-          else this.terminal.out(findings.map((finding) => `${lineOf(finding)}\n`).join(''));
-        },
-        onUnreadable: (text) => {
-          unreadable += 1;
-          this.terminal.note(text);
-        },
-      });
-      const { live, revoked } = keys;
-      process.exitCode = live > 0 ? LIVE : unreadable > 0 ? UNREADABLE : 0;
-      this.print({ files, found: all, live, revoked, unreadable }, undefined);
-      if (!this.jsonEnabled()) this.terminal.note(summaryOf({ files, found, live, revoked }));
-    } finally {
-      await keys.close();
-    }
+    // Without a store every key would be UNKNOWN, which looks like an answer.
+    await withKeys({ database: flags.database, ifMissing: 'fail' }, (keys) =>
+      this.scan(new FoundKeys(keys, flags.revoke ? (key) => this.noteRevoked(key) : undefined), args.path, flags.git),
+    );
   }
 
-  private async openStore(database: string | undefined): Promise<OpenKeys> {
-    const keys = await openForCommand({ database });
-    if (keys.created) this.terminal.note(`There was no key store at ${keys.location}: every key is UNKNOWN.`);
-    return keys;
+  private async scan(keys: FoundKeys, paths: readonly string[], git: boolean): Promise<void> {
+    const all: Finding[] = [];
+    let [found, unreadable] = [0, 0];
+    const files = await scan({
+      paths,
+      git,
+      identify: (secret) => keys.identify(secret),
+      onFound: (findings) => {
+        found += findings.length;
+        if (this.jsonEnabled()) all.push(...findings);
+        else this.terminal.out(findings.map((finding) => `${lineOf(finding)}\n`).join(''));
+      },
+      onUnreadable: (text) => {
+        unreadable += 1;
+        this.terminal.note(text);
+      },
+    });
+    const { live, revoked } = keys;
+    process.exitCode = live > 0 ? LIVE : unreadable > 0 ? UNREADABLE : 0;
+    this.print({ files, found: all, live, revoked, unreadable }, undefined);
+    if (!this.jsonEnabled()) this.terminal.note(summaryOf({ files, found, live, revoked }));
   }
 
   private noteRevoked({ name, publicId }: ApiKey): void {

@@ -3,6 +3,8 @@ import { CliError } from '../../cli/errors.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { grantFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldChanges, changeText } from '../../cli/views/key-view.ts';
+import { warn } from '../../cli/terminal.ts';
+import { warningsOf } from '../../keys/changes/confusable-names.ts';
 import type { KeyChange } from '../../keys/key/api-key.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 
@@ -42,10 +44,11 @@ export default class Update extends KeyCommand {
     const change = changeOf(input.flags);
     await this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
-      const { before, after } = await keys.update(key.id, change, OPERATOR);
+      const { before, after, confusable } = await keys.update(key.id, change, OPERATOR);
       const changes = fieldChanges(before, after);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
       this.print({ key: await this.describe(keys, after), changes }, text);
+      warn(this.terminal, warningsOf(confusable));
     });
   }
 }

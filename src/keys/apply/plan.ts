@@ -1,4 +1,5 @@
 import type { ApiKey } from '../key/api-key.ts';
+import { type ConfusableName, findConfusableNames } from '../changes/confusable-names.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { type DeclarationIssue, type DeclaredKey, assertValidDeclaration } from './declaration.ts';
 import { KeysError } from '../errors.ts';
@@ -20,6 +21,8 @@ export interface Plan<Key extends ApiKey = ApiKey> {
   deletes: Key[];
   /** How many declared keys need no change. */
   unchanged: number;
+  /** The names of keys to create that look like others. */
+  confusable: ConfusableName[];
 }
 
 /** What a plan depends on besides the declaration. */
@@ -43,7 +46,7 @@ export function hasChanges({ creates, updates, deletes }: Plan): boolean {
 /**
  * Compares declared keys with the existing ones, by name. Writes nothing.
  * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED,
- * TAKEOVER_REFUSED; ForbiddenError
+ * TAKEOVER_REFUSED, NAME_CONFUSABLE; ForbiddenError
  */
 export async function planChanges<Key extends ApiKey>(
   find: KeyFinder<Key>,
@@ -55,7 +58,7 @@ export async function planChanges<Key extends ApiKey>(
     declared.map(({ name }) => name),
   );
   const existing = new Map(found.map((key) => [key.name, key]));
-  const plan: Plan<Key> = { creates: [], updates: [], deletes: [], unchanged: 0 };
+  const plan: Plan<Key> = { creates: [], updates: [], deletes: [], unchanged: 0, confusable: [] };
   const issues: DeclarationIssue[] = [];
   for (const [index, key] of declared.entries()) {
     const before = existing.get(key.name);
@@ -78,6 +81,10 @@ export async function planChanges<Key extends ApiKey>(
   const chains = await findChains(find, befores);
   for (const [index, { after }] of plan.updates.entries()) requireToChange(caller, chains[index]!, after, catalog);
   requireFor(caller, 'DELETE', plan.deletes);
+  // The plan names them.
+  requireFor(caller, 'READ', plan.deletes);
+  const created = plan.creates.map(({ name }) => name);
+  plan.confusable = await findConfusableNames(caller, find, created, new Set(plan.deletes.map(({ id }) => id)));
   return plan;
 }
 
@@ -129,9 +136,12 @@ async function findUndeclared<Key extends ApiKey>(
     );
   const undeclaredIds = new Set(undeclared.map(({ id }) => id));
   const family = await find.findWithDescendants([...undeclaredIds]);
-  const others = family.filter(({ id }) => !undeclaredIds.has(id)).map(({ name }) => `"${name}"`);
+  const others = family.filter(({ id }) => !undeclaredIds.has(id));
   if (others.length === 0) return family;
-  const shown = others.length > 5 ? [...others.slice(0, 5), `${others.length - 5} more`] : others;
+  const readable = others.filter((key) => mayFor(caller, 'READ', key));
+  const shown = readable.slice(0, 5).map(({ name }) => `"${name}"`);
+  const rest = others.length - shown.length;
+  if (rest > 0) shown.push(shown.length > 0 ? `${rest} more` : `${rest} ${rest === 1 ? 'key' : 'keys'}`);
   throw new KeysError(
     'PRUNE_REFUSED',
     'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash, type KeyObject } from 'node:crypto';
 import type { ApiKey } from '../key/api-key.ts';
 import { prefixOf } from '../secret/secret.ts';
 import { formatTime } from '../time.ts';
@@ -17,8 +17,12 @@ export const AUDIT_ACTIONS = [
   'ADOPT',
   'IMPORT',
   'REFUSE',
+  'PRUNE',
 ] as const;
-/** What was done. REFUSE is a request whose key was refused or lacked a permission. */
+/**
+ * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
+ * entries.
+ */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Kinds of actors: a user of the command line, a key, or a request without a valid key. */
@@ -50,13 +54,18 @@ export interface AuditDraft {
   before: AuditValues | null;
   /** The new values of those fields; null if there is no key any more. */
   after: AuditValues | null;
+  /** The client's address, of a refused request. */
+  address?: string;
 }
 
 /** An entry of the audit log. */
 export interface AuditEntry extends AuditDraft {
   /** Counts from 1, without gaps. */
   number: number;
-  /** SHA-256 in hex of this entry and the hash of the previous one. */
+  /**
+   * SHA-256 in hex of this entry and the hash of the previous one; in a log with a key, `hmac:` and HMAC-SHA-256 (RFC
+   * 2104) in hex.
+   */
   hash: string;
 }
 
@@ -76,6 +85,11 @@ export interface AuditFilter {
 
 /** A page of entries that match a filter. */
 export interface AuditQuery extends AuditFilter {
+  /**
+   * Only entries about or by the key with this id and the keys that it created, and those that concern no key; null for
+   * the latter alone. A filter never matches the name of another key or user.
+   */
+  owner?: string | null | undefined;
   /** The maximum number of entries. */
   limit: number;
   /** Which entries come first. */
@@ -84,23 +98,56 @@ export interface AuditQuery extends AuditFilter {
   before?: number | undefined;
   /** Only entries with a larger number. */
   after?: number | undefined;
+  /** Only changes of the keys with these ids, without refused requests. */
+  changesOf?: readonly string[] | undefined;
 }
+
+/** An entry's place in the chain. */
+export type AuditPosition = Pick<AuditEntry, 'number' | 'hash'>;
 
 /** Read access to the audit log. */
 export interface AuditReader {
+  /** The key of the chain; undefined if there is none. */
+  readonly key: KeyObject | undefined;
   /** The entries that match, in the order asked for. */
   find(query: AuditQuery): Promise<AuditEntry[]>;
-  /** The number and hash of the newest entry; undefined while there is none. */
-  head(): Promise<{ number: number; hash: string } | undefined>;
+  /** The newest entry; undefined while there is none. */
+  head(): Promise<AuditPosition | undefined>;
+  /** The last entry that was pruned; undefined if none was. The first that is left is chained to it. */
+  start(): Promise<AuditPosition | undefined>;
+  /** The last entry of those that were written before this time, in milliseconds since 1970, without a gap. */
+  lastBefore(time: number): Promise<AuditPosition | undefined>;
+  /** The last changes of keys that are not in the store, although that change is no deletion. */
+  findLost(limit: number): Promise<AuditEntry[]>;
+}
+
+/** Write access to the audit log, in a transaction. */
+export interface AuditWriter {
+  readonly auditLog: AuditReader;
+  /** Chains entries to the audit log. @throws KeysError STORE_AUDIT_KEY if it has a key that is not known */
+  appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
+  /** Deletes all entries up to this one, which the log then starts from. */
+  pruneAuditLog(last: AuditPosition): Promise<void>;
+  /** Forgets the secrets that keys lost before a time, in milliseconds since 1970. */
+  forgetRotatedSecrets(before: number): Promise<void>;
 }
 
 /** The hash that the first entry is chained to. */
 export const CHAIN_START = '0'.repeat(64);
 
-/** The hash of an entry. It covers all earlier entries through the hash of the previous one. */
+/** The tag of hashes that only a holder of the key can make. */
+const KEYED = 'hmac:';
+
+/** Whether a hash was made with a key. After the first such entry, all must be: otherwise the key could be left out. */
+export function isKeyedHash(text: string): boolean {
+  return text.startsWith(KEYED);
+}
+
+/** The hash of an entry, made with a key or without. It covers all earlier entries through that of the previous one. */
 export function chainHash(
-  { number, at, actor, action, key, before, after }: Omit<AuditEntry, 'hash'>,
+  { number, at, actor, action, key, before, after, address }: Omit<AuditEntry, 'hash'>,
   previous: string,
+  secret?: KeyObject,
 ): string {
   const fields = [
     previous,
@@ -114,8 +161,11 @@ export function chainHash(
     key?.name ?? null,
     before,
     after,
+    // Entries without one keep the hash that they had before there were addresses.
+    ...(address === undefined ? [] : [address]),
   ];
-  return hash('sha256', JSON.stringify(fields), 'hex');
+  const text = JSON.stringify(fields);
+  return secret ? KEYED + createHmac('sha256', secret).update(text).digest('hex') : hash('sha256', text, 'hex');
 }
 
 /** The fields of a key that the audit log records. */

@@ -77,12 +77,13 @@ export class Activity {
   observerOf({ id, name }: ApiKey): AccessObserver {
     return {
       used: (permission) => void this.#usageOf(id).permissions.add(permission),
-      lacked: (missing) =>
+      lacked: (missing, address) =>
         this.refused({
           reason: 'forbidden',
           actor: { kind: 'KEY', id, name },
           key: null,
           missing: missing.slice(0, 5),
+          address,
         }),
     };
   }

@@ -36,8 +36,10 @@ export async function lookUp(secret: string, repository: KeyRepository, now: num
   if (!found) return { refused: publicId === undefined ? 'malformed' : 'unknown', publicId };
   const { key, secret: presented } = found;
   const chain = await findChain(repository, key);
-  const isReplaced = presented === 'previous' && !isInProgress(key.rotation, now);
-  const refused = isReplaced ? 'rotated' : REFUSALS[chainStatus(chain, now)];
-  if (!refused) return { key, chain, secret: presented };
-  return { refused, key, chain, publicId: presented === 'previous' ? key.rotation?.previousPublicId : key.publicId };
+  const known = { key, chain, publicId: found.publicId };
+  if (presented === 'rotated' || (presented === 'previous' && !isInProgress(key.rotation, now)))
+    return { refused: 'rotated', ...known };
+  const refused = REFUSALS[chainStatus(chain, now)];
+  if (refused) return { refused, ...known };
+  return { key, chain, secret: presented };
 }

@@ -37,8 +37,12 @@ export class Authenticator {
     this.#options.activity.used(key, secret);
   }
 
-  /** Authenticates a secret, which counts as a use of its key. @throws KeysError STORE_… */
-  async authenticate(secret: string): Promise<Authentication> {
+  /**
+   * Authenticates a secret, which counts as a use of its key.
+   * @param address the client's, for the audit log
+   * @throws KeysError STORE_…
+   */
+  async authenticate(secret: string, address?: string): Promise<Authentication> {
     const { repository, catalog, clock, activity } = this.#options;
     const digest = digestSecret(secret);
     const known = this.findVerified(digest);
@@ -63,6 +67,7 @@ export class Authenticator {
       reason,
       actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
       key: key ? { id: key.id, name: key.name } : null,
+      address,
     });
     return { refused: reason, ...(publicId !== undefined && { publicId }) };
   }

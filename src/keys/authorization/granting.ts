@@ -24,7 +24,7 @@ export function requireToCreate(actor: Actor, key: Grants & Pick<ApiKey, 'expire
 }
 
 /** The error for a key that would have too many ancestors. */
-export function chainTooLong(): KeysError {
+function chainTooLong(): KeysError {
   return new KeysError(
     'CHAIN_TOO_LONG',
     `A chain of keys that created one another has at most ${MAX_CHAIN_LENGTH} keys. Create the key by one further up.`,

@@ -9,8 +9,8 @@ import { type Chain, chainAccess } from './chain.ts';
 export interface AccessObserver {
   /** The key has used a permission. */
   used(permission: Permission): void;
-  /** A request of the key was refused because it lacks these permissions. */
-  lacked(permissions: readonly Permission[]): void;
+  /** A request of the key, from this address, was refused because it lacks these permissions. */
+  lacked(permissions: readonly Permission[], address?: string): void;
 }
 
 /** An authenticated key, with all that it may do. */
@@ -45,7 +45,7 @@ export function principalOf(
 type Verb = 'CREATE' | 'READ' | 'UPDATE' | 'DELETE';
 
 /** A key owns itself and the keys that it created. */
-export function owns(principal: Principal, key: ApiKey): boolean {
+function owns(principal: Principal, key: ApiKey): boolean {
   return key.id === principal.key.id || key.createdBy === principal.key.id;
 }
 

@@ -10,6 +10,7 @@ import { readGrants } from '../key/validation.ts';
 import type { Catalog, Permission } from '../permissions/catalog.ts';
 import type { KeyFinder } from '../repository.ts';
 import type { Secret } from '../secret/secret.ts';
+import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { Transaction } from './transaction.ts';
 
 /** What creating a key does to the store. */
@@ -18,6 +19,8 @@ export interface Creation<Replaced extends ApiKey = StoredKey> {
   key: StoredKey;
   /** What is deleted for it: the key of the same name first, then the keys that this one had created. */
   replaced: Replaced[];
+  /** The name, if it is new and looks like others. */
+  confusable: ConfusableName[];
 }
 
 /** What a creation would make, without an id and a secret. */
@@ -26,6 +29,8 @@ export interface KeyPreview extends Pick<ApiKey, 'name' | 'description' | 'roles
   effectivePermissions: Permission[];
   /** The keys that would be deleted for it, as in `Creation`. */
   replaced: ApiKey[];
+  /** The name, if it is new and looks like others. */
+  confusable: ConfusableName[];
 }
 
 /** Builds a key from a validated request. Its creator is known when it is created. */
@@ -50,7 +55,10 @@ export function buildKey(
   };
 }
 
-/** Checks whether the caller may create a key, and tells what that would do. @throws NameTakenError; ForbiddenError */
+/**
+ * Checks whether the caller may create a key, and tells what that would do.
+ * @throws NameTakenError; KeysError NAME_CONFUSABLE; ForbiddenError
+ */
 export async function planCreation<Key extends ApiKey>(
   { caller, find, catalog, now }: Pick<Transaction, 'caller' | 'catalog' | 'now'> & { find: KeyFinder<Key> },
   input: NewKey,
@@ -65,20 +73,20 @@ export async function planCreation<Key extends ApiKey>(
   requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);
   if (existing && !input.overwrite) throw new NameTakenError(key.name, true);
-  if (!existing) return { key, replaced: [] };
+  if (!existing) return { key, replaced: [], confusable: await findConfusableNames(caller, find, [key.name]) };
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
   // A key that replaces its own creator, or itself, inherits that key's creator.
   if (replaced.some(({ id }) => id === key.createdBy)) key.createdBy = existing.createdBy;
-  return { key, replaced };
+  return { key, replaced, confusable: [] };
 }
 
-/** Creates a key, and deletes what it replaces. @throws NameTakenError; ForbiddenError */
+/** Creates a key, and deletes what it replaces. @throws what `planCreation` throws */
 export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Creation> {
-  const { key, replaced } = await planCreation(transaction, input, built);
-  await transaction.delete(replaced);
-  await transaction.insert([key]);
-  return { key, replaced };
+  const creation = await planCreation(transaction, input, built);
+  await transaction.delete(creation.replaced);
+  await transaction.insert([creation.key]);
+  return creation;
 }
 
 /** Reverts a creation: the key is deleted, and what it replaced works again. */

@@ -1,6 +1,6 @@
 import { type ApiKey, withoutDigests } from '../key/api-key.ts';
 import { requireFor } from '../authorization/principal.ts';
-import { refuseNul } from '../text.ts';
+import { checkSearchText } from '../text.ts';
 import type { Transaction } from './transaction.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { Transaction } from './transaction.ts';
  * @throws ForbiddenError
  */
 export async function deleteKeys(transaction: Transaction, ids: readonly string[]): Promise<ApiKey[]> {
-  for (const id of ids) refuseNul(id);
+  for (const id of ids) checkSearchText(id);
   const named = new Set(ids);
   const leaving = await transaction.find.findWithDescendants(ids);
   const isNamed = ({ id }: ApiKey) => named.has(id);

@@ -1,4 +1,5 @@
 import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
+import { rotatedSecrets } from '../key/rotated-secret.ts';
 import {
   type AuditAction,
   type AuditActor,
@@ -11,7 +12,7 @@ import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { KeyWriter, StoredKeyFinder } from '../repository.ts';
-import { printable, refuseNul } from '../text.ts';
+import { printable, checkSearchText } from '../text.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -53,7 +54,7 @@ export class Transaction {
 
   /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
   async findToChange(id: string): Promise<StoredKey> {
-    refuseNul(id);
+    checkSearchText(id);
     const key = await this.find.findById(id);
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
     requireFor(this.caller, 'UPDATE', [key]);
@@ -73,7 +74,8 @@ export class Transaction {
   async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
     const changed = auditChange(before, after);
     if (Object.keys(changed.after).length > 0) {
-      await this.#writer.update(after);
+      await this.#writer.update(before, after);
+      await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       this.#note(action, after, changed);
     }
     return { before: withoutDigests(before), after: withoutDigests(after) };

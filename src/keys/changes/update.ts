@@ -4,14 +4,21 @@ import { NameTakenError, assertValid } from '../errors.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
 import { requireToChange } from '../authorization/granting.ts';
+import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
 import { validateGrants, readGrants } from '../key/validation.ts';
 
+/** A key that was updated. */
+export interface UpdatedKey extends ChangedKey {
+  /** The name, if it is new and looks like others. */
+  confusable: ConfusableName[];
+}
+
 /**
  * Changes what a request that was checked asks for.
- * @throws ValidationError; KeysError NOT_FOUND; NameTakenError; ForbiddenError
+ * @throws ValidationError; KeysError NOT_FOUND, NAME_CONFUSABLE; NameTakenError; ForbiddenError
  */
-export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<ChangedKey> {
+export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
   const { caller, find, catalog, now } = transaction;
   const before = await transaction.findToChange(id);
   const given = readGrants(change, catalog);
@@ -28,7 +35,9 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
   requireToChange(caller, await transaction.findChain(before), after, catalog);
   const holder = await find.findByName(after.name);
   if (holder && holder.id !== id) throw new NameTakenError(after.name, false);
-  return transaction.change(before, after, 'UPDATE');
+  const isRenamed = after.name !== before.name;
+  const confusable = isRenamed ? await findConfusableNames(caller, find, [after.name], new Set([id])) : [];
+  return { ...(await transaction.change(before, after, 'UPDATE')), confusable };
 }
 
 /** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError */

@@ -1,6 +1,6 @@
 import type { Issue } from '../errors.ts';
 import { printable } from '../text.ts';
-import { readDate, readDuration, UNIT_MS } from '../time.ts';
+import { lowerCaseHint, readDate, readDuration, UNIT_MS } from '../time.ts';
 
 /** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
@@ -19,10 +19,10 @@ export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number)
     return issue('A key expires after a duration or at a date, not both.');
   if (expiresIn !== undefined) {
     const duration = readDuration(expiresIn);
-    if (duration === undefined)
-      return issue(
-        `"${printable(expiresIn)}" is not a duration. Write a number with s, m, h, d or w, such as 90m, 12h or 30d.`,
-      );
+    if (duration === undefined) {
+      const remedy = lowerCaseHint(expiresIn) ?? 'Write a number with s, m, h, d or w, such as 90m, 12h or 30d.';
+      return issue(`"${printable(expiresIn)}" is not a duration. ${remedy}`);
+    }
     return withinLimit(now + duration, now, expiresIn);
   }
   if (expiresAt === undefined || expiresAt === null) return null;

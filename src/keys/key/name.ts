@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import { codePoints, describeCharacter, listOf } from '../text.ts';
+import { codePoints, describeCharacter, hasTooManyMarks, listOf, MAX_MARKS, normalizeText } from '../text.ts';
 
 /** In code points. */
 export const MAX_NAME_LENGTH = 100;
@@ -11,7 +11,7 @@ const INVISIBLE = /\p{DI}/u;
 
 /** A name as it is stored and compared: NFC, without leading or trailing spaces. */
 export function normalizeName(name: string): string {
-  return name.normalize('NFC').replace(/^\u0020+|\u0020+$/g, '');
+  return normalizeText(name).replace(/^\u0020+|\u0020+$/g, '');
 }
 
 /**
@@ -21,6 +21,7 @@ export function normalizeName(name: string): string {
 export function validateName(name: string): Issue | undefined {
   const normalized = normalizeName(name);
   if (normalized === '') return issue('The name is empty: it needs at least one letter or digit.');
+  if (hasTooManyMarks(normalized)) return issue(`The name has more than ${MAX_MARKS} combining marks in a row.`);
   const found = invalidCharacters(normalized);
   if (found.length > 0) {
     const shown = found.slice(0, 5).map((character) => describeCharacter(character));

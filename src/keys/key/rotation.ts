@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import { readDuration, readPastTime } from '../time.ts';
+import { lowerCaseHint, pastTimeRemedy, readDuration, readPastTime, UNIT_MS } from '../time.ts';
 import { printable } from '../text.ts';
 
 /** A rotation of a key's secret: the previous secret, and how long it still works. */
@@ -21,7 +21,7 @@ export type Activation = (typeof ACTIVATIONS)[number];
 
 /** How to rotate a key's secret, as the user wrote it. */
 export interface RotationRequest {
-  /** How long the previous secret still works: a duration such as `24h` (the default), or `0s` for none. */
+  /** How long the previous secret still works: a duration such as `24h` (the default), or `0s`; at most 90 days. */
   grace?: string | null | undefined;
   /** When that time begins: `now` (the default) or `on-first-use`. */
   activate?: string | null | undefined;
@@ -33,6 +33,7 @@ export interface RotationRequest {
 
 /** The grace period if none is given. */
 export const DEFAULT_GRACE = '24h';
+const MAX_GRACE_DAYS = 90;
 
 /** Whether the previous secret still works, so that the key has two. */
 export function isInProgress(rotation: Rotation | null, now: number): rotation is Rotation {
@@ -53,13 +54,16 @@ export function readRotation(
   issues: Issue[];
 } {
   const text = grace ?? DEFAULT_GRACE;
-  const duration = /^0+[smhdw]?$/i.test(text.trim()) ? 0 : readDuration(text);
+  const duration = /^0+[smhdw]?$/.test(text.trim()) ? 0 : readDuration(text);
   const wanted = (activate ?? 'now').trim().toUpperCase().replaceAll('-', '_');
   const activation = ACTIVATIONS.find((name) => name === wanted);
   const issues: Issue[] = [];
   if (duration === undefined) {
-    const remedy = 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.';
+    const remedy = lowerCaseHint(text) ?? 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.';
     issues.push({ code: 'EXPIRY_INVALID', message: `"${printable(text)}" is not a duration. ${remedy}` });
+  } else if (duration > MAX_GRACE_DAYS * UNIT_MS.d) {
+    const message = `"${printable(text)}" is longer than ${MAX_GRACE_DAYS} days. Choose a shorter grace period.`;
+    issues.push({ code: 'EXPIRY_INVALID', message });
   }
   if (!activation)
     issues.push({
@@ -68,8 +72,8 @@ export function readRotation(
     });
   const since = createdSince == null ? 0 : readPastTime(createdSince, now);
   if (since === undefined) {
-    const remedy = 'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.';
-    issues.push({ code: 'INPUT_INVALID', message: `"${printable(createdSince ?? '')}" is not a time. ${remedy}` });
+    const time = createdSince ?? '';
+    issues.push({ code: 'INPUT_INVALID', message: `"${printable(time)}" is not a time. ${pastTimeRemedy(time)}` });
   }
   if (createdSince != null && !disableCreated)
     issues.push({ code: 'USAGE', message: 'A time of creation is only for disabling the created keys.' });

@@ -31,7 +31,10 @@ export class PermissionSet {
 
   /** What roles and permissions allow together, in an installation with this catalog. */
   static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
-    return new PermissionSet([...granted.roles.flatMap((role) => catalog.permissionsOf(role)), ...granted.permissions]);
+    const set = new PermissionSet([]);
+    for (const role of granted.roles) set.#add(setOf(catalog.permissionsOf(role)));
+    set.#add(setOf(granted.permissions));
+    return set;
   }
 
   /** Whether an action on a resource is allowed. */
@@ -51,7 +54,12 @@ export class PermissionSet {
 
   /** The permissions of this set that another one lacks. */
   missingFrom(other: PermissionSet): Permission[] {
-    return this.permissions().filter((permission) => !other.has(...splitPermission(permission)));
+    const missing = new PermissionSet([]);
+    for (const [resource, mask] of this.#masks) {
+      const lacking = mask & ~(other.#masks.get(resource) ?? 0);
+      if (lacking !== 0) missing.#masks.set(resource, lacking);
+    }
+    return missing.permissions();
   }
 
   /** All permissions, included ones too, grouped by resource in the order of insertion. */
@@ -61,6 +69,10 @@ export class PermissionSet {
     );
   }
 
+  #add(other: PermissionSet): void {
+    for (const [resource, mask] of other.#masks) this.#masks.set(resource, (this.#masks.get(resource) ?? 0) | mask);
+  }
+
   /** One entry per resource, its actions in the order of `ACTIONS`. */
   byResource(): ResourceActions[] {
     return Array.from(this.#masks, ([resource, mask]) => ({
@@ -68,6 +80,15 @@ export class PermissionSet {
       actions: ACTIONS.filter((action) => (mask & BITS.get(action)!) !== 0),
     }));
   }
+}
+
+const sets = new WeakMap<readonly Permission[], PermissionSet>();
+
+/** The set of a list that never changes, such as that of a role or a key. Parsing the list takes longest. */
+function setOf(permissions: readonly Permission[]): PermissionSet {
+  const set = sets.get(permissions) ?? new PermissionSet(permissions);
+  sets.set(permissions, set);
+  return set;
 }
 
 /** Splits `DOCKER:READ_ANY` at its colon. */

@@ -85,6 +85,11 @@ export function redactSecrets(text: string): string {
   return text.replace(/svc_([0-9A-Za-z]{12})_[0-9A-Za-z]+/g, (_, publicId: string) => prefixOf(publicId));
 }
 
+/** Whether there is a secret in a text, even a truncated or mistyped one. */
+export function holdsSecret(text: string): boolean {
+  return redactSecrets(text) !== text;
+}
+
 function checksumOf(text: string): string {
   return encodeBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }

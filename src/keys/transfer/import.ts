@@ -2,7 +2,9 @@ import type { StoredKey } from '../key/api-key.ts';
 import { type ErrorCode, NameTakenError } from '../errors.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 import type { StoredKeyFinder } from '../repository.ts';
+import { findConfusableNames, warningsOf } from '../changes/confusable-names.ts';
 import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
+import { OPERATOR } from '../authorization/principal.ts';
 import { prefixOf } from '../secret/secret.ts';
 import type { Transaction } from '../changes/transaction.ts';
 
@@ -84,7 +86,12 @@ export async function importKeys(
   { dryRun }: { dryRun: boolean },
 ): Promise<ImportReport> {
   const conflicts = await findConflicts(transaction.find, lines);
-  const checked = lines.map((line) => ({ ...line, errors: [...line.errors, ...(conflicts.get(line.line) ?? [])] }));
+  const likenesses = await findLikenesses(transaction.find, lines);
+  const checked = lines.map((line) => ({
+    ...line,
+    errors: [...line.errors, ...(conflicts.get(line.line) ?? [])],
+    warnings: [...line.warnings, ...(likenesses.get(line.name) ?? [])],
+  }));
   const failed = checked.filter(({ errors }) => errors.length > 0).length;
   const doesImport = failed === 0 && !dryRun;
   if (doesImport) await transaction.insert(keysOf(lines), 'IMPORT');
@@ -101,6 +108,21 @@ export async function importKeys(
       warnings,
     })),
   };
+}
+
+/** Warnings of names that look like others, by the name. */
+async function findLikenesses(
+  find: StoredKeyFinder,
+  lines: readonly ImportLine[],
+): Promise<Map<string | null, ImportWarning[]>> {
+  const names = keysOf(lines).map(({ name }) => name);
+  const confusable = await findConfusableNames(OPERATOR, find, [...new Set(names)]);
+  return new Map(
+    confusable.map((likeness) => [
+      likeness.name,
+      warningsOf([likeness]).map((message): ImportWarning => ({ code: 'NAME_CONFUSABLE', message })),
+    ]),
+  );
 }
 
 /** Conflicts with existing keys and with earlier lines, by the number of the line. */

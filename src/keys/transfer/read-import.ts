@@ -31,7 +31,7 @@ export interface ImportProblem {
 /** What is worth knowing about a key that can be imported. */
 export interface ImportWarning {
   /** Stable between versions. */
-  code: 'SECRET_GUESSABLE' | 'EXPIRED';
+  code: 'SECRET_GUESSABLE' | 'EXPIRED' | 'NAME_CONFUSABLE';
   /** A sentence, without any secret. */
   message: string;
 }

@@ -8,6 +8,9 @@ import { addManaged } from './004-managed.ts';
 import { createUsage } from './005-usage.ts';
 import { createAuditLog } from './006-audit-log.ts';
 import { createKeyState } from './007-key-state.ts';
+import { addAuditRetention } from './008-audit-retention.ts';
+import { addNameSkeletons } from './009-name-skeletons.ts';
+import { createRotatedSecrets } from './010-rotated-secrets.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -21,4 +24,7 @@ export const MIGRATIONS: readonly Migration[] = [
   createUsage,
   createAuditLog,
   createKeyState,
+  addAuditRetention,
+  addNameSkeletons,
+  createRotatedSecrets,
 ];

@@ -16,3 +16,19 @@ export async function forbidAuditChanges(db: Kysely<Tables>): Promise<void> {
   await sql`create trigger audit_log_only_grows before update or delete or truncate on audit_log
     for each statement execute function forbid_audit_changes()`.execute(db);
 }
+
+/** Lets entries of the audit log be deleted that are no longer part of it: those up to the start of the log. */
+export async function allowPruning(db: Kysely<Tables>): Promise<void> {
+  await sql`drop trigger audit_log_only_grows on audit_log`.execute(db);
+  await sql`create trigger audit_log_only_grows before update or truncate on audit_log
+    for each statement execute function forbid_audit_changes()`.execute(db);
+  await sql`create function forbid_audit_deletion() returns trigger language plpgsql set search_path from current as $$
+    begin
+      if old.number > coalesce((select number from audit_start), 0) then
+        raise exception 'the audit log only grows';
+      end if;
+      return old;
+    end $$`.execute(db);
+  await sql`create trigger audit_log_keeps_entries before delete on audit_log
+    for each row execute function forbid_audit_deletion()`.execute(db);
+}

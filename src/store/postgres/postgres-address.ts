@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
+import { tlsOf } from './postgres-tls.ts';
 
 /** Where a PostgreSQL store is, read from its URL. */
 export interface PostgresAddress {
@@ -8,6 +8,8 @@ export interface PostgresAddress {
   location: string;
   /** The schema of the tables, if the URL names one. */
   schema: string | undefined;
+  /** The role that owns the tables, if the URL names one. */
+  owner: string | undefined;
   /** How to connect. */
   config: PoolConfig;
 }
@@ -17,6 +19,7 @@ const PARAMETERS = [
   'channel_binding',
   'connect_timeout',
   'host',
+  'owner',
   'pool_size',
   'schema',
   'sslcert',
@@ -31,34 +34,64 @@ export function isPostgresUrl(database: string): boolean {
   return /^postgres(ql)?:\/\//i.test(database);
 }
 
-/** Parses the URL of a store. Errors never repeat a part of it, which may be the password. @throws KeysError USAGE */
-export function readPostgresUrl(text: string): PostgresAddress {
+/** Variables of libpq that restrict which server is right, or how it is reached, and that `pg` ignores. */
+const UNSUPPORTED = [
+  'PGGSSENCMODE',
+  'PGHOSTADDR',
+  'PGREQUIREAUTH',
+  'PGREQUIREPEER',
+  'PGREQUIRESSL',
+  'PGSERVICE',
+  'PGSSLCRL',
+  'PGSSLCRLDIR',
+  'PGSSLMAXPROTOCOLVERSION',
+  'PGSSLMINPROTOCOLVERSION',
+  'PGTARGETSESSIONATTRS',
+];
+
+/**
+ * Parses the URL of a store; what it leaves out is in the variables of libpq. Errors never repeat a part of the URL,
+ * which may be the password.
+ * @throws KeysError USAGE, STORE_UNAVAILABLE
+ */
+export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.env): PostgresAddress {
   const url = parse(text);
+  refuseUnsupported(env);
   const given = Object.fromEntries(url.searchParams) as Record<string, string | undefined>;
+  const host = hostOf(url, given);
+  const channelBinding = given['channel_binding'] ?? env['PGCHANNELBINDING'];
   const database = decode(url.pathname.slice(1));
   const schema = given['schema'] || undefined;
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
     throw invalid('its schema may only have lower-case letters, digits and "_", 63 at most');
   const timeouts = {
-    connect: secondsOf(given['connect_timeout'], 'connect_timeout'),
+    connect: secondsOf(given['connect_timeout'] ?? (env['PGCONNECT_TIMEOUT'] || undefined), 'connect_timeout'),
     statement: numberOf(given['statement_timeout'], 'statement_timeout'),
   };
   return {
     location: shown(url, given),
     schema,
+    owner: given['owner'] || undefined,
     config: {
-      ...(hostOf(url, given) && { host: hostOf(url, given) }),
+      ...(host && { host }),
       ...(url.port && { port: Number(url.port) }),
       ...(url.username && { user: decode(url.username) }),
       ...(url.password && { password: decode(url.password) }),
       ...(database && { database }),
-      ...(schema !== undefined && { options: `-c search_path=${schema}` }),
+      // Not named, pg_temp would come first, in which whoever shared the session may have left tables.
+      ...(schema !== undefined && { options: `${env['PGOPTIONS'] ?? ''} -c search_path=${schema},pg_temp`.trim() }),
       ...(timeouts.connect !== undefined && { connectionTimeoutMillis: timeouts.connect }),
       ...(timeouts.statement !== undefined && { statement_timeout: timeouts.statement }),
       ...(given['pool_size'] !== undefined && { max: Math.max(1, numberOf(given['pool_size'], 'pool_size')!) }),
-      ...(given['channel_binding'] === 'require' && { enableChannelBinding: true }),
-      application_name: given['application_name'] ?? 'svc-api',
-      ssl: tlsOf(given),
+      ...(channelBinding === 'require' && { enableChannelBinding: true }),
+      application_name: given['application_name'] ?? (env['PGAPPNAME'] || 'svc-api'),
+      ssl: tlsOf(host || env['PGHOST'] || 'localhost', {
+        sslmode: given['sslmode'] ?? env['PGSSLMODE'],
+        sslrootcert: given['sslrootcert'] ?? env['PGSSLROOTCERT'],
+        sslcert: given['sslcert'] ?? env['PGSSLCERT'],
+        sslkey: given['sslkey'] ?? env['PGSSLKEY'],
+        sslpassword: env['PGSSLPASSWORD'],
+      }),
     },
   };
 }
@@ -80,9 +113,13 @@ function parse(text: string): URL {
 
 function shown(
   { protocol, username, host, pathname }: URL,
-  { host: socket, schema }: Record<string, string | undefined>,
+  { host: socket, schema, owner }: Record<string, string | undefined>,
 ): string {
-  const parameters = new URLSearchParams({ ...(socket && { host: socket }), ...(schema && { schema }) }).toString();
+  const parameters = new URLSearchParams({
+    ...(socket && { host: socket }),
+    ...(schema && { schema }),
+    ...(owner && { owner }),
+  }).toString();
   return `${protocol}//${username && `${username}@`}${host}${pathname}${parameters && `?${parameters}`}`;
 }
 
@@ -90,31 +127,13 @@ function hostOf(url: URL, given: Record<string, string | undefined>): string {
   return given['host'] || decode(url.hostname).replace(/^\[(.*)\]$/, '$1');
 }
 
-/** TLS options for `sslmode` as libpq defines it; without it the connection is not encrypted. */
-function tlsOf(given: Record<string, string | undefined>): PoolConfig['ssl'] {
-  const { sslmode = given['sslrootcert'] ? 'verify-full' : 'disable', sslrootcert, sslcert, sslkey } = given;
-  if (sslmode === 'disable') return false;
-  if (!['require', 'verify-ca', 'verify-full'].includes(sslmode)) {
-    throw invalid('its sslmode must be disable, require, verify-ca or verify-full');
-  }
-  return {
-    rejectUnauthorized: sslmode !== 'require' || sslrootcert !== undefined,
-    ...(sslrootcert && sslrootcert !== 'system' && { ca: contentOf(sslrootcert) }),
-    ...(sslcert && { cert: contentOf(sslcert) }),
-    ...(sslkey && { key: contentOf(sslkey) }),
-    // Only verify-full checks the name of the host.
-    ...(sslmode !== 'verify-full' && { checkServerIdentity: () => undefined }),
-  };
-}
-
-function contentOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new KeysError('STORE_UNAVAILABLE', `The certificate ${path} cannot be read. Check the path and its mode.`, {
-      cause: error,
-    });
-  }
+function refuseUnsupported(env: NodeJS.ProcessEnv): void {
+  const found = UNSUPPORTED.find((name) => env[name]);
+  if (found === undefined) return;
+  throw new KeysError(
+    'USAGE',
+    `${found} is set, which svc-api does not support. Unset it; the address of the key store names one server.`,
+  );
 }
 
 function secondsOf(text: string | undefined, name: string): number | undefined {

@@ -6,7 +6,8 @@ import { MIGRATIONS } from '../migrations/index.ts';
 import { readPostgresUrl } from './postgres-address.ts';
 import { isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
-import { lockWriters, migratePostgres, versionOf } from './postgres-migrate.ts';
+import { lockWriters, migratePostgres, requireOwner, STORE_TABLES, versionOf } from './postgres-migrate.ts';
+import { requireOwnTables } from './postgres-ownership.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
 import { Mutex } from '../mutex.ts';
@@ -50,13 +51,14 @@ export class PostgresConnection implements Connection {
     url: string,
     { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
   ): Promise<PostgresConnection> {
-    const { location, schema, config } = readPostgresUrl(url);
+    const { location, schema, owner, config } = readPostgresUrl(url);
     const timedConfig = withTimeouts(config, lockWaitMs);
     const db = await openPool(timedConfig);
     try {
-      const version = await retryLost(() => versionOf(db, location));
+      const version = await findVersion(db, location, owner);
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
+      if (version !== undefined && version < MIGRATIONS.length) await requireOwner(db, location, version);
       const created = version !== MIGRATIONS.length && (await migrate(timedConfig, location, schema));
       const listener = new PostgresListener(timedConfig);
       return new PostgresConnection({ db, listener, location, created, lockWaitMs });
@@ -68,10 +70,10 @@ export class PostgresConnection implements Connection {
 
   /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
   static async exists(url: string, lockWaitMs: number): Promise<boolean> {
-    const { location, config } = readPostgresUrl(url);
+    const { location, owner, config } = readPostgresUrl(url);
     const db = await openPool(withTimeouts(config, lockWaitMs));
     try {
-      return (await retryLost(() => versionOf(db, location))) !== undefined;
+      return (await findVersion(db, location, owner)) !== undefined;
     } catch (error) {
       throw postgresError(error, location);
     } finally {
@@ -130,6 +132,14 @@ export class PostgresConnection implements Connection {
       isRetryable: (error) => isSerializationFailure(error) && performance.now() <= deadline,
     });
   }
+}
+
+/** The version of a store that is safe to use; undefined if there is no store. @throws KeysError STORE_… */
+function findVersion(db: Kysely<Tables>, location: string, owner: string | undefined): Promise<number | undefined> {
+  return retryLost(async () => {
+    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...STORE_TABLES] });
+    return versionOf(db, location);
+  });
 }
 
 async function migrate(config: PoolConfig, location: string, schema: string | undefined): Promise<boolean> {

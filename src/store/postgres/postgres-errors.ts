@@ -14,11 +14,7 @@ const CAUSES: readonly Cause[] = [
   ['3D000', 'STORE_UNAVAILABLE', 'cannot be opened: its server has no such database. Create it, or check the address'],
   ['3F000', 'STORE_UNAVAILABLE', 'cannot be opened: its database has no such schema. Create it, or check the address'],
   ['40', 'STORE_LOCKED', LOCKED],
-  [
-    '42501',
-    'STORE_READONLY',
-    'cannot be used: its user lacks rights. Grant the user all rights to the tables and the schema',
-  ],
+  ['42501', 'STORE_READONLY', 'cannot be changed by its user, who lacks the rights. Use the owner of its tables'],
   ['53100', 'STORE_FULL', 'cannot grow: the disk of its server is full. Make room and try again'],
   [
     '53300',

@@ -4,7 +4,16 @@ import { driverCodeOf } from '../errors.ts';
 import { type Migration, MIGRATIONS } from '../migrations/index.ts';
 import type { Tables } from '../tables.ts';
 
-const TABLES = ['api_keys', 'key_usage', 'used_grants', 'audit_log', 'audit_head'];
+/** The tables of a store. */
+export const STORE_TABLES = [
+  'api_keys',
+  'key_usage',
+  'used_grants',
+  'rotated_secrets',
+  'audit_log',
+  'audit_head',
+  'audit_start',
+];
 
 /** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
@@ -32,6 +41,19 @@ export async function versionOf(
     );
   }
   return version;
+}
+
+/** Refuses to migrate the tables of another user. @throws KeysError STORE_READONLY */
+export async function requireOwner(db: Kysely<Tables>, location: string, version: number): Promise<void> {
+  const { rows } = await sql<{ owner: string; isMember: boolean }>`select pg_get_userbyid(relowner) as owner,
+    pg_has_role(relowner, 'usage') as "isMember" from pg_class where oid = 'svc_api_schema'::regclass`.execute(db);
+  const { owner, isMember } = rows[0]!;
+  if (isMember) return;
+  throw new KeysError(
+    'STORE_READONLY',
+    `The key store ${location} has schema ${version}, and this version of svc-api needs ${MIGRATIONS.length}. ` +
+      `Run "svc-api apikey list" once as the owner of its tables, ${owner}, which migrates it.`,
+  );
 }
 
 /** Which store to migrate, and how far. */
@@ -65,7 +87,7 @@ export function migratePostgres(
         where table_schema = current_schema()`.execute(transaction);
       const found = new Set(rows.map((row) => row.found));
       const isNew = !found.has('svc_api_schema');
-      if (isNew && TABLES.some((table) => found.has(table))) {
+      if (isNew && STORE_TABLES.some((table) => found.has(table))) {
         throw new KeysError(
           'STORE_FOREIGN',
           `The database ${location} has tables of another program with the same names as those of svc-api. ` +

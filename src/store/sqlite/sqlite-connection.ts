@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -15,6 +15,7 @@ import { migrateSqlite } from './sqlite-migrate.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
+import { requireSecureFile } from './sqlite-access.ts';
 import {
   createStoreFile,
   type FileIdentity,
@@ -110,7 +111,7 @@ export class SqliteConnection implements Connection {
     try {
       const created = !mustExist && createStoreFile(path);
       const connection = new SqliteConnection(path, created, { lockWaitMs, busyTimeoutMs });
-      await connection.#database();
+      await connection.#database(mustExist);
       return connection;
     } catch (error) {
       throw sqliteError(error, path);
@@ -137,13 +138,15 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /** The database at the path now. */
-  async #database(): Promise<Kysely<Tables>> {
+  /** The database at the path now. A file of 0 bytes becomes a store, unless the store must exist. */
+  async #database(mustExist = false): Promise<Kysely<Tables>> {
     this.#checkFile();
     if (!this.#file) {
-      this.#opening ??= openFile(this.location, this.#waits, () => this.#recheckFile()).finally(
-        () => (this.#opening = undefined),
-      );
+      this.#opening ??= openFile(this.location, {
+        ...this.#waits,
+        mustExist,
+        committed: () => this.#recheckFile(),
+      }).finally(() => (this.#opening = undefined));
       this.#file = await this.#opening;
     }
     return this.#file.db;
@@ -159,8 +162,8 @@ export class SqliteConnection implements Connection {
   }
 
   /**
-   * Checks whether another file is at the path and whether keys were changed: once per turn of the event loop, and again
-   * in a turn that lasts, because libuv polls several times in one turn while more than 1,024 sockets are ready.
+   * Checks whether another file is at the path and whether keys were changed: once per turn of the event loop, and
+   * again in a turn that lasts, because libuv polls several times in one while more than 1,024 sockets are ready.
    */
   #checkFile(): void {
     const now = performance.now();
@@ -216,9 +219,21 @@ function retryWhileLocked<Result>(deadline: number, work: () => Promise<Result>)
   return retry(work, { isRetryable: (error) => isLocked(error) && performance.now() <= deadline });
 }
 
-async function openFile(path: string, { lockWaitMs, busyTimeoutMs }: Waits, committed: () => void): Promise<OpenFile> {
+interface OpenFileOptions extends Waits {
+  mustExist: boolean;
+  /** Called after each commit. */
+  committed: () => void;
+}
+
+async function openFile(
+  path: string,
+  { lockWaitMs, busyTimeoutMs, mustExist, committed }: OpenFileOptions,
+): Promise<OpenFile> {
   const identity = identifyStoreFile(path);
-  const driver = new Database(path, { fileMustExist: true, timeout: busyTimeoutMs });
+  requireSecureFile(path);
+  // SQLite keeps its files next to the one that a link leads to.
+  const file = realpathSync(path);
+  const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
   const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
   try {
     await retryWhileLocked(performance.now() + lockWaitMs, async () => {
@@ -226,7 +241,7 @@ async function openFile(path: string, { lockWaitMs, busyTimeoutMs }: Waits, comm
       driver.pragma('synchronous = full');
       driver.pragma('foreign_keys = on');
       driver.pragma('trusted_schema = off');
-      await migrateSqlite(db, path);
+      await migrateSqlite(db, path, mustExist);
     });
   } catch (error) {
     driver.close();
@@ -238,7 +253,7 @@ async function openFile(path: string, { lockWaitMs, busyTimeoutMs }: Waits, comm
     db,
     driver,
     identity,
-    sideFiles: identifySideFiles(path),
+    sideFiles: identifySideFiles(file),
     dataVersion: () => version.get()!,
     keyState: () => state.get()!,
   };

@@ -1,6 +1,17 @@
-import { chmodSync, closeSync, constants, fchmodSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { KeysError } from '../../keys/errors.ts';
+import { sqliteError } from './sqlite-errors.ts';
 
 /** The file behind a path: it changes when another one is moved there. */
 export interface FileIdentity {
@@ -10,7 +21,8 @@ export interface FileIdentity {
 
 /**
  * Creates the store's file if it is missing, with mode 0600, and its folders with 0700, whatever the umask. SQLite
- * gives its -wal and -shm files the mode of the file. What exists stays as it is.
+ * gives its -wal and -shm files the mode and the owner of the file. A file that root creates gets the owner of its
+ * folder, for root must not lock out the user of a service. What exists stays as it is.
  * @returns whether the file is new
  */
 export function createStoreFile(path: string): boolean {
@@ -18,11 +30,26 @@ export function createStoreFile(path: string): boolean {
   try {
     const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_RDWR, 0o600);
     fchmodSync(file, 0o600);
+    if (process.geteuid?.() === 0) {
+      const { uid, gid } = statSync(dirname(path));
+      fchownSync(file, uid, gid);
+    }
     closeSync(file);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
+  }
+}
+
+/** Whether there may be a store at the path: an empty file is none. @throws KeysError STORE_UNAVAILABLE */
+export function storeFileExists(path: string): boolean {
+  try {
+    const stat = statSync(path);
+    return stat.size > 0 || !stat.isFile();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw sqliteError(error, path);
   }
 }
 
@@ -43,10 +70,15 @@ export function isSameFile(one: FileIdentity | undefined, other: FileIdentity | 
 /** The files that SQLite keeps next to an open store, by path. */
 export type SideFiles = ReadonlyMap<string, FileIdentity>;
 
-/** The -wal and -shm files of the store at a path. */
+/** The paths at which SQLite keeps files next to the store at a path, and applies them to it. */
+export function sideFilesOf(path: string): string[] {
+  return ['-wal', '-shm', '-journal'].map((suffix) => path + suffix);
+}
+
+/** The side files of the store at a path that exist. */
 export function identifySideFiles(path: string): SideFiles {
   const found = new Map<string, FileIdentity>();
-  for (const side of [`${path}-wal`, `${path}-shm`]) {
+  for (const side of sideFilesOf(path)) {
     const stat = statSync(side, { throwIfNoEntry: false });
     if (stat) found.set(side, { dev: stat.dev, ino: stat.ino });
   }

@@ -9,10 +9,14 @@ const APPLICATION_ID = 0x73_76_63_6b;
 /**
  * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs that
  * start at once, one migrates and the others find it done. The file's `user_version` is the version of the schema.
- * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version
+ * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version,
+ * STORE_UNAVAILABLE for an empty file if the store must exist
  */
-export async function migrateSqlite(db: Kysely<Tables>, location: string): Promise<void> {
-  if ((await versionOf(db, location)) === MIGRATIONS.length) return;
+export async function migrateSqlite(db: Kysely<Tables>, location: string, mustExist: boolean): Promise<void> {
+  const current = await versionOf(db, location);
+  if (current === MIGRATIONS.length) return;
+  if (current === 0 && mustExist)
+    throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   await sql`pragma journal_mode = wal`.execute(db);
   await db.transaction().execute(async (transaction) => {
     const version = await versionOf(transaction, location);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -11,12 +12,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../../src/open-keys.ts';
 import { type TestApply, testApply } from '../../support/apply.ts';
 import { SECRET } from '../../support/cli.ts';
 import { BIN, cleanEnv, finished } from '../../support/process.ts';
 import { AS_NOBODY } from '../../support/store-process.ts';
+import { keysIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 const TWO = 'keys: [{name: One key, roles: [GUEST]}, {name: Ключ, roles: [VIEWER]}]';
@@ -86,9 +87,10 @@ describe('the secrets of applied keys', () => {
       [join(notAFolder, 'below'), 'ENOTDIR'],
       ['/dev/full', 'EEXIST'],
     ] as const) {
-      const failed = await test.apply(['--secrets-dir', folder]);
+      const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', folder];
+      const failed = await test.cli.runProcess(args);
       const expected = `Error: The secrets could not be written to ${folder} (${code}). Nothing was changed.\n`;
-      assert.deepEqual(failed, { stdout: '', stderr: expected, code: 1 });
+      assert.deepEqual(failed, { stdout: '', stderr: expected, code: 1, signal: null });
     }
     assert.deepEqual(readdirSync(test.secrets), ['Ключ']);
     assert.deepEqual(await test.names(), []);
@@ -98,19 +100,17 @@ describe('the secrets of applied keys', () => {
     const home = tempFolder();
     const secrets = join(home, 'secrets');
     mkdirSync(secrets);
-    for (const folder of [home, dirname(test.file)]) chmodSync(folder, 0o777);
+    for (const folder of [home, dirname(test.file)]) chmodSync(folder, 0o1777);
     chmodSync(secrets, 0o555);
+    const { uid, gid } = AS_NOBODY;
+    if (uid !== undefined && gid !== undefined) chownSync(home, uid, gid);
     const database = join(home, 'keys.sqlite');
-    const failed = await test.apply(['--secrets-dir', secrets, '--database', database], {
-      ...AS_NOBODY,
-      env: { HOME: home },
-    });
+    const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', secrets, '--database', database];
+    const failed = await test.cli.runProcess(args, { ...AS_NOBODY, env: { HOME: home } });
     assert.match(failed.stderr, /^Error: The secrets could not be written to .* \(EACCES\)\. Nothing was changed\.\n$/);
     assert.equal(failed.code, 1);
     assert.deepEqual(readdirSync(secrets), []);
-    const store = await openKeys({ database });
-    assert.deepEqual((await store.list({}, OPERATOR)).keys, []);
-    await store.close();
+    assert.deepEqual(await keysIn(database), []);
   });
 
   it('leave the files as they were where the store cannot be written', async () => {
@@ -132,7 +132,7 @@ describe('the secrets of applied keys', () => {
 
   it('leave everything as it was where the JSON that holds them cannot be written out', async () => {
     await test.json();
-    const [before] = await snapshot();
+    const before = await keysIn(test.cli.database);
     test.declare('keys: [{name: One key, roles: [ADMIN]}, {name: New, roles: [GUEST]}]');
     const args = ['apikey', 'apply', '-f', test.file, '--prune', '--json'];
     for (const script of ['"$@" > /dev/full', '"$@" >&-', 'exec 3> >(exec true); wait $!; "$@" >&3']) {
@@ -145,7 +145,7 @@ describe('the secrets of applied keys', () => {
         /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\n$/,
       );
       assert.equal(code, 1);
-      assert.deepEqual((await snapshot())[0], before);
+      assert.deepEqual(await keysIn(test.cli.database), before);
     }
 
     // Secrets in files are not lost with stdout.
@@ -166,12 +166,4 @@ describe('the secrets of applied keys', () => {
     assert.throws(() => statSync(test.secrets), { code: 'ENOENT' });
     assert.equal((await test.json())['created'], 2);
   });
-
-  /** All keys as the store has them. */
-  async function snapshot() {
-    const store = await openKeys({ database: test.cli.database });
-    const { keys } = await store.list({}, OPERATOR);
-    await store.close();
-    return [keys];
-  }
 });

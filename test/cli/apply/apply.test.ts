@@ -147,7 +147,7 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     assert.match((await test.apply()).stdout, /roles: VIEWER -> GUEST\nApplied: 0 created, 1 updated,/);
   });
 
-  it('leaves a key off that was switched off by hand, and one alone that it did not make', async () => {
+  it('leaves a key disabled that was disabled by hand, and ignores one that it did not create', async () => {
     await test.json();
     await test.cli.given('By hand');
     await test.cli.run(['apikey', 'disable', '--name', 'Alpha']);

@@ -251,7 +251,7 @@ describe('completion in fish', () => {
 });
 
 describe('completion and the other commands', () => {
-  it('do without each other: they start where nothing of it is there', async () => {
+  it('do not need each other: commands start where completion is not installed', async () => {
     const root = tempFolder();
     for (const part of ['bin', 'dist', 'package.json', 'oclif.manifest.json'])
       cpSync(join(ROOT, part), join(root, part), { recursive: true });

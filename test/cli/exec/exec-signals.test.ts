@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { exitCodeOf } from '../../../src/cli/exec/signal-relay.ts';
 import { runWithKey } from '../../../src/cli/exec/run-with-key.ts';
 import type { TemporaryKey } from '../../../src/cli/exec/temporary-key.ts';
-import { endExecs, isAccepted, keysIn, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
+import { endExecs, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { BIN } from '../../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
+import { isAccepted, keysIn } from '../../support/stored.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
 
 const node = process.execPath;
@@ -28,7 +29,7 @@ describe('a signal to apikey exec', () => {
   });
 
   for (const signal of SIGNALS) {
-    it(`is passed on, and ends the command, the key and itself: ${signal}`, async () => {
+    it(`is forwarded, and ends the command, the key and itself: ${signal}`, async () => {
       const running = await startExec(database, ['sh', '-c', `ulimit -c 0; ${SAY_WHO}; read line`]);
       running.process.kill(signal);
       const { stderr, code } = await running.ended;
@@ -37,7 +38,7 @@ describe('a signal to apikey exec', () => {
       assert.deepEqual(await keysIn(database), []);
     });
 
-    it(`takes the key at once where the command goes on, which is waited for: ${signal}`, async () => {
+    it(`deletes the key at once where the command goes on, which is waited for: ${signal}`, async () => {
       const running = await startExec(database, [node, '-e', COUNTING]);
       assert.ok(await isAccepted(database, running.secret));
       running.process.kill(signal);
@@ -53,7 +54,7 @@ describe('a signal to apikey exec', () => {
     });
   }
 
-  it('leaves the exit code to a command that takes it', async () => {
+  it('leaves the exit code to a command that handles it', async () => {
     const running = await startExec(database, [
       node,
       '-e',
@@ -64,7 +65,7 @@ describe('a signal to apikey exec', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('goes through one that runs in another, and takes both keys', async () => {
+  it('goes through one that runs in another, and deletes both keys', async () => {
     const inner = [node, BIN, 'apikey', 'exec', '--roles', 'GUEST', '--', 'sh', '-c', `${SAY_WHO}; read line`];
     const running = await startExec(database, inner);
     assert.equal((await keysIn(database)).length, 2);
@@ -74,7 +75,7 @@ describe('a signal to apikey exec', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('leaves the key to its end where it is SIGKILL, which nobody can take', async () => {
+  it('leaves the key to expire where it is SIGKILL, which nobody can handle', async () => {
     const running = await startExec(database, ['sh', '-c', `${SAY_WHO}; read line`], { flags: ['--ttl', '90s'] });
     running.process.kill('SIGKILL');
     const closed = running.ended;
@@ -106,7 +107,7 @@ describe('a signal to the command of apikey exec', () => {
 });
 
 describe('a signal while the key is made', () => {
-  it('lets the command not start, and takes the key', async () => {
+  it('keeps the command from starting, and deletes the key', async () => {
     const marker = join(tempFolder(), 'ran');
     const listeners = () => SIGNALS.map((signal) => process.listenerCount(signal));
     const before = listeners();
@@ -120,7 +121,14 @@ describe('a signal while the key is made', () => {
         remove: () => Promise.resolve(void (removed += 1)),
       });
     };
-    const code = await runWithKey({ command: 'touch', args: [marker], variable: 'API_KEY', create, note: assert.fail });
+    const code = await runWithKey({
+      command: 'touch',
+      args: [marker],
+      environment: process.env,
+      variable: 'API_KEY',
+      create,
+      note: assert.fail,
+    });
     assert.deepEqual([code, removed, existsSync(marker)], [143, 1, false]);
     assert.deepEqual(listeners(), before);
   });
@@ -135,6 +143,7 @@ describe('a removal that failed at a signal', () => {
     const code = await runWithKey({
       command: node,
       args: ['-e', script],
+      environment: process.env,
       variable: 'API_KEY',
       create,
       note: assert.fail,
@@ -159,7 +168,7 @@ describe('apikey exec on a terminal', () => {
     ['Ctrl-C', KEYS.ctrlC, 'SIGINT'],
     ['Ctrl-\\', KEYS.ctrlBackslash, 'SIGQUIT'],
   ] as const) {
-    it(`lets the command have ${name} once, from the terminal itself`, async () => {
+    it(`leaves ${name} to the terminal, which sends it to the command once`, async () => {
       const running = start(node, '-e', COUNTING);
       await running.see('svc_');
       running.type(typed);
@@ -180,7 +189,7 @@ describe('apikey exec on a terminal', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('passes on what others send to it alone', async () => {
+  it('forwards what others send to it alone', async () => {
     const running = start('sh', '-c', 'echo "parent $PPID."; read line');
     await running.see('parent ');
     await running.see('.');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, type SpawnOptions } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -15,17 +15,26 @@ import {
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SECRET, testCli } from '../../support/cli.ts';
-import { endExecs, isAccepted, keysIn, SAY_WHO, startExec } from '../../support/exec.ts';
-import { BIN, cleanEnv, finished, ROOT, runCli, startCli } from '../../support/process.ts';
+import { endExecs, SAY_WHO, startExec } from '../../support/exec.ts';
+import { BIN, cleanEnv, type Finished, finished, ROOT, runCli, startCli } from '../../support/process.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
+import { isAccepted, keysIn } from '../../support/stored.ts';
 import { tempFolder, tempStore } from '../../support/temp.ts';
 
 const node = process.execPath;
 
-/** Runs `apikey exec` with a role. */
-function exec(database: string, command: readonly string[], flags: readonly string[] = [], options: SpawnOptions = {}) {
-  const args = ['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command];
-  return runCli(args, { ...options, env: { SVC_API_DATABASE: database, ...options.env } });
+function argsOf(command: readonly string[], flags: readonly string[] = []): string[] {
+  return ['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command];
+}
+
+/** Runs `apikey exec` with a role, in a process of its own, whose streams the command has. */
+function exec(database: string, command: readonly string[], flags?: readonly string[]): Promise<Finished> {
+  return testCli(database).runProcess(argsOf(command, flags));
+}
+
+/** The same in this process, for commands that write nothing. */
+function execHere(database: string, command: readonly string[], flags?: readonly string[]): Promise<Finished> {
+  return testCli(database).run(argsOf(command, flags));
 }
 
 /** A text of /proc; nothing where the process has ended meanwhile, or is another user's. */
@@ -143,7 +152,7 @@ describe('apikey exec', () => {
     assert.deepEqual(await keysIn(database), []);
   });
 
-  it('makes a key that says what it is for and ends by itself after ten minutes', async () => {
+  it('makes a key that says what it is for and expires after ten minutes', async () => {
     const running = await startExec(database, ['/bin/sh', '-c', `${SAY_WHO}; read line # --token hidden`]);
     const [key] = await keysIn(database);
     running.process.stdin!.end('\n');
@@ -169,7 +178,7 @@ describe('apikey exec', () => {
   it('replaces no key', async () => {
     const cli = testCli(database);
     const { id } = await cli.given('Report');
-    assert.deepEqual(await exec(database, ['echo', 'run'], ['--name', 'Report']), {
+    assert.deepEqual(await execHere(database, ['touch', 'ran'], ['--name', 'Report']), {
       stdout: '',
       stderr: 'Error: An API key named "Report" already exists. Choose another name.\n',
       code: 1,
@@ -321,7 +330,7 @@ describe('the exit code of apikey exec', () => {
   ] as const) {
     it(`${what}, and no key is left`, async () => {
       const database = tempStore();
-      assert.deepEqual(await exec(database, command), { stdout: '', stderr, code: expected, signal: null });
+      assert.deepEqual(await execHere(database, command), { stdout: '', stderr, code: expected, signal: null });
       assert.deepEqual(await keysIn(database), []);
     });
   }
@@ -381,9 +390,7 @@ describe('apikey exec that is used wrongly', () => {
   ] as const) {
     it(`says so, runs nothing and makes no store: ${what}`, async () => {
       const database = tempStore();
-      const { stdout, stderr, code } = await runCli(['apikey', 'exec', ...args], {
-        env: { SVC_API_DATABASE: database },
-      });
+      const { stdout, stderr, code } = await testCli(database).run(['apikey', 'exec', ...args]);
       assert.equal(stdout, '');
       assert.match(stderr, message);
       assert.equal(code, 2);
@@ -393,7 +400,7 @@ describe('apikey exec that is used wrongly', () => {
   }
 
   it('runs nothing where the store cannot be used', async () => {
-    const { stderr, code } = await exec(join(BIN, 'keys.sqlite'), touch.slice(1));
+    const { stderr, code } = await execHere(join(BIN, 'keys.sqlite'), touch.slice(1));
     assert.match(stderr, /^Error: The key store .* a part of its path is not a folder/);
     assert.equal(code, 1);
     assert.equal(existsSync(join(folder, 'ran')), false);
@@ -401,17 +408,14 @@ describe('apikey exec that is used wrongly', () => {
 });
 
 describe('a temporary key that cannot be deleted', () => {
-  it('is told, with the time at which it ends, and the exit code is not 0', async () => {
+  it('is reported, with the time at which it expires, and the exit code is not 0', async () => {
     for (const [end, expected] of [
       ['exit 0', 1],
       ['exit 6', 6],
     ] as const) {
       const database = tempStore();
-      const { stdout, stderr, code } = await exec(database, [
-        'sh',
-        '-c',
-        `mv "$SVC_API_DATABASE" "$SVC_API_DATABASE.old"; ${end}`,
-      ]);
+      const script = `mv "$SVC_API_DATABASE" "$SVC_API_DATABASE.old"; ${end}`;
+      const { stdout, stderr, code } = await execHere(database, ['sh', '-c', script]);
       assert.match(
         stderr,
         /^Error: The temporary key "exec [\d a-f]+" could not be deleted \(STORE_UNAVAILABLE\): The key store \S+ does not exist\. .* It expires at \S+Z\.\n$/,
@@ -421,7 +425,7 @@ describe('a temporary key that cannot be deleted', () => {
     }
   });
 
-  it('is fine where it is gone already', async () => {
+  it('is no failure where it is gone already', async () => {
     const database = tempStore();
     const command = [node, BIN, 'apikey', 'delete', '--name', 'Mine'];
     assert.deepEqual(await exec(database, command, ['--name', 'Mine']), {

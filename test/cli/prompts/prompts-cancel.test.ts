@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../../src/open-keys.ts';
 import { testCli } from '../../support/cli.ts';
 import { cliOnTerminal, KEYS } from '../../support/pty.ts';
+import { keysIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 const { enter, space, ctrlC, ctrlD } = KEYS;
@@ -39,11 +38,8 @@ describe('a prompt that is broken off', () => {
         const ends = steps.map(([question], index) => ({ question, before: steps.slice(0, index) }));
         for (let index = 0; index < ends.length; index += 2)
           await Promise.all(ends.slice(index, index + 2).map(breakOff));
-        const keys = await openKeys({ database: cli.database });
-        const page = await keys.list({}, OPERATOR);
-        await keys.close();
         assert.deepEqual(
-          page.keys.map((key) => key.id),
+          (await keysIn(cli.database)).map((key) => key.id),
           [id],
         );
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openStore } from '../../../src/store/open.ts';
 import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
 import { BIN } from '../../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
+import { keyNamed } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 const { enter, space, down } = KEYS;
@@ -17,13 +17,6 @@ describe('apikey --create on a terminal', () => {
 
   function start(cli: TestCli, args: readonly string[] = [], stdoutTo?: string): TerminalSession {
     return (session = cliOnTerminal(['apikey', '--create', ...args], { SVC_API_DATABASE: cli.database }, stdoutTo));
-  }
-
-  async function stored(cli: TestCli, name: string) {
-    const store = await openStore({ database: cli.database });
-    const key = await store.repository.findByName(name);
-    await store.close();
-    return key;
   }
 
   it('asks for everything on the terminal; stdout in a file has the secret alone', async () => {
@@ -50,7 +43,7 @@ describe('apikey --create on a terminal', () => {
       terminal.screen,
       /Created API key "CI deploy" \(svc_\w{12}_…\) with roles VIEWER and permissions DOCKER:CREATE_ANY and DOCKER:READ_ANY\. Its secret is not shown again\.\n$/,
     );
-    const key = await stored(cli, 'CI deploy');
+    const key = await keyNamed(cli.database, 'CI deploy');
     assert.deepEqual(
       [key?.description, key?.roles, key?.permissions],
       ['For the pipeline', ['VIEWER'], ['DOCKER:CREATE_ANY', 'DOCKER:READ_ANY']],
@@ -72,7 +65,7 @@ describe('apikey --create on a terminal', () => {
     await terminal.answer('❯◉ ADMIN', enter);
     await terminal.answer('❯ Done', enter);
     assert.equal(await terminal.end(), 0);
-    const key = await stored(cli, 'My key');
+    const key = await keyNamed(cli.database, 'My key');
     assert.deepEqual([key?.description, key?.roles, key?.permissions], [null, ['ADMIN'], []]);
   });
 
@@ -91,7 +84,7 @@ describe('apikey --create on a terminal', () => {
     await terminal.answer('❯ Done', enter);
     assert.equal(await terminal.end(), 0);
     assert.ok(!/\? (Name|Description)/.test(terminal.screen), 'what the flags say is not asked');
-    assert.deepEqual((await stored(cli, 'A key'))?.permissions, ['FLASH:CREATE_ANY']);
+    assert.deepEqual((await keyNamed(cli.database, 'A key'))?.permissions, ['FLASH:CREATE_ANY']);
   });
 
   it('offers to replace an existing key: No asks for another name, Yes replaces', async () => {
@@ -103,7 +96,10 @@ describe('apikey --create on a terminal', () => {
     await other.answer('? Name', `Free${enter}`);
     await other.answer('? Description', enter);
     assert.equal(await other.end(), 0);
-    assert.deepEqual([(await stored(cli, 'Taken'))?.id, (await stored(cli, 'Free'))?.roles], [old.id, ['GUEST']]);
+    assert.deepEqual(
+      [(await keyNamed(cli.database, 'Taken'))?.id, (await keyNamed(cli.database, 'Free'))?.roles],
+      [old.id, ['GUEST']],
+    );
 
     const replacing = start(cli, ['--roles', 'GUEST']);
     await replacing.answer('? Name', `Taken${enter}`);
@@ -111,7 +107,7 @@ describe('apikey --create on a terminal', () => {
     await replacing.answer('? Description', enter);
     assert.equal(await replacing.end(), 0);
     assert.match(replacing.screen, /Replaced API key "Taken"/);
-    const replaced = await stored(cli, 'Taken');
+    const replaced = await keyNamed(cli.database, 'Taken');
     assert.notEqual(replaced?.id, old.id);
     assert.deepEqual(replaced?.roles, ['GUEST']);
   });
@@ -138,7 +134,7 @@ describe('apikey --create on a terminal', () => {
     const cli = testCli();
     const error =
       'Error: The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.\n       An API key needs at least one role or permission.\n';
-    const withoutStdin = await cli.run(['apikey', '--create'], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const withoutStdin = await cli.runProcess(['apikey', '--create'], { stdio: ['pipe', 'pipe', 'pipe'] });
     assert.deepEqual(withoutStdin, { stdout: '', stderr: error, code: 2, signal: null });
     const file = join(tempFolder(), 'stderr');
     const script = 'exec "$0" "$1" apikey --create 2> "$2"';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../../src/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
+import { namesIn } from '../../support/stored.ts';
 
 const { enter, space, down } = KEYS;
 /** In milliseconds. */
@@ -30,13 +30,6 @@ describe('apikey --delete on a terminal', () => {
     return cli;
   }
 
-  async function names({ database }: TestCli): Promise<string[]> {
-    const keys = await openKeys({ database });
-    const page = await keys.list({}, OPERATOR);
-    await keys.close();
-    return page.keys.map(({ name }) => name).toSorted();
-  }
-
   it('shows the keys with roles and age, and deletes the chosen ones after a Yes', async () => {
     const cli = await withKeys();
     const terminal = start(cli);
@@ -57,7 +50,7 @@ describe('apikey --delete on a terminal', () => {
     );
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /\nSuccessfully deleted 2 API keys\n$/);
-    assert.deepEqual(await names(cli), ['Second']);
+    assert.deepEqual(await namesIn(cli.database), ['Second']);
   });
 
   it('deletes nothing when the answer is No, which Enter alone means', async () => {
@@ -68,7 +61,7 @@ describe('apikey --delete on a terminal', () => {
     await terminal.answer('? Delete "First" and all keys that it created? They stop working at once (y/N)', enter);
     assert.equal(await terminal.end(), 130);
     assert.match(terminal.screen, /\nCancelled: nothing was changed\.\n$/);
-    assert.deepEqual(await names(cli), ['First', 'Second', 'Third']);
+    assert.deepEqual(await namesIn(cli.database), ['First', 'Second', 'Third']);
   });
 
   it('says so, without failing, when nothing is chosen or there is nothing to choose from', async () => {
@@ -77,10 +70,11 @@ describe('apikey --delete on a terminal', () => {
     await chosenNone.answer('? API keys to delete', enter);
     assert.equal(await chosenNone.end(), 0);
     assert.match(chosenNone.screen, /\nNo API keys found to delete: none was chosen\n$/);
-    assert.equal((await names(cli)).length, 3);
-    const empty = start(testCli());
+    assert.equal((await namesIn(cli.database)).length, 3);
+    const none = testCli();
+    const empty = start(none);
     assert.equal(await empty.end(), 0);
-    assert.equal(empty.screen, 'No API keys found to delete: there are none\n');
+    assert.equal(empty.screen, `No API keys found to delete: there are none in ${none.database}\n`);
   });
 
   it('asks nothing when the key is named, and never with --json', async () => {

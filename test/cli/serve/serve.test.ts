@@ -6,6 +6,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';
 import { query } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 
 interface Serving {
   url: string;
@@ -80,17 +81,16 @@ describe('serve', () => {
     ] as const) {
       const { url, child, end } = await serve(cli);
       const { socket } = await half(url, key);
-      socket.on('error', () => {});
+      socket.on('error', () => {}).on('data', assert.fail);
       child.kill('SIGTERM');
       await refused(url);
-      const before = performance.now();
       child.kill(second);
+      // It ends with 0 where the requests have finished, or were given up after their 10 seconds.
       assert.equal((await end).code, exit);
-      assert.ok(performance.now() - before < 5000, 'well before the 10 seconds that requests are given');
     }
   });
 
-  it('opens to a key that the CLI makes meanwhile, and is shut to it by the very next request once the CLI deletes it', async () => {
+  it('accepts a key that the CLI creates meanwhile, and refuses it from the next request on once the CLI deletes it', async () => {
     const cli = testCli();
     const { url } = await serve(cli);
     const { key, name } = await cli.given('Reader');
@@ -119,7 +119,7 @@ describe('serve', () => {
     const { port } = new URL(byEnv.url);
     const env = { SVC_API_HOST: '127.0.0.2', SVC_API_PORT: port, LOG_LEVEL: 'silent' };
     const [taken, byFlag] = await Promise.all([
-      cli.run(['serve'], { env }),
+      cli.runProcess(['serve'], { env }),
       serve(cli, ['--host', '127.0.0.1', '--port', '0'], { SVC_API_HOST: 'nowhere', SVC_API_PORT: 'none' }),
     ]);
     assert.deepEqual(taken, {
@@ -131,7 +131,7 @@ describe('serve', () => {
     assert.match(byFlag.url, /^http:\/\/127\.0\.0\.1:/);
   });
 
-  it('says what is wrong with an address that cannot be had', async () => {
+  it('says what is wrong with an address that is not available', async () => {
     // It does not keep the process: nothing has to close it when a check fails.
     const other = createServer().listen(0, '127.0.0.1').unref();
     await once(other, 'listening');
@@ -158,15 +158,13 @@ describe('serve', () => {
       [[], { SVC_API_PORT: '4e3' }, 2, /^Error: SVC_API_PORT is "4e3", which is not a port\./],
       [['--json'], {}, 2, /^Error: Nonexistent flag: --json\n$/],
     ];
-    for (let index = 0; index < rows.length; index += 2) {
-      await Promise.all(
-        rows.slice(index, index + 2).map(async ([args, env, exit, says]) => {
-          const { stdout, stderr, code } = await cli.run(['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
-          assert.match(stderr, says);
-          assert.equal(stderr.split('\n').length, 2, 'one line');
-          assert.deepEqual([stdout, code], ['', exit]);
-        }),
-      );
+    for (const [args, env, exit, says] of rows) {
+      // A wrong use is refused before anything of a server is begun.
+      const run = exit === 2 ? 'run' : 'runProcess';
+      const { stdout, stderr, code } = await cli[run](['serve', ...args], { env: { LOG_LEVEL: 'error', ...env } });
+      assert.match(stderr, says);
+      assert.equal(stderr.split('\n').length, 2, 'one line');
+      assert.deepEqual([stdout, code], ['', exit]);
     }
   });
 
@@ -215,13 +213,13 @@ async function half(url: string, key: string) {
 /** Waits until a server accepts no more connections. */
 async function refused(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
-  for (;;) {
+  await until(async () => {
     const socket = connect(Number(port), hostname);
-    const open = await once(socket, 'connect').then(
+    const isOpen = await once(socket, 'connect').then(
       () => true,
       () => false,
     );
     socket.destroy();
-    if (!open) return;
-  }
+    return !isOpen;
+  });
 }

@@ -66,7 +66,7 @@ describe('applying declared keys', () => {
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
   });
 
-  it('leaves in a key that is there what is declared of it and nothing else, but its secret and whether it is on', async () => {
+  it('makes an existing key what is declared and nothing else, but for its secret and whether it is enabled', async () => {
     const { secret, key } = await test.keys.create(
       { ...A, description: 'Old', permissions: ['ME:READ_OWN'], expiresIn: '1d' },
       OPERATOR,
@@ -89,7 +89,7 @@ describe('applying declared keys', () => {
     assert.deepEqual(await test.keys.authenticate(secret), { refused: 'disabled', publicId: key.publicId });
   });
 
-  it('switches a key on or off where that is declared, which the audit log tells apart from other changes', async () => {
+  it('enables or disables a key where that is declared, which the audit log tells apart from other changes', async () => {
     await apply([A, B]);
     await apply([
       { ...A, enabled: false },
@@ -138,7 +138,7 @@ describe('applying declared keys', () => {
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE Lists', 'UPDATE Lists']);
   });
 
-  it('takes an end that has passed for the one that the key has, and for no other', async () => {
+  it('accepts a past expiry only where the key has it already', async () => {
     const past = (end: string) => ({ ...A, expiresAt: end });
     const issues = async (declared: readonly object[]) => {
       const error: unknown = await apply(declared).catch((error: unknown) => error);
@@ -172,7 +172,7 @@ describe('applying declared keys', () => {
       assert.deepEqual(await names(), ['A', 'Other']);
     });
 
-    it('refuses all where keys would go that the deleted ones created, and names them', async () => {
+    it('changes nothing where keys would be deleted that the pruned ones created, and names them', async () => {
       const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }, A]);
       const parent = await test.keys.authenticate(created[0]!.secret);
       assert.ok('principal' in parent);
@@ -204,7 +204,7 @@ describe('applying declared keys', () => {
         })
       ).principal;
 
-    it('asks for the permission to create, to change and to delete, and gives no more than the key holds', async () => {
+    it('requires the permission to create, to change and to delete, and grants no more than the key holds', async () => {
       await apply([A, C]);
       const creator = await principal('Creator', 'CREATE_ANY', 'DOCKER:READ_ANY');
       const changer = await principal('Changer', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY');
@@ -230,7 +230,7 @@ describe('applying declared keys', () => {
       assert.deepEqual(await counts([{ ...C, description: 'New' }, A], {}, changer), [0, 1, 0, 1]);
     });
 
-    it('gives no later end than its own, none included', async () => {
+    it('gives no later expiry than its own, none included', async () => {
       const { principal: short } = await createPrincipal(test.keys, {
         name: 'Short',
         roles: ['ADMIN'],

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
+import type { AuditQuery } from '../../../src/keys/audit/audit-entry.ts';
 import { readFileSync } from 'node:fs';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 describeOnEach('the audit log', (dialect) => {
   let test: TestKeys;
-  let database: string;
   beforeEach(async () => {
-    database = tempStore();
-    test = await openTestKeys({ database });
+    test = await openTestKeys();
   });
   afterEach(() => test.store.close());
   const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
@@ -27,8 +25,8 @@ describeOnEach('the audit log', (dialect) => {
 
   /** Changes the log behind svc-api's back, without the triggers that forbid it. */
   const tamper = async (...statements: string[]) => {
-    await unlockAuditLog(database);
-    await changeDirectly(database, ...statements);
+    await unlockAuditLog(test.database);
+    await changeDirectly(test.database, ...statements);
   };
 
   it('has every change with who made it, and what was before and after', async () => {
@@ -86,7 +84,7 @@ describeOnEach('the audit log', (dialect) => {
     assert.equal((await entries()).length, 1);
   });
 
-  it('has one entry for each key that leaves with another', async () => {
+  it('has one entry for each key that is deleted with another', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
     const replacement = { name: 'Parent', roles: ['GUEST'], overwrite: true };
@@ -112,12 +110,12 @@ describeOnEach('the audit log', (dialect) => {
     await test.keys.authenticate(`${secret}x`);
     await test.keys.finishActivity();
     const text = JSON.stringify(await entries());
-    const [row] = await readDirectly(database, 'select digest, previous_digest from api_keys');
+    const [row] = await readDirectly(test.database, 'select digest, previous_digest from api_keys');
     const digests = Object.values(row!) as string[];
-    const stored = JSON.stringify(await readDirectly(database, 'select * from audit_log'));
+    const stored = JSON.stringify(await readDirectly(test.database, 'select * from audit_log'));
     for (const value of [secret.slice(17), rotated.secret.slice(17), ...digests.map((digest) => digest.slice(7))]) {
       assert.ok(value.length > 40 && !text.includes(value) && !stored.includes(value));
-      if (value.length < 60 && dialect === 'sqlite') assert.ok(!readFileSync(database).includes(value));
+      if (value.length < 60 && dialect === 'sqlite') assert.ok(!readFileSync(test.database).includes(value));
     }
   });
 
@@ -141,6 +139,8 @@ describeOnEach('the audit log', (dialect) => {
     );
     assert.deepEqual([await found({ actor: 'Admin' }), await found({ actor: principal.key.id })], [[3], [3]]);
     assert.deepEqual(await found({ actor: 'tester', action: 'create' }), [4, 2, 1]);
+    assert.deepEqual(await found({ action: ' create ', first: 1 }), [4]);
+    assert.deepEqual(await found({ first: 0 }), []);
     assert.deepEqual(await found({ since: '60s' }), [5, 4, 3]);
     assert.deepEqual(await found({ since: '2030-01-01T00:02:00Z', until: '2030-01-01T00:03:00Z' }), [3]);
     for (const wrong of [
@@ -149,12 +149,16 @@ describeOnEach('the audit log', (dialect) => {
       { until: '2030-02-30T00:00:00Z' },
       { first: 501 },
       { first: -1 },
+      { first: 1.5 },
     ])
       await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
   });
 
   it('is for keys that may read logs', async () => {
-    const may = await createPrincipal(test.keys, { name: 'Reader', permissions: ['LOGS:READ_ANY'] });
+    const may = await createPrincipal(test.keys, {
+      name: 'Reader',
+      permissions: ['LOGS:READ_ANY', 'API_KEY:READ_ANY'],
+    });
     const mayNot = await createPrincipal(test.keys, { name: 'Other', permissions: ['LOGS:READ_OWN'] });
     assert.equal((await test.keys.auditLog({}, may.principal)).length, 2);
     await assert.rejects(test.keys.auditLog({}, mayNot.principal), { code: 'FORBIDDEN' });
@@ -163,24 +167,55 @@ describeOnEach('the audit log', (dialect) => {
   it('only grows: the store itself refuses to change or remove an entry', async () => {
     await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     for (const change of ["update audit_log set actor_name = 'x'", 'delete from audit_log'])
-      await assert.rejects(changeDirectly(database, change), /only grows/);
-    if (dialect === 'postgres') await assert.rejects(changeDirectly(database, 'truncate audit_log'), /only grows/);
+      await assert.rejects(changeDirectly(test.database, change), /only grows/);
+    if (dialect === 'postgres') await assert.rejects(changeDirectly(test.database, 'truncate audit_log'), /only grows/);
   });
 
-  describe('is proved whole', () => {
+  describe('is verified', () => {
     beforeEach(async () => {
       for (const name of ['A', 'B', 'C', 'D']) await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
     });
 
-    it('when it is, also when it is empty', async () => {
+    it('as whole, even when it is empty', async () => {
       const all = await entries();
-      assert.deepEqual(await test.keys.verifyAuditLog(), { entries: 4, hash: all.at(-1)!.hash });
+      assert.deepEqual(await test.keys.verifyAuditLog(), { entries: 4, number: 4, hash: all.at(-1)!.hash });
       const other = await openTestKeys();
-      assert.deepEqual(await other.keys.verifyAuditLog(), { entries: 0, hash: '0'.repeat(64) });
+      assert.deepEqual(await other.keys.verifyAuditLog(), { entries: 0, number: 0, hash: '0'.repeat(64) });
       await other.store.close();
     });
 
-    it('while others add to it', async () => {
+    it('when an entry is added after the last one was looked at', async () => {
+      let isAdded = false;
+      const adding = await openTestKeys({
+        database: test.database,
+        repository: (repository) => ({
+          ...repository,
+          auditLog: {
+            ...repository.auditLog,
+            async find(query: AuditQuery) {
+              if (query.limit === 1) {
+                isAdded = true;
+                await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
+              }
+              return repository.auditLog.find(query);
+            },
+          },
+        }),
+      });
+      const result = await adding.keys.verifyAuditLog();
+      assert.deepEqual([isAdded, 'entries' in result && result.entries], [true, 4]);
+      await adding.store.close();
+    });
+
+    it('not when it is cut off, and says so', async () => {
+      const reasonOf = async () => ((await test.keys.verifyAuditLog()) as { reason?: string }).reason;
+      await tamper('delete from audit_log where number = 2');
+      assert.equal(await reasonOf(), 'is missing');
+      await tamper('delete from audit_log where number > 2');
+      assert.equal(await reasonOf(), 'is missing');
+    });
+
+    it('while others append to it', async () => {
       const results = await Promise.all([
         ...Array.from({ length: 10 }, (_, index) =>
           test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR),
@@ -212,13 +247,15 @@ describeOnEach('the audit log', (dialect) => {
         'delete from audit_log where number = 4',
         'update audit_head set number = 4',
       ],
+      ['the head was changed', 4, "update audit_head set hash = 'x'"],
+      ['the head was taken out', 1, 'delete from audit_head'],
       [
         'one was added by hand',
         5,
-        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash from audit_log where number = 4',
+        'insert into audit_log select 5, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after, hash, address from audit_log where number = 4',
       ],
     ] as const) {
-      it(`not when ${what}: names the first entry that is wrong`, async () => {
+      it(`as broken when ${what}: the first broken entry is named`, async () => {
         await tamper(...statements);
         const result = await test.keys.verifyAuditLog();
         assert.equal('broken' in result && result.broken, broken);

@@ -28,7 +28,7 @@ describeOnEach('whose secret this is', () => {
     assert.deepEqual(await identify(secret, OPERATOR), { key: after, status: 'EXPIRED', publicId });
   });
 
-  it('is told of both secrets of a key that is rotated, and of the one before when its time is over', async () => {
+  it('is told of both secrets of a key that is rotated, even of the previous one when its grace is over', async () => {
     const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const rotated = await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
     const newest = { key: rotated.after, status: 'ACTIVE', publicId: rotated.after.publicId };
@@ -50,7 +50,7 @@ describeOnEach('whose secret this is', () => {
     }
   });
 
-  it('is told to nobody who may not read the key', async () => {
+  it('is told only to callers that may read the key', async () => {
     const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const blind = await createPrincipal(test.keys, { name: 'Blind', permissions: ['API_KEY:READ_OWN'] });
     const reader = await createPrincipal(test.keys, { name: 'Reader', permissions: ['API_KEY:READ_ANY'] });
@@ -64,7 +64,7 @@ describeOnEach('whose secret this is', () => {
     assert.ok('key' in own && own.key.name === 'Blind');
   });
 
-  it('is no use of the key, and no refused request', async () => {
+  it('counts as no use of the key, and as no refused request', async () => {
     const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const entries = await test.keys.auditLog({}, OPERATOR);
     await identify(secret, OPERATOR);

@@ -5,7 +5,6 @@ import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal
 import type { KeyRepository } from '../../../src/keys/repository.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
-import { tempStore } from '../../support/temp.ts';
 
 /** A store of which the test knows how often it was asked about a secret. */
 function counting(repository: KeyRepository): {
@@ -33,34 +32,37 @@ function counting(repository: KeyRepository): {
   };
 }
 
-describe('a key that was let in', () => {
+describe('a key that was accepted', () => {
   let test: TestKeys;
-  let database: string;
   let counted: ReturnType<typeof counting>;
   let secret: string;
   let id: string;
   beforeEach(async () => {
-    database = tempStore();
-    test = await openTestKeys({ database, repository: (repository) => (counted = counting(repository)).repository });
+    test = await openTestKeys({ repository: (repository) => (counted = counting(repository)).repository });
     const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     [secret, id] = [created.secret, created.key.id];
   });
   afterEach(() => test.store.close());
   const enter = async () => {
     const result = await test.keys.authenticate(secret);
-    return 'refused' in result ? result.refused : 'let in';
+    return 'refused' in result ? result.refused : 'accepted';
   };
   const turn = () => new Promise(setImmediate);
 
-  it('is not asked for again, turn after turn, while the store is as it was', async () => {
+  it('is not looked up again, turn after turn, while the store is unchanged', async () => {
     for (let time = 0; time < 10; time += 1) {
-      assert.equal(await enter(), 'let in');
+      assert.equal(await enter(), 'accepted');
       await turn();
     }
     assert.equal(counted.asked(), 1);
   });
 
-  it('is asked for again after a change by this process, at once', async () => {
+  it('is not asked for where the secret was mistyped: the checksum tells', async () => {
+    secret = `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}`;
+    assert.deepEqual([await enter(), counted.asked()], ['malformed', 0]);
+  });
+
+  it('is looked up again after a change by this process, at once', async () => {
     await enter();
     await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
     const result = await test.keys.authenticate(secret);
@@ -69,26 +71,26 @@ describe('a key that was let in', () => {
     assert.equal(await enter(), 'unknown');
   });
 
-  it('is asked for again after a change by another process, in the next turn', async () => {
+  it('is looked up again after a change by another process, in the next turn', async () => {
     await enter();
-    const other = await openTestKeys({ database });
+    const other = await openTestKeys({ database: test.database });
     await other.keys.setEnabled(id, false, OPERATOR);
     await turn();
     assert.equal(await enter(), 'disabled');
     await other.keys.setEnabled(id, true, OPERATOR);
     await turn();
-    assert.deepEqual([await enter(), await enter()], ['let in', 'let in']);
+    assert.deepEqual([await enter(), await enter()], ['accepted', 'accepted']);
     await other.keys.delete([id], OPERATOR);
     await other.store.close();
     await turn();
     assert.equal(await enter(), 'unknown');
   });
 
-  it('is not asked for again after its uses were counted, by this process or by another', async () => {
+  it('is not looked up again after its uses were counted, by this process or by another', async () => {
     await enter();
     await test.keys.finishActivity();
     await enter();
-    const other = await openTestKeys({ database });
+    const other = await openTestKeys({ database: test.database });
     await other.keys.authenticate(secret);
     await other.keys.finishActivity();
     await turn();
@@ -103,9 +105,9 @@ describe('a key that was let in', () => {
     ['delete from api_keys', 'unknown'],
     ['update api_keys set digest = public_id', 'unknown'],
   ] as const) {
-    it(`is asked for again after a change by hand: ${change}`, async () => {
+    it(`is looked up again after a change by hand: ${change}`, async () => {
       await enter();
-      const other = new Database(database);
+      const other = new Database(test.database);
       other.exec(change);
       await turn();
       assert.equal(await enter(), expected);
@@ -113,29 +115,29 @@ describe('a key that was let in', () => {
     });
   }
 
-  it('is not remembered as it was before a change that came while the store was asked', async () => {
+  it('is not cached in the state before a change that happened during the query', async () => {
     counted.before(async () => void (await test.keys.delete([id], OPERATOR)));
-    assert.equal(await enter(), 'let in', 'it was there when the question came');
+    assert.equal(await enter(), 'accepted', 'it was there when the question came');
     assert.equal(await enter(), 'unknown');
   });
 
-  it('ends when its time comes, without another question', async () => {
+  it('expires on time, without another query', async () => {
     await test.keys.update(id, { expiresIn: '1h' }, OPERATOR);
     await enter();
     test.time.now += 3_600_000 - 1;
-    assert.equal(await enter(), 'let in');
+    assert.equal(await enter(), 'accepted');
     test.time.now += 1;
     assert.equal(await enter(), 'expired');
   });
 
-  it('ends with the grace of its secret', async () => {
+  it('is refused after the grace of its secret', async () => {
     await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
-    assert.deepEqual([await enter(), await enter()], ['let in', 'let in']);
+    assert.deepEqual([await enter(), await enter()], ['accepted', 'accepted']);
     test.time.now += 3_600_000;
     assert.equal(await enter(), 'rotated');
   });
 
-  it('stays remembered whatever others are refused, and these are not remembered', async () => {
+  it('stays cached whatever others are refused, and these are not cached', async () => {
     await enter();
     for (let attempt = 0; attempt < 1000; attempt += 1) await test.keys.authenticate(`unknown${attempt}`);
     assert.equal(counted.asked(), 1001);
@@ -144,13 +146,13 @@ describe('a key that was let in', () => {
   });
 });
 
-describe('the memory of verified keys', () => {
+describe('the cache of verified keys', () => {
   const entryOf = (name: string) => ({
     principal: principalOf({ keys: [storedKey(name)], isComplete: true }, createCatalog()),
     expiresAt: null,
   });
 
-  it('is bounded: the one that came first leaves', () => {
+  it('is bounded: the oldest is evicted', () => {
     const verified = new VerifiedKeys();
     for (let index = 0; index <= 20_000; index += 1) verified.set(`${index}`, 1, entryOf(`${index}`));
     assert.equal(verified.get('0', 1, 0), undefined);
@@ -158,7 +160,7 @@ describe('the memory of verified keys', () => {
     assert.equal(verified.get('20000', 1, 0)?.principal.key.id, '20000');
   });
 
-  it('is good for one revision of the store, and for none that is not known', () => {
+  it('is valid for one revision of the store, and for no unknown one', () => {
     const verified = new VerifiedKeys();
     verified.set('a', 1, entryOf('a'));
     assert.equal(verified.get('a', 2, 0), undefined);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
+import { OPERATOR, type Principal, principalOf, requirePermission } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { countKeys, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
@@ -64,7 +64,7 @@ describeOnEach('what a key may do to keys', () => {
     );
   });
 
-  it('with DELETE_OWN: delete what it created, with all below, and nothing where one of several is not its own', async () => {
+  it('with DELETE_OWN: delete what it created, with all descendants, and nothing where one of several is not its own', async () => {
     const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN']);
     const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:DELETE_OWN'], own);
     await create('Grandchild', ['API_KEY:DELETE_OWN'], child);
@@ -91,7 +91,7 @@ describeOnEach('what a key may do to keys', () => {
     assert.equal(key.createdBy, by.key.id);
   });
 
-  it('create nothing without CREATE, and nothing any more once that was taken away', async () => {
+  it('create nothing without CREATE, and nothing more once that was removed', async () => {
     const missing = forbidden('This key lacks API_KEY:CREATE_OWN.', 'API_KEY:CREATE_OWN');
     const none = await create('None', ['ME:READ_OWN']);
     await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, none), missing);
@@ -119,6 +119,24 @@ describeOnEach('what a key may do to keys', () => {
     assert.deepEqual(await test.keys.findById(by.key.id, OPERATOR), by.key);
   });
 
+  it('names each permission that is missing, up to five', async () => {
+    const by = await create('By', ['API_KEY:CREATE_OWN']);
+    await assert.rejects(test.keys.create({ name: 'Child', roles: ['GUEST'] }, by), {
+      message:
+        'A key cannot grant more than it holds: this key lacks ME:READ_OWN, ONLINE:READ_ANY, ONLINE:READ_OWN, WELCOME:READ_ANY and WELCOME:READ_OWN.',
+    });
+  });
+
+  it('is the same where nobody looks on', async () => {
+    const { chain } = await create('By', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN', 'ME:READ_OWN']);
+    const by = principalOf(chain, test.keys.catalog);
+    const child = await test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by);
+    await test.keys.update(child.key.id, { description: 'x' }, by);
+    requirePermission(by, 'ME', 'READ_OWN');
+    const missing = forbidden('This key lacks API_KEY:DELETE_OWN.', 'API_KEY:DELETE_OWN');
+    await assert.rejects(test.keys.delete([child.key.id], by), missing);
+  });
+
   it('change the texts of a key that holds more, but not its grants', async () => {
     const by = await create('By', ['API_KEY:UPDATE_ANY']);
     const { key } = await test.keys.create({ name: 'Boss', roles: ['ADMIN'] }, OPERATOR);
@@ -126,7 +144,26 @@ describeOnEach('what a key may do to keys', () => {
     await assert.rejects(test.keys.update(key.id, { permissions: ['API_KEY:UPDATE_ANY'] }, by), { code: 'FORBIDDEN' });
   });
 
-  it('nothing that writes once it was deleted', async () => {
+  for (const [state, end] of [
+    ['was disabled', (id: string) => test.keys.setEnabled(id, false, OPERATOR)],
+    ['has expired', async () => void (test.time.now += 3_600_000)],
+  ] as const) {
+    it(`nothing that writes once it ${state}, though it was accepted before`, async () => {
+      const { principal: by } = await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'], expiresIn: '1h' });
+      const { key } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
+      await end(by.key.id);
+      const invalid = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
+      await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), invalid);
+      await assert.rejects(test.keys.update(key.id, { name: 'X' }, by), invalid);
+      await assert.rejects(test.keys.setEnabled(by.key.id, true, by), invalid);
+      await assert.rejects(test.keys.rotate(key.id, {}, by), invalid);
+      await assert.rejects(test.keys.delete([key.id], by), invalid);
+      assert.deepEqual(await test.keys.findById(key.id, OPERATOR), key);
+      assert.equal(await countKeys(test.store.repository), 2);
+    });
+  }
+
+  it('nothing that writes once it is deleted', async () => {
     const by = (await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'] })).principal;
     const other = await create('Other', ['ME:READ_OWN']);
     await test.keys.delete([by.key.id], OPERATOR);

@@ -6,7 +6,7 @@ import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
 
 const catalog = createCatalog(['DISK_POOL']);
 
-describe('what a key could do with', () => {
+describe('what a key would need', () => {
   it('is what it has used, without what is included in it', () => {
     const key = { roles: [], permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY', 'VMS:READ_OWN'] as const };
     const suggest = (...used: `${string}:READ_ANY`[]) => suggestGrants(PermissionSet.of(catalog, key), used);
@@ -46,14 +46,14 @@ describe('why a key may do something', () => {
   };
   const why = (text: string) => grantsBehind(key, readPermission(text, catalog), catalog);
 
-  it('is told by each grant that allows it', () => {
+  it('is explained by each grant that allows it', () => {
     assert.deepEqual(why('docker:update_own'), ['DOCKER:UPDATE_ANY']);
     assert.deepEqual(why('ME:READ_OWN'), ['GUEST', 'VIEWER', 'ME:READ_OWN']);
     assert.deepEqual(why('DISK_POOL:READ_ANY'), ['VIEWER']);
     assert.deepEqual(why('DISK:UPDATE_ANY'), []);
   });
 
-  it('cannot be told of what is no permission', () => {
+  it('cannot be explained for what is no permission', () => {
     assert.throws(() => why('DOKCER:READ_ANY'), /DOCKER/);
   });
 });

@@ -103,7 +103,8 @@ describeOnEach('creating a key', () => {
     await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(test.keys.preview({ name: 'CI', roles: ['GUEST'] }, OPERATOR), { code: 'NAME_TAKEN' });
     const input = { name: ' CI', permissions: ['DOCKER:READ_ANY'], expiresIn: '1h', overwrite: true };
-    const { replaced, ...preview } = await test.keys.preview(input, OPERATOR);
+    const { replaced, confusable, ...preview } = await test.keys.preview(input, OPERATOR);
+    assert.deepEqual(confusable, []);
     assert.deepEqual(preview, {
       name: 'CI',
       description: null,
@@ -196,7 +197,7 @@ describeOnEach('creating a key', () => {
       assert.deepEqual(await names(), ['Child', 'Middle', 'Parent']);
     });
 
-    it('leaves everything as it was when it is refused', async () => {
+    it('changes nothing when it is refused', async () => {
       const by = await createPrincipal(test.keys, {
         name: 'Maker',
         permissions: ['API_KEY:CREATE_ANY', 'ME:READ_OWN'],

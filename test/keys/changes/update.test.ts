@@ -35,7 +35,11 @@ describeOnEach('updating a key', () => {
     for (const [change, changed] of cases) {
       const before = { ...expected };
       Object.assign(expected, changed);
-      assert.deepEqual(await test.keys.update(key.id, change, OPERATOR), { before, after: expected });
+      assert.deepEqual(await test.keys.update(key.id, change, OPERATOR), {
+        before,
+        after: expected,
+        confusable: [],
+      });
       assert.deepEqual(await test.keys.findById(key.id, OPERATOR), expected);
     }
   });
@@ -60,7 +64,11 @@ describeOnEach('updating a key', () => {
 
   it('may give a key its own name again, in another form too, but not that of another key', async () => {
     await test.keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
-    assert.deepEqual(await test.keys.update(key.id, { name: ' CI ' }, OPERATOR), { before: key, after: key });
+    assert.deepEqual(await test.keys.update(key.id, { name: ' CI ' }, OPERATOR), {
+      before: key,
+      after: key,
+      confusable: [],
+    });
     await assert.rejects(test.keys.update(key.id, { name: 'Other' }, OPERATOR), { code: 'NAME_TAKEN' });
     assert.deepEqual(await test.keys.findById(key.id, OPERATOR), key);
   });

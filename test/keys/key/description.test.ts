@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { validateDescription, normalizeDescription } from '../../../src/keys/key/description.ts';
 
 describe('a description', () => {
@@ -34,9 +36,18 @@ describe('a description', () => {
     });
   }
 
+  it('may not hold a secret, not even a truncated one, but may name a key by its prefix', () => {
+    const { text, publicId } = createSecret(randomBytes);
+    for (const secret of [text, `Key: ${text}.`, text.slice(0, 30), `${text}x`]) {
+      const issue = validateDescription(secret);
+      assert.deepEqual([issue?.code, issue?.message.includes(text.slice(17, 30))], ['DESCRIPTION_INVALID', false]);
+    }
+    assert.equal(validateDescription(`Replaces svc_${publicId}_…, svc_api and svc_`), undefined);
+  });
+
   it('has at most 1,000 code points', () => {
     for (const letter of ['a', '𠀀', 'e\u0301']) {
-      assert.equal(validateDescription(letter.repeat(1000)), undefined);
+      assert.equal(validateDescription(` ${letter.repeat(1000)} `), undefined);
       assert.match(
         validateDescription(letter.repeat(1001))!.message,
         /is 1001 characters long; at most 1000 are allowed/,

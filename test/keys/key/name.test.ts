@@ -74,6 +74,7 @@ describe('a name', () => {
 
   it('names each character once that it may not hold, and the first five of many', () => {
     assert.match(validateName('a-b-c_d')!.message, /found "-" \(U\+002D\) and "_" \(U\+005F\)\.$/);
+    assert.match(validateName('!#$%&')!.message, /"%" \(U\+0025\) and "&" \(U\+0026\)\.$/);
     assert.match(validateName('!#$%&()')!.message, /found "!" .*"&" \(U\+0026\) and 2 more\.$/);
   });
 

@@ -9,7 +9,7 @@ const issuesOf = (...permissions: string[]) =>
   parsePermissions(permissions, catalog).issues.map(({ message }) => message);
 
 describe('roles', () => {
-  it('are read whatever their case, trimmed, each once, in their order', () => {
+  it('are read case-insensitively, trimmed, each once, in their order', () => {
     assert.deepEqual(parseRoles(['viewer', ' Connect ', 'VIEWER', 'gUEST'], catalog), {
       values: ['VIEWER', 'CONNECT', 'GUEST'],
       issues: [],
@@ -23,7 +23,7 @@ describe('roles', () => {
     });
   });
 
-  it('that are like none are named with all there are', () => {
+  it('that resemble none are named with all there are', () => {
     const [issue] = parseRoles(['superuser'], catalog).issues;
     assert.equal(issue?.message, '"superuser" is not a role. The roles are ADMIN, CONNECT, VIEWER and GUEST.');
   });
@@ -41,7 +41,7 @@ describe('roles', () => {
 });
 
 describe('permissions', () => {
-  it('are read whatever their case, trimmed, each once, in their order', () => {
+  it('are read case-insensitively, trimmed, each once, in their order', () => {
     assert.deepEqual(parsePermissions([' docker:read_any', 'Me : Read_Own', 'DOCKER:READ_ANY'], catalog), {
       values: ['DOCKER:READ_ANY', 'ME:READ_OWN'],
       issues: [],
@@ -64,6 +64,7 @@ describe('permissions', () => {
     DOCKER: '"DOCKER" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
     'DOCKER:': '"DOCKER:" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
     ':UPDATE_ANY': '":UPDATE_ANY" is not a permission. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY.',
+    ARRAY: '"ARRAY" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_ANY.',
     'ARRAY:READ_OWN:X': '"ARRAY:READ_OWN:X" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_OWN.',
     ':': '":" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
   };
@@ -88,7 +89,7 @@ describe('permissions', () => {
     ]);
   });
 
-  it('with an action that is like none name all actions', () => {
+  it('with an action that resembles none name all actions', () => {
     assert.match(issuesOf('DOCKER:FLY')[0]!, /The actions are CREATE_ANY, .*DELETE_ANY and DELETE_OWN\.$/);
   });
 
@@ -96,7 +97,7 @@ describe('permissions', () => {
     assert.match(issuesOf('\u001b[31m:READ_ANY')[0]!, /^"<U\+001B>\[31m:READ_ANY"/);
   });
 
-  it('show no secret in their issues, also one that was written in the wrong place', () => {
+  it('show no secret in their issues, not even one in the wrong place', () => {
     const { text, publicId } = createSecret((size) => new Uint8Array(size).fill(7));
     const issues = [
       ...parseRoles([text], catalog).issues,

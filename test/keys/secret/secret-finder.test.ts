@@ -62,14 +62,17 @@ describe('finding secrets', () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const held = () => {
-      collectGarbage();
+      // What one finds is given back in the background, and all of it when the next one begins.
+      for (let count = 0; count < 2; count += 1) collectGarbage();
       return process.memoryUsage().arrayBuffers;
     };
     const finder = new SecretFinder();
     const part = Buffer.alloc(1 << 20, 'x');
     const before = held();
     for (let count = 0; count < 50; count += 1) assert.deepEqual([...finder.find(part)], []);
-    assert.ok(held() - before < 10 * part.length);
+    // Another thread frees the buffers, some time after the collection.
+    let collections = 1;
+    while (held() - before >= 10 * part.length) assert.ok((collections += 1) < 100);
     assert.deepEqual(
       [...finder.find(Buffer.from(secret))],
       [{ secret, publicId, line: 1, column: 50 * part.length + 1 }],

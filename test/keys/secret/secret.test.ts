@@ -92,6 +92,35 @@ describe('reading a secret', () => {
   }
 });
 
+describe('a text whose checksum fits', () => {
+  /** The text with its CRC-32 in six characters of base62, as a secret ends. */
+  const checked = (text: string) => {
+    let [rest, checksum] = [crc32(text), ''];
+    while (checksum.length < 6) [rest, checksum] = [Math.floor(rest / 62), BASE62[rest % 62] + checksum];
+    return text + checksum;
+  };
+  const unchecked = `svc_${'0'.repeat(12)}_${'a'.repeat(43)}`;
+
+  it('is a secret where it has the form of one', () => {
+    assert.deepEqual(readSecret(checked(unchecked)), { publicId: '0'.repeat(12) });
+  });
+
+  for (const text of [
+    '',
+    `x${unchecked}`,
+    `${unchecked}x`,
+    `${unchecked}\n`,
+    checked(unchecked),
+    unchecked.slice(1),
+    unchecked.replace('a', '-'),
+    unchecked.replace('0', '-'),
+  ]) {
+    it(`is none where it has another form: ${JSON.stringify(text)}`, () => {
+      assert.equal(readSecret(checked(text)), undefined);
+    });
+  }
+});
+
 describe('redacting', () => {
   const { text, publicId } = createSecret(randomBytes);
   const prefix = `svc_${publicId}_…`;

@@ -64,6 +64,7 @@ describeOnEach('importing keys', () => {
     `${base64.slice(0, 42)}${String.fromCharCode(base64.charCodeAt(42) + 1)}`,
     `+-${base64.slice(2)}`,
     `sha512:${HEX}`,
+    `${HEX.slice(0, 8)}sha256:${HEX.slice(8)}`,
     '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
     createHash('sha512').update(SECRET).digest('hex'),
     createHash('sha1').update(SECRET).digest('hex'),
@@ -75,7 +76,7 @@ describeOnEach('importing keys', () => {
     });
   }
 
-  it('keeps what a line says, and makes up the rest', async () => {
+  it('keeps what a line says, and generates the rest', async () => {
     const full = {
       ...key(),
       id: '0B7F3AD1-5D7E-4F1B-9C51-3F0F1C9A7D10',
@@ -136,7 +137,10 @@ describeOnEach('importing keys', () => {
 
   it('keeps the public id of a secret of our own form, and refuses one that was mistyped', async () => {
     const { text, publicId } = createSecret(randomBytes);
-    const report = await load(key({ secret: text }), hashed(HEX, { name: 'By digest', prefix: 'svc_0a1B2c3D4e5F_…' }));
+    const report = await load(
+      key({ secret: text, prefix: `svc_${publicId}_…` }),
+      hashed(HEX, { name: 'By digest', prefix: 'svc_0a1B2c3D4e5F_…' }),
+    );
     assert.deepEqual(
       report.lines.map(({ prefix }) => prefix),
       [`svc_${publicId}_…`, 'svc_0a1B2c3D4e5F_…'],
@@ -150,6 +154,10 @@ describeOnEach('importing keys', () => {
       [createSecret(randomBytes).text, 'svc_0a1B2c3D4e5F_…'],
       [createSecret(randomBytes).text, 'imported-0a1B2c3D4e5F'],
       ['some-other-secret-of-a-kind', 'sk_live_'],
+      ['some-other-secret-of-a-kind', 'ximported-0a1B2c3D4e5F'],
+      ['some-other-secret-of-a-kind', 'imported-0a1B2c3D4e5Fx'],
+      [text, `x${report.lines[0]!.prefix}`],
+      [text, `${report.lines[0]!.prefix}x`],
     ])
       assert.deepEqual(codes(await load(key({ name: 'Wrong', secret, prefix }))), [['SECRET_INVALID']], prefix);
   });
@@ -167,10 +175,11 @@ describeOnEach('importing keys', () => {
       key({ secret: 'x'.repeat(19) }),
       key({ name: 'Over', secret: 'y'.repeat(20), expiresAt: '2029-12-31T00:00:00Z' }),
       key({ name: 'Due', secret: 'z'.repeat(20), expiresAt: '2030-01-01T00:00:00Z' }),
+      hashed(HEX, { name: 'Digest', createdAt: '1970-01-01T00:00:00Z' }),
     );
     assert.deepEqual(
       report.lines.map(({ warnings }) => warnings.map(({ code }) => code)),
-      [['SECRET_GUESSABLE'], ['EXPIRED'], ['EXPIRED']],
+      [['SECRET_GUESSABLE'], ['EXPIRED'], ['EXPIRED'], []],
     );
     assert.deepEqual(
       await test.keys.authenticate('y'.repeat(20)).then((found) => 'refused' in found && found.refused),
@@ -196,6 +205,8 @@ describeOnEach('importing keys', () => {
     'a day that is none': [key({ expiresAt: '2031-02-30T00:00:00Z' }), ['EXPIRY_INVALID']],
     'an end too far away': [key({ expiresAt: '2045-01-01T00:00:00Z' }), ['EXPIRY_INVALID'], /ten years/],
     'a wrong id': [key({ id: 'key_123' }), ['INPUT_INVALID'], /"id" is not a UUID/],
+    'an id with more in front of it': [key({ id: `0${OTHER}` }), ['INPUT_INVALID'], /"id" is not a UUID/],
+    'an id with more behind it': [key({ id: `${OTHER}0` }), ['INPUT_INVALID'], /"id" is not a UUID/],
     'a wrong creation': [key({ createdAt: '1893456000' }), ['INPUT_INVALID'], /"createdAt"/],
     'a creation before 1970': [key({ createdAt: '1969-12-31T23:59:59Z' }), ['INPUT_INVALID'], /"createdAt"/],
     'a wrong creator': [key({ createdBy: 'root' }), ['INPUT_INVALID'], /"createdBy" is not a UUID/],
@@ -226,6 +237,7 @@ describeOnEach('importing keys', () => {
       assert.deepEqual([report.imported, report.failed], [0, 1]);
       assert.deepEqual(codes(report), [[], expected]);
       assert.match(report.lines[1]!.errors[0]!.message, message);
+      assert.equal(report.lines[1]!.status, 'failed');
       assert.deepEqual(report.lines[0], {
         line: 1,
         status: 'not imported',
@@ -259,7 +271,10 @@ describeOnEach('importing keys', () => {
       );
     const [one, two] = [key(), key({ name: 'Zwei', secret: 'b'.repeat(30) })].map((line) => JSON.stringify(line));
     const latin = Buffer.from(JSON.stringify(key({ name: 'K\u00fcche' })), 'latin1');
-    assert.deepEqual(codes(await lines(latin)), [['INPUT_INVALID']]);
+    assert.deepEqual(
+      (await lines(latin)).lines.map(({ errors }) => errors.map(({ message }) => message)),
+      [['The line is not valid UTF-8.']],
+    );
     assert.deepEqual(codes(await lines(Buffer.from(`\ufeff${one}\n`, 'utf16le'))), [
       ['INPUT_INVALID'],
       ['INPUT_INVALID'],
@@ -306,7 +321,7 @@ describeOnEach('importing keys', () => {
     assert.deepEqual([report.imported, report.failed, await count()], [0, 9, 1]);
   });
 
-  it('takes a creator from the store or from an earlier line, and leaves with it', async () => {
+  it('takes a creator from the store or from an earlier line, and is deleted with it', async () => {
     const child = key({ name: 'Child', secret: 'c'.repeat(30), createdBy: OTHER });
     assert.deepEqual(codes(await load(child, key({ id: OTHER }))), [['NOT_FOUND'], []]);
     // The issue of the creator is enough.
@@ -317,7 +332,7 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(gone.toSorted(), ['CI', 'Child', 'Later']);
   });
 
-  it('imports nothing on trial, and says the same of issues', async () => {
+  it('imports nothing on a dry run, and reports the same issues', async () => {
     const trial = await test.keys.importKeys(jsonLines(key()), { dryRun: true });
     assert.deepEqual(
       [trial.imported, trial.failed, trial.lines[0]!.status, trial.lines[0]!.id, await count()],
@@ -333,6 +348,7 @@ describeOnEach('importing keys', () => {
   it('refuses a secret that also stands where it would be shown, and repeats it nowhere', async () => {
     for (const line of [
       key({ name: 'hunter2', secret: 'hunter2' }),
+      key({ name: 'Key abcdefgh', secret: 'abcdefgh' }),
       key({ name: 'Key abcdefgh1234', secret: 'abcdefgh1234' }),
       key({ description: `It is ${SECRET}.` }),
       key({ roles: [SECRET] }),
@@ -356,10 +372,12 @@ describeOnEach('importing keys', () => {
       key({ secret: undefined, [`x${SECRET}`]: null, prefix: SECRET }),
     ])
       assert.equal(JSON.stringify(await load(line)).includes(SECRET), false);
-    for (const field of ['sk_live_4eC39Hq', 'x'.repeat(31)])
+    for (const field of ['sk_live_4eC39Hq', 'sk_4', 'sk__live', 'x'.repeat(31)])
       assert.match((await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message, /^The line has an unknown field\./);
+    for (const field of ['user_agent', 'x'.repeat(30)])
+      assert.match((await load(key({ [field]: 1 }))).lines[0]!.errors[0]!.message, new RegExp(`^"${field}" is`));
     // A short secret may stand in a name by chance.
-    assert.equal((await load(key({ name: 'Team a', secret: 'a' }))).imported, 1);
+    assert.equal((await load(key({ name: 'Team abcdefg', secret: 'abcdefg' }))).imported, 1);
   });
 
   it('is in the audit log, one entry a key, without digests', async () => {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
 import { readPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
+import { CERTIFICATE } from '../../support/tls-proxy.ts';
 
 describe('the URL of a PostgreSQL store', () => {
   it('is shown without its password', () => {
@@ -16,7 +19,7 @@ describe('the URL of a PostgreSQL store', () => {
         host: 'db.example',
         port: 5433,
         database: 'keys',
-        options: '-c search_path=svc',
+        options: '-c search_path=svc,pg_temp',
         max: 3,
         connectionTimeoutMillis: 7000,
       },
@@ -29,7 +32,7 @@ describe('the URL of a PostgreSQL store', () => {
   });
 
   for (const [what, parameters, expected] of [
-    ['not encrypted by default', '', false],
+    ['encrypted by default, with the server that is meant', '', [true, false]],
     ['not encrypted', '?sslmode=disable', false],
     ['encrypted', '?sslmode=require', [false, true]],
     ['encrypted, with a server of a known authority', '?sslmode=verify-ca', [true, true]],
@@ -45,6 +48,7 @@ describe('the URL of a PostgreSQL store', () => {
   for (const [what, url] of [
     ['a "#" in the password', 'postgres://me:hunter#2@host/db'],
     ['a "/" in the password', 'postgres://me:1/hunter2@host/db'],
+    ['a "/" in the password and no database', 'postgres://me:1/hunter2@host'],
     ['a "%" in the password', 'postgres://me:hunter%2@host/db'],
     ['a port that is none', 'postgres://me:hunter2@host:port/db'],
     ['a parameter that is unknown', 'postgres://me:hunter2@host/db?password=hunter2'],
@@ -63,4 +67,66 @@ describe('the URL of a PostgreSQL store', () => {
       );
     });
   }
+
+  for (const host of ['localhost', '127.0.0.1', '127.3.2.1', '[::1]', 'LOCALHOST'])
+    it(`needs no encryption to ${host}`, () => {
+      for (const mode of ['', '?sslmode=prefer', '?sslmode=allow'])
+        assert.equal(readPostgresUrl(`postgres://${host}/db${mode}`, {}).config.ssl, false);
+    });
+
+  it('needs no encryption to a Unix socket, of the URL or of PGHOST', () => {
+    assert.equal(readPostgresUrl('postgres:///db?host=/run/postgresql', {}).config.ssl, false);
+    assert.equal(readPostgresUrl('postgres:///db', { PGHOST: '/run/postgresql' }).config.ssl, false);
+  });
+
+  for (const host of [
+    'db.example',
+    '10.0.0.7',
+    '0.0.0.0',
+    '127.0.0.1.example',
+    '[::ffff:10.0.0.1]',
+    'localhost.example',
+  ])
+    it(`asks ${host} for its certificate`, () => {
+      const { ssl } = readPostgresUrl(`postgres://${host}/db`, {}).config;
+      assert.ok(typeof ssl === 'object' && ssl.rejectUnauthorized && !ssl.checkServerIdentity);
+    });
+
+  it('asks the server of PGHOST for its certificate', () => {
+    assert.ok(readPostgresUrl('postgres:///db', { PGHOST: 'db.example' }).config.ssl);
+  });
+
+  it("takes the mode of TLS and the certificates from libpq's variables, if it has none itself", () => {
+    const read = (parameters: string, env: NodeJS.ProcessEnv) =>
+      readPostgresUrl(`postgres://db.example/db${parameters}`, env).config.ssl;
+    assert.equal(read('', { PGSSLMODE: 'disable' }), false);
+    assert.notEqual(read('?sslmode=verify-full', { PGSSLMODE: 'disable' }), false);
+    const files = { PGSSLROOTCERT: CERTIFICATE, PGSSLCERT: CERTIFICATE, PGSSLKEY: CERTIFICATE, PGSSLPASSWORD: 'x' };
+    const content = readFileSync(CERTIFICATE, 'utf8');
+    const { ca, cert, key, passphrase } = read('', files) as ConnectionOptions;
+    assert.deepEqual({ ca, cert, key, passphrase }, { ca: content, cert: content, key: content, passphrase: 'x' });
+    assert.throws(() => read('', { PGSSLROOTCERT: '/nowhere.pem' }), { code: 'STORE_UNAVAILABLE' });
+  });
+
+  it('takes timeout and application name from them, too', () => {
+    const { config } = readPostgresUrl('postgres://localhost/db', { PGCONNECT_TIMEOUT: '7', PGAPPNAME: 'deploy' });
+    assert.deepEqual([config.connectionTimeoutMillis, config.application_name], [7000, 'deploy']);
+  });
+
+  for (const mode of ['prefer', 'allow', 'verify', ''])
+    it(`is refused off this machine with PGSSLMODE=${mode || 'prefer by the URL'}`, () => {
+      const [parameters, env] = mode ? ['', { PGSSLMODE: mode }] : ['?sslmode=prefer', {}];
+      assert.throws(() => readPostgresUrl(`postgres://db.example/db${parameters}`, env), {
+        code: 'USAGE',
+        message: /Write sslmode=verify-full\.$/,
+      });
+    });
+
+  for (const name of ['PGSERVICE', 'PGTARGETSESSIONATTRS', 'PGHOSTADDR', 'PGREQUIREAUTH', 'PGSSLCRL'])
+    it(`is refused with ${name}, which would be ignored`, () => {
+      assert.throws(() => readPostgresUrl('postgres://localhost/db', { [name]: 'x' }), {
+        code: 'USAGE',
+        message: new RegExp(`^${name} is set, which svc-api does not support`),
+      });
+    });
 });

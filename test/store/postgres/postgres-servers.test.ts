@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
+import { randomBytes } from 'node:crypto';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { TRUST_MS } from '../../../src/store/postgres/postgres-listener.ts';
 import { testCli } from '../../support/cli.ts';
 import { describeOn } from '../../support/dialects.ts';
-import { postgresStore } from '../../support/postgres.ts';
+import { migratedPostgresStore } from '../../support/postgres.ts';
 import { type Proxy, startProxy } from '../../support/proxy.ts';
 import { type ServeProcess, startServe } from '../../support/serve.ts';
 import { query } from '../../support/server.ts';
-
-/** In which a change must be known everywhere, in milliseconds. */
-const SOON = 100;
-/** In which a server that is cut off must stop to trust what it remembers, and in which it must answer. */
-const TRUST_MS = 2000;
-const ANSWER = 5000;
+import { until } from '../../support/until.ts';
 
 describeOn('postgres', 'three servers of one store', () => {
   let servers: ServeProcess[];
@@ -19,7 +16,7 @@ describeOn('postgres', 'three servers of one store', () => {
   let cli: ReturnType<typeof testCli>;
 
   before(async () => {
-    cli = testCli(postgresStore());
+    cli = testCli(await migratedPostgresStore());
     await cli.given('First');
     const url = new URL(cli.database);
     proxy = await startProxy(Number(url.port));
@@ -31,35 +28,29 @@ describeOn('postgres', 'three servers of one store', () => {
     await Promise.all(servers.map((server) => server.stop()));
   });
   const ask = async (server: ServeProcess, secret: string) => (await query(server.url, secret, '{ online }')).status;
-  /** Asks until the answer is another one, or for so long. @returns the answer, and when it came */
-  async function askUntil(status: number, server: ServeProcess, secret: string, patience: number) {
-    const deadline = performance.now() + patience;
-    for (;;) {
-      const answer = await ask(server, secret);
-      if (answer === status || performance.now() > deadline) return { status: answer, at: performance.now() };
-      await delay(1);
-    }
-  }
   /** Lets each server remember a key: it does so as soon as it listens. */
   async function warm(secret: string): Promise<void> {
     for (const server of servers) {
-      assert.equal((await askUntil(200, server, secret, ANSWER)).status, 200);
+      await until(async () => (await ask(server, secret)) === 200);
       for (let request = 0; request < 50; request += 1) await ask(server, secret);
     }
   }
+  /** For how many other keys a server asks the database until it refuses this one. */
+  async function questionsUntilRefused(server: ServeProcess, secret: string): Promise<number> {
+    let questions = 0;
+    for (; (await ask(server, secret)) !== 401; questions += 1)
+      assert.equal(await ask(server, createSecret(randomBytes).text), 401);
+    return questions;
+  }
 
-  it('refuse a key that the command line deletes, within 100 ms', async () => {
+  it('refuse a key that the command line deletes as soon as the database notifies them', async () => {
     for (let round = 0; round < 3; round += 1) {
       const { key: secret } = await cli.given(`CI ${round}`);
       await warm(secret);
-      const refused = servers.map((server) => askUntil(401, server, secret, ANSWER));
-      const { code } = await cli.run(['apikey', '--delete', '--name', `CI ${round}`]);
-      const deleted = performance.now();
-      assert.equal(code, 0);
-      for (const { status, at } of await Promise.all(refused)) {
-        assert.equal(status, 401);
-        assert.ok(at - deleted < SOON, `refused after ${at - deleted} ms`);
-      }
+      assert.equal((await cli.run(['apikey', '--delete', '--name', `CI ${round}`])).code, 0);
+      const questions = await Promise.all(servers.map((server) => questionsUntilRefused(server, secret)));
+      // By asking every half second alone, it would be a hundred on average.
+      assert.ok(Math.max(...questions) < 10, questions.join(' '));
     }
   });
 
@@ -70,20 +61,23 @@ describeOn('postgres', 'three servers of one store', () => {
     await warm(deleted);
     const cutOff = servers[2]!;
     proxy.block();
+    const blocked = performance.now();
     assert.equal((await cli.run(['apikey', '--delete', '--name', 'Deleted'])).code, 0);
-    const { status, at } = await askUntil(503, cutOff, deleted, TRUST_MS + ANSWER);
-    assert.equal(status, 503);
-    const later = performance.now();
+    await until(async () => {
+      const begun = performance.now();
+      const status = await ask(cutOff, deleted);
+      if (status === 200) assert.ok(begun - blocked < TRUST_MS, `accepted ${begun - blocked} ms after it was cut off`);
+      return status === 503;
+    });
     assert.deepEqual(await Promise.all([ask(cutOff, deleted), ask(cutOff, kept)]), [503, 503]);
-    assert.ok(performance.now() - later < ANSWER, `answered after ${performance.now() - at} ms`);
     assert.equal((await fetch(`${cutOff.url}/readyz`)).status, 503);
     assert.equal(await ask(servers[0]!, kept), 200);
     proxy.unblock();
-    assert.equal((await askUntil(200, cutOff, kept, ANSWER)).status, 200);
+    await until(async () => (await ask(cutOff, kept)) === 200);
     assert.equal(await ask(cutOff, deleted), 401);
   });
 
-  it('go on at once where their connections are ended', async () => {
+  it('recover at once where their connections are terminated', async () => {
     const { key: secret } = await cli.given('Steady');
     await warm(secret);
     for (let round = 0; round < 5; round += 1) {

@@ -59,7 +59,7 @@ describeOn('postgres', 'an encrypted connection', () => {
     });
   }
 
-  it('is not given up for one that is not encrypted', async () => {
+  it('never falls back to an unencrypted one', async () => {
     const url = new URL(postgresStore());
     url.searchParams.set('sslmode', 'require');
     await assert.rejects(openTestKeys({ database: url.href }), {

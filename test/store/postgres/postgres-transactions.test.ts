@@ -3,21 +3,21 @@ import { sql } from 'kysely';
 import { PostgresConnection } from '../../../src/store/postgres/postgres-connection.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
-import { postgresStore } from '../../support/postgres.ts';
+import { migratedPostgresStore } from '../../support/postgres.ts';
 
 describeOn('postgres', 'a transaction', () => {
   let database: string;
   let connection: PostgresConnection;
   beforeEach(async () => {
-    database = postgresStore();
-    connection = await PostgresConnection.open(database, { lockWaitMs: 2000, mustExist: false });
+    database = await migratedPostgresStore();
+    connection = await PostgresConnection.open(database, { lockWaitMs: 60_000, mustExist: true });
     await changeDirectly(database, 'create table notes (note integer)');
   });
   afterEach(() => connection.close());
   const notes = () => readDirectly(database, 'select note from notes');
 
   for (const state of ['40001', '40P01']) {
-    it(`is tried again where others undid it (${state})`, async () => {
+    it(`is retried after a serialization failure (${state})`, async () => {
       let calls = 0;
       await connection.write(async (transaction) => {
         calls += 1;
@@ -28,14 +28,14 @@ describeOn('postgres', 'a transaction', () => {
     });
   }
 
-  it('is tried again no longer than it may wait', async () => {
-    const attempt = connection.write((transaction) =>
-      sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction),
-    );
+  it('is retried no longer than it may wait', async () => {
+    const hasty = await PostgresConnection.open(database, { lockWaitMs: 500, mustExist: true });
+    const attempt = hasty.write((transaction) => sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction));
     await assert.rejects(attempt, { code: 'STORE_LOCKED' });
+    await hasty.close();
   });
 
-  it('is not made twice where the connection is lost while it is committed', async () => {
+  it('is not made twice where the connection is lost during the commit', async () => {
     await changeDirectly(
       database,
       `create function cut_off() returns trigger language plpgsql as
@@ -52,7 +52,7 @@ describeOn('postgres', 'a transaction', () => {
     await connection.write(async () => {});
   });
 
-  it('waits for those before it, whose questions to the database never wait for it', async () => {
+  it('waits for earlier ones, whose queries never wait for it', async () => {
     const done: string[] = [];
     const first = connection.write(async (transaction) => {
       await Promise.all(Array.from({ length: 20 }, () => connection.run((db) => sql`select 1`.execute(db))));

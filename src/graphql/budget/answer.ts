@@ -1,0 +1,40 @@
+import { answerTooLarge } from './errors.ts';
+import type { RequestBudget } from './request-budget.ts';
+
+/**
+ * Writes an answer as JSON, in pieces between which the event loop may get a turn.
+ * @throws GraphQLError COST_EXCEEDED if it is longer than the budget allows
+ */
+export async function writeAnswer(
+  answer: { data?: unknown; errors?: unknown },
+  budget: RequestBudget,
+): Promise<string> {
+  const { data, ...rest } = answer;
+  checkLength(data, budget.limits.characters);
+  if (typeof data !== 'object' || data === null) return JSON.stringify(answer);
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(data)) {
+    if (budget.turns.isOver) await budget.turns.next();
+    budget.check();
+    parts.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  }
+  const written = `"data":{${parts.join(',')}}`;
+  return rest.errors === undefined ? `{${written}}` : `{"errors":${JSON.stringify(rest.errors)},${written}}`;
+}
+
+/** Adds up the texts before they are written: a short text that appears in many places takes no memory until then. */
+function checkLength(value: unknown, limit: number): void {
+  let length = 0;
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === 'string') length += next.length + 2;
+    else if (typeof next !== 'object' || next === null) length += 4;
+    else
+      for (const [name, inner] of Object.entries(next)) {
+        if (!Array.isArray(next)) length += name.length + 3;
+        open.push(inner);
+      }
+    if (length > limit) throw answerTooLarge('characters', length, limit);
+  }
+}

@@ -1,0 +1,44 @@
+import { setImmediate } from 'node:timers/promises';
+
+/** How long requests compute until the event loop gets a turn, in milliseconds. */
+const SLICE_MS = 5;
+
+/**
+ * Divides the time of long requests into slices, so that other requests wait for one slice and not for a whole request.
+ * All requests of a server share the slices, and continue in the order in which they were interrupted.
+ */
+export class Turns {
+  #endsAt = 0;
+  #waiting = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  /** A request starts to compute. */
+  begin(): void {
+    if (this.#waiting === 0) this.#endsAt = performance.now() + SLICE_MS;
+  }
+
+  /** Whether to wait for `next` before computing more. */
+  get isOver(): boolean {
+    return this.#waiting > 0 || performance.now() >= this.#endsAt;
+  }
+
+  /** Resolves when it is the caller's turn. */
+  next(): Promise<void> {
+    this.#waiting += 1;
+    this.#last = this.#take(this.#last);
+    return this.#last;
+  }
+
+  async #take(previous: Promise<void>): Promise<void> {
+    await previous;
+    // What the turn before has set in motion comes first.
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
+    if (performance.now() >= this.#endsAt) {
+      await setImmediate();
+      this.#endsAt = performance.now() + SLICE_MS;
+    }
+    this.#waiting -= 1;
+  }
+}

@@ -1,0 +1,48 @@
+import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from 'graphql';
+import { limitExceeded } from './limit-exceeded.ts';
+
+/** The most pairs of fields that share a place in the answer. Validation compares each pair. */
+const MAX_REPEATED_PAIRS = 2500;
+
+/**
+ * Counts the fields that are merged into one place in the answer. Call `checkFieldLimits` first: it bounds the number
+ * of fields with fragments expanded.
+ * @throws GraphQLError LIMIT_EXCEEDED
+ */
+export function checkRepeatedFields(document: DocumentNode): void {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of document.definitions)
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  for (const definition of document.definitions)
+    if (definition.kind === Kind.OPERATION_DEFINITION) {
+      if (pairsIn([definition.selectionSet]) > MAX_REPEATED_PAIRS)
+        throw limitExceeded('pairs of fields with one name in one place', MAX_REPEATED_PAIRS);
+    }
+
+  function pairsIn(sets: readonly SelectionSetNode[]): number {
+    const fields = new Map<string, { count: number; sets: SelectionSetNode[] }>();
+    const visited = new Set<string>();
+    for (const set of sets) collect(set);
+    let pairs = 0;
+    for (const { count, sets: inner } of fields.values())
+      pairs += (count * (count - 1)) / 2 + (inner.length > 0 ? pairsIn(inner) : 0);
+    return pairs;
+
+    function collect({ selections }: SelectionSetNode): void {
+      for (const selection of selections) {
+        if (selection.kind === Kind.FIELD) {
+          const name = (selection.alias ?? selection.name).value;
+          const field = fields.get(name) ?? { count: 0, sets: [] };
+          field.count += 1;
+          if (selection.selectionSet) field.sets.push(selection.selectionSet);
+          fields.set(name, field);
+        } else if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet);
+        else if (!visited.has(selection.name.value)) {
+          visited.add(selection.name.value);
+          const fragment = fragments.get(selection.name.value);
+          if (fragment) collect(fragment.selectionSet);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import type { ApiKey } from '../key/api-key.ts';
+import { type AuditEntry, type AuditReader, type AuditValues, auditValuesOf } from './audit-entry.ts';
+
+/** A key that is not as the audit log says. */
+export interface KeyDifference {
+  id: string;
+  name: string;
+  /** What is wrong. */
+  reason: string;
+}
+
+/** The result of comparing the keys with the audit log. */
+export interface KeyComparison {
+  /** How many keys were compared in full. */
+  compared: number;
+  /** How many keys are older than the log: only what was changed since then could be compared. */
+  older: number;
+  /** The keys that are not as the log says, at most 100. */
+  differences: KeyDifference[];
+}
+
+/** Read access to the keys. */
+export interface KeySource {
+  list(page: { limit: number; after?: { createdAt: number; id: string } }): Promise<ApiKey[]>;
+  findById(id: string): Promise<ApiKey | undefined>;
+}
+
+/** What the log says of a key. */
+interface Recorded {
+  /** The number of the last entry. */
+  number: number;
+  /** The fields that it has; null for a deleted key. */
+  values: AuditValues | null;
+  /** Whether the log has the key from its creation on, so that it has all fields. */
+  isComplete: boolean;
+}
+
+const PAGE_KEYS = 500;
+const BATCH_ENTRIES = 1000;
+const MAX_DIFFERENCES = 100;
+
+/**
+ * Compares all keys with what the log says of them, so that a row that was written by hand shows. Keys that were
+ * created before the first entry of the log are compared in the fields that were changed since. Digests are not in the
+ * log.
+ */
+export async function compareKeys(log: AuditReader, keys: KeySource): Promise<KeyComparison> {
+  const [first] = await log.find({ order: 'oldest', limit: 1 });
+  const began = first?.at ?? Number.POSITIVE_INFINITY;
+  const result: KeyComparison = { compared: 0, older: 0, differences: [] };
+  const add = (difference: KeyDifference) => {
+    if (result.differences.length < MAX_DIFFERENCES) result.differences.push(difference);
+  };
+  let page: ApiKey[] = [];
+  do {
+    const after = page.at(-1);
+    page = await keys.list({ limit: PAGE_KEYS, ...(after && { after }) });
+    const ids = page.map(({ id }) => id);
+    const recorded = await recordedOf(ids, log);
+    for (const key of page) {
+      const known = recorded.get(key.id);
+      if (known?.isComplete) result.compared += 1;
+      else if (key.createdAt < began) result.older += 1;
+      if (reasonOf(key, known, began) === undefined) continue;
+      const reason = await settledReason(key.id, { log, keys, began });
+      if (reason !== undefined) add({ id: key.id, name: key.name, reason });
+    }
+  } while (page.length === PAGE_KEYS);
+  for (const { key } of await log.findLost(MAX_DIFFERENCES)) add({ ...key!, reason: 'is gone, but was not deleted' });
+  return result;
+}
+
+/** Why a key is not as the log says, once neither of them changes while they are compared. */
+async function settledReason(
+  id: string,
+  { log, keys, began }: { log: AuditReader; keys: KeySource; began: number },
+): Promise<string | undefined> {
+  for (;;) {
+    const before = (await recordedOf([id], log)).get(id);
+    const key = await keys.findById(id);
+    const after = (await recordedOf([id], log)).get(id);
+    if (before?.number === after?.number) return key && reasonOf(key, after, began);
+  }
+}
+
+function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): string | undefined {
+  if (recorded?.values === null) return 'is there, but was deleted';
+  if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
+  if (!recorded) return undefined;
+  const values = auditValuesOf(key);
+  const differing = Object.keys(recorded.values).filter(
+    (field) => field in values && JSON.stringify(values[field]) !== JSON.stringify(recorded.values![field]),
+  );
+  return differing.length > 0 ? `differs in ${differing.join(', ')}` : undefined;
+}
+
+/** What the log says of these keys, by their ids. */
+async function recordedOf(ids: readonly string[], log: AuditReader): Promise<Map<string, Recorded>> {
+  const recorded = new Map<string, Recorded>();
+  if (ids.length === 0) return recorded;
+  let entries: AuditEntry[] = [];
+  do {
+    const after = entries.at(-1)?.number ?? 0;
+    entries = await log.find({ changesOf: ids, order: 'oldest', after, limit: BATCH_ENTRIES });
+    for (const entry of entries) recorded.set(entry.key!.id, replay(recorded.get(entry.key!.id), entry));
+  } while (entries.length === BATCH_ENTRIES);
+  return recorded;
+}
+
+function replay(before: Recorded | undefined, { number, action, after }: AuditEntry): Recorded {
+  if (action === 'DELETE') return { number, values: null, isComplete: true };
+  if (action === 'CREATE' || action === 'IMPORT') return { number, values: after, isComplete: true };
+  return { number, values: { ...before?.values, ...after }, isComplete: before?.isComplete ?? false };
+}

@@ -1,0 +1,37 @@
+import type { AuditPosition, AuditReader, AuditWriter } from './audit-entry.ts';
+
+/** Entries that are deleted, from the start of the log. */
+export interface PrunedEntries {
+  /** How many. */
+  entries: number;
+  /** The last of them. */
+  last: AuditPosition;
+}
+
+/** The entries that were written before a time, in milliseconds since 1970; undefined if there are none. */
+export async function findPrunable(log: AuditReader, before: number): Promise<PrunedEntries | undefined> {
+  const last = await log.lastBefore(before);
+  if (!last) return undefined;
+  const start = await log.start();
+  return { entries: last.number - (start?.number ?? 0), last };
+}
+
+/**
+ * Deletes the entries that were written before a time, and records that; undefined if there are none. Secrets that keys
+ * lost before it are forgotten with them.
+ */
+export async function pruneAuditLog(
+  writer: AuditWriter,
+  before: number,
+  { now, operator }: { now: number; operator: string },
+): Promise<PrunedEntries | undefined> {
+  const pruned = await findPrunable(writer.auditLog, before);
+  if (!pruned) return undefined;
+  const { entries, last } = pruned;
+  await writer.pruneAuditLog(last);
+  await writer.forgetRotatedSecrets(before);
+  const actor = { kind: 'CLI', id: null, name: operator } as const;
+  const after = { entries, number: last.number, hash: last.hash };
+  await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', key: null, before: null, after }]);
+  return pruned;
+}

@@ -1,0 +1,111 @@
+import { KeysError } from '../errors.ts';
+import { printable } from '../text.ts';
+import {
+  type AuditEntry,
+  type AuditPosition,
+  type AuditReader,
+  CHAIN_START,
+  chainHash,
+  isKeyedHash,
+} from './audit-entry.ts';
+
+/**
+ * One of: the log is intact, with how many entries it has, and the number and hash of the newest; or the number of the
+ * first broken entry, and what is wrong; or the number of an entry that cannot be verified, and why.
+ */
+export type AuditVerification =
+  | { entries: number; number: number; hash: string }
+  | { broken: number; reason: string }
+  | { unverifiable: number; reason: string };
+
+type Failure = Exclude<AuditVerification, { entries: number }>;
+
+const BATCH_ENTRIES = 1000;
+
+/** Parses the head of a log, written as `<number>:<hash>`. @throws KeysError INPUT_INVALID */
+export function readAuditHead(text: string): AuditPosition {
+  const [, number, hash] = /^(\d{1,15}):((?:hmac:)?[0-9a-f]{64})$/.exec(text.trim()) ?? [];
+  if (number !== undefined && hash !== undefined) return { number: Number(number), hash };
+  throw new KeysError(
+    'INPUT_INVALID',
+    `"${printable(text)}" is not the head of a log. Write it as <number>:<hash>, as --verify prints it.`,
+  );
+}
+
+/**
+ * Verifies the whole log. Entries that are appended meanwhile are not checked.
+ * @param known an entry that was kept elsewhere, which the log must still have
+ */
+export async function verifyAuditLog(log: AuditReader, known?: AuditPosition): Promise<AuditVerification> {
+  for (;;) {
+    const start = await log.start();
+    const result = await verifyFrom(start, log, known);
+    // Entries that were pruned meanwhile seem to be missing.
+    if ('entries' in result || (await log.start())?.number === start?.number) return result;
+  }
+}
+
+async function verifyFrom(
+  start: AuditPosition | undefined,
+  log: AuditReader,
+  known: AuditPosition | undefined,
+): Promise<AuditVerification> {
+  if (start && !(await isRecorded(start, log))) return { broken: start.number, reason: 'was not deleted by svc-api' };
+  const first = start ?? { number: 0, hash: CHAIN_START };
+  const head = (await log.head()) ?? first;
+  const unknown = known && compareEnds(known, first, head);
+  if (unknown) return unknown;
+  let { number, hash } = first;
+  while (number < head.number) {
+    const entries = await log.find({ order: 'oldest', after: number, before: head.number + 1, limit: BATCH_ENTRIES });
+    if (entries.length === 0) return { broken: number + 1, reason: 'is missing' };
+    for (const entry of entries) {
+      number += 1;
+      const failure = verifyEntry(entry, { number, previous: hash, log });
+      if (failure) return failure;
+      hash = entry.hash;
+      if (number === known?.number && hash !== known.hash) return notThat(number);
+    }
+  }
+  if (hash !== head.hash) return { broken: number, reason: 'is not the one that was written last' };
+  const [later] = await log.find({ order: 'oldest', after: head.number, limit: 1 });
+  const newer = await log.head();
+  if (later && (newer?.number ?? 0) < later.number)
+    return { broken: later.number, reason: 'was not written by svc-api' };
+  if (log.key && number > 0 && !isKeyedHash(hash)) return { unverifiable: number, reason: UNKEYED };
+  return { entries: number - first.number, number, hash };
+}
+
+const UNKEYED =
+  'is not keyed: either nothing was written since SVC_API_AUDIT_KEY was set, or the keyed entries were replaced';
+
+/** Compares a known entry with both ends of the log. */
+function compareEnds(known: AuditPosition, first: AuditPosition, head: AuditPosition): Failure | undefined {
+  if (known.number > head.number) return { broken: known.number, reason: 'is missing: the log ends before it' };
+  if (known.number < first.number)
+    return { unverifiable: known.number, reason: 'was pruned: compare with a newer head' };
+  return known.number === first.number && known.hash !== first.hash ? notThat(known.number) : undefined;
+}
+
+function notThat(number: number): Failure {
+  return { broken: number, reason: 'is not the one with the given hash' };
+}
+
+function verifyEntry(
+  entry: AuditEntry,
+  { number, previous, log }: { number: number; previous: string; log: AuditReader },
+): Failure | undefined {
+  if (entry.number !== number) return { broken: number, reason: 'is missing' };
+  const isKeyed = isKeyedHash(entry.hash);
+  if (!isKeyed && isKeyedHash(previous)) return { broken: number, reason: 'is not keyed, as the previous ones are' };
+  if (isKeyed && !log.key)
+    return { unverifiable: number, reason: 'is keyed: set SVC_API_AUDIT_KEY to the path of its key' };
+  const expected = chainHash(entry, previous, isKeyed ? log.key : undefined);
+  return entry.hash === expected ? undefined : { broken: number, reason: 'is not as it was written' };
+}
+
+/** Whether the last pruning that was recorded ended here. */
+async function isRecorded({ number, hash }: AuditPosition, log: AuditReader): Promise<boolean> {
+  const [pruning] = await log.find({ action: 'PRUNE', order: 'newest', limit: 1 });
+  return pruning?.after?.['number'] === number && pruning.after['hash'] === hash;
+}

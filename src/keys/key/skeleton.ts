@@ -1,0 +1,54 @@
+import { describeCharacter, listOf } from '../text.ts';
+import { CONFUSABLES } from './confusables.ts';
+
+/** The prototypes that were looked up: to read the whole table would take longer than to create a key. */
+const prototypes = new Map<string, string>();
+
+/**
+ * What a name looks like: two names look alike if their skeletons are equal (Unicode UTS #39, section 4). A character
+ * that the table does not know looks like what it is made of, such as a fullwidth letter. Case counts: it can be seen.
+ */
+export function skeletonOf(name: string): string {
+  return mapped(name.normalize('NFD')).normalize('NFD');
+}
+
+/** Tells by which characters two names that look alike differ. */
+export function describeLikeness(name: string, other: string): string {
+  const [own, foreign] = [charactersBeyond(name, other), charactersBeyond(other, name)];
+  const difference = own && foreign ? `: it has ${own} in place of ${foreign}` : '';
+  return `The name "${name}" looks like that of the API key "${other}"${difference}.`;
+}
+
+function mapped(text: string): string {
+  return Array.from(text, prototypeOf).join('');
+}
+
+function prototypeOf(character: string): string {
+  let prototype = prototypes.get(character);
+  if (prototype === undefined) {
+    const parts = character.normalize('NFKD');
+    prototype = findPrototype(character) ?? (parts === character ? character : mapped(parts));
+    prototypes.set(character, prototype);
+  }
+  return prototype;
+}
+
+/** The entry of the table that holds the character, which is `prototype=character,character,…`. */
+function findPrototype(character: string): string | undefined {
+  const number = character.codePointAt(0)!.toString(16);
+  const found = new RegExp(`[=,]${number}(?=[,\\s])`).exec(CONFUSABLES);
+  if (!found) return undefined;
+  const end = CONFUSABLES.lastIndexOf('=', found.index);
+  const start = Math.max(CONFUSABLES.lastIndexOf(' ', end), CONFUSABLES.lastIndexOf('\n', end)) + 1;
+  return textOf(CONFUSABLES.slice(start, end));
+}
+
+function textOf(numbers: string): string {
+  return String.fromCodePoint(...numbers.split('+').map((number) => Number.parseInt(number, 16)));
+}
+
+/** The characters of one name that another does not have. */
+function charactersBeyond(name: string, other: string): string {
+  const beyond = [...new Set(name)].filter((character) => !other.includes(character));
+  return listOf(beyond.map((character) => describeCharacter(character)));
+}

@@ -1,0 +1,94 @@
+import { chmodSync, lstatSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { KeysError } from '../../keys/errors.ts';
+import { sideFilesOf } from './sqlite-file.ts';
+
+const OTHERS_WRITE = 0o022;
+const ALL_WRITE = 0o002;
+const ALL_ACCESS = 0o007;
+const OWNER_ACCESS = 0o700;
+const STICKY = 0o1000;
+
+/**
+ * Refuses a store that other users could write or replace: they could give themselves keys. The store belongs to the
+ * user of the process or to root; root also opens that of another user in this user's own folder. A store that all can
+ * read, such as a restored copy, is made private.
+ * @throws KeysError STORE_INSECURE; an error of the file system
+ */
+export function requireSecureFile(path: string): void {
+  const user = process.geteuid?.();
+  if (user === undefined) return; // Windows has no modes.
+  const folder = dirname(path);
+  const { uid: folderOwner } = requireSecureFolder(folder, user);
+  const belongsToOthers = ({ uid }: Stats) => uid !== user && uid !== 0 && !(user === 0 && uid === folderOwner);
+
+  const entry = lstatSync(path);
+  if (belongsToOthers(entry)) throw belongsTo(entry.uid, path);
+  if (entry.isSymbolicLink()) return requireSecureFile(realpathSync(path));
+  if ((entry.mode & OTHERS_WRITE) !== 0) throw writableByOthers(entry, path);
+  const sideFiles = sideFilesOf(path).filter((side) => lstatSync(side, { throwIfNoEntry: false }));
+  for (const side of sideFiles) {
+    const stat = lstatSync(side);
+    if (belongsToOthers(stat) || !stat.isFile() || (stat.mode & OTHERS_WRITE) !== 0) throw foreignSideFile(side, path);
+  }
+  if (entry.uid === user && (entry.mode & ALL_ACCESS) !== 0)
+    for (const file of [path, ...sideFiles]) makePrivate(file, entry.mode);
+}
+
+/**
+ * Requires that others can replace neither what is in a folder nor the folder itself. In a sticky one, such as /tmp,
+ * they cannot replace what is not theirs.
+ */
+function requireSecureFolder(folder: string, user: number): Stats {
+  const stat = statSync(folder);
+  const belongsToOthers = user !== 0 && stat.uid !== user && stat.uid !== 0;
+  if (belongsToOthers) throw replaceable(folder, `belongs to another user (${stat.uid})`);
+  const othersWrite = isOwnGroup(stat, user) ? ALL_WRITE : OTHERS_WRITE;
+  if (isWritable(stat, othersWrite)) throw replaceable(folder, `can be written by others (mode ${modeOf(stat)})`);
+  for (let above = dirname(folder); above !== dirname(above); above = dirname(above)) {
+    const outer = statSync(above);
+    if (isWritable(outer, ALL_WRITE)) throw replaceable(above, `can be written by others (mode ${modeOf(outer)})`);
+  }
+  return stat;
+}
+
+function isWritable({ mode }: Stats, by: number): boolean {
+  return (mode & by) !== 0 && (mode & STICKY) === 0;
+}
+
+/** Whether a folder belongs to the group that many systems make for each user, with the user's number. */
+function isOwnGroup({ gid }: Stats, user: number): boolean {
+  return user !== 0 && gid === user && process.getegid?.() === user;
+}
+
+function makePrivate(path: string, mode: number): void {
+  try {
+    chmodSync(path, mode & OWNER_ACCESS);
+  } catch {
+    // Some file systems have no modes of their own.
+  }
+}
+
+function modeOf({ mode }: Stats): string {
+  return `0${(mode & 0o7777).toString(8)}`;
+}
+
+function belongsTo(owner: number, path: string): KeysError {
+  const remedy = 'Run as that user, or choose another path';
+  return new KeysError('STORE_INSECURE', `The key store ${path} belongs to another user (${owner}). ${remedy}.`);
+}
+
+function writableByOthers(stat: Stats, path: string): KeysError {
+  const reason = `can be written by others (mode ${modeOf(stat)}), who may have given themselves keys`;
+  return new KeysError('STORE_INSECURE', `The key store ${path} ${reason}. Check its keys, and run chmod 600 on it.`);
+}
+
+function replaceable(folder: string, reason: string): KeysError {
+  const remedy = 'Run chmod go-w on it, or keep the store in a folder of its own';
+  return new KeysError('STORE_INSECURE', `The folder ${folder} of the key store ${reason}. ${remedy}.`);
+}
+
+function foreignSideFile(side: string, path: string): KeysError {
+  const reason = `${side} was put there by others, or they can write it, and it would be applied to the key store`;
+  return new KeysError('STORE_INSECURE', `The key store ${path} cannot be opened: ${reason}. Check and remove it.`);
+}

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Hono } from 'hono';
+import { chainHash } from '../../src/keys/audit/audit-entry.ts';
+import { OPERATOR, requirePermission } from '../../src/keys/authorization/principal.ts';
+import type { KeyRepository } from '../../src/keys/repository.ts';
+import { bearerAuth } from '../../src/http/bearer-auth.ts';
+import { listen } from '../../src/http/server.ts';
+import { createSecret } from '../../src/keys/secret/secret.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
+import { startServer } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
+
+/** For how long keys are forged, and which part of a day that is. */
+const MINUTES = 4 * 60;
+const DAY_PART = MINUTES / (24 * 60);
+const MB = 1_000_000;
+
+describeOnEach('an attacker who wants to act unseen', (dialect) => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  const forge = async (count: number) => {
+    for (let request = 0; request < count; request += 1)
+      await test.keys.authenticate(createSecret(randomBytes).text, '192.0.2.1');
+  };
+  const refusals = async () => {
+    await test.keys.finishActivity();
+    return (await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).toReversed();
+  };
+
+  it('sends forged keys before a revoked one: the revoked one is in the log', async () => {
+    const { secret, key } = await test.keys.create({ name: 'Revoked', roles: ['ADMIN'] }, OPERATOR);
+    await test.keys.setEnabled(key.id, false, OPERATOR);
+    await forge(200);
+    await test.keys.authenticate(secret, '198.51.100.7');
+    const known = (await refusals()).filter((entry) => entry.key?.name === 'Revoked');
+    assert.deepEqual(
+      known.map(({ after, address }) => [after, address]),
+      [[{ reason: 'disabled', count: 1 }, '198.51.100.7']],
+    );
+  });
+
+  it('sends forged keys before it tries what its key may not: the attempt is in the log', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
+    await forge(200);
+    assert.throws(() => requirePermission(principal, 'DISK', 'READ_ANY'));
+    assert.ok((await refusals()).some(({ actor }) => actor.name === 'Guest'));
+  });
+
+  it('is refused in ever new ways with one key: attempts with another are in the log', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'Noisy', roles: ['GUEST'] });
+    const { principal: quiet } = await createPrincipal(test.keys, { name: 'Quiet', roles: ['GUEST'] });
+    for (const resource of test.keys.catalog.resources)
+      assert.throws(() => requirePermission(principal, resource, 'DELETE_ANY'));
+    assert.throws(() => requirePermission(quiet, 'DISK', 'READ_ANY'));
+    const found = await refusals();
+    assert.ok(found.some(({ actor }) => actor.name === 'Quiet'));
+    assert.deepEqual(
+      found.filter(({ actor }) => actor.name === 'Noisy').map(({ after }) => after!['count']),
+      [1, 1, 1, 1, 1, test.keys.catalog.resources.length - 5],
+    );
+  });
+
+  it('sends forged keys for hours: they add less than 1 MB a day to the store', async () => {
+    const scheduled: (() => void)[] = [];
+    let written: Promise<unknown> = Promise.resolve();
+    const observed = (repository: KeyRepository): KeyRepository => ({
+      ...repository,
+      write(work) {
+        const done = repository.write(work);
+        written = done;
+        return done;
+      },
+    });
+    const other = await openTestKeys({
+      database: test.database,
+      schedule: (work) => void scheduled.push(work),
+      repository: observed,
+    });
+    const before = await sizeOf(test.database);
+    for (let minute = 0; minute < MINUTES; minute += 1) {
+      for (let request = 0; request < 8; request += 1)
+        await other.keys.authenticate(
+          createSecret(randomBytes).text,
+          `2001:db8:ffff:ffff:ffff:ffff:ffff:${1000 + minute}`,
+        );
+      for (const work of scheduled.splice(0)) work();
+      await written;
+      other.time.now += 60_000;
+    }
+    const grown = ((await sizeOf(test.database)) - before) / DAY_PART;
+    assert.ok(grown > 0.1 * MB && grown < MB, `${grown} bytes`);
+    await other.store.close();
+  });
+
+  it('writes another address into the headers: the log of the server and the audit log have its own', async () => {
+    const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
+    const { log, lines } = collectingLog();
+    const server = await startServer(test.keys, { log });
+    for (const token of ['nonsense', secret])
+      await fetch(`${server.url}/graphql`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'x-forwarded-for': '203.0.113.1',
+          forwarded: 'for=203.0.113.1',
+        },
+        body: JSON.stringify({ query: '{ info { name } }' }),
+      });
+    await server.stop();
+    assert.deepEqual(
+      lines.map(({ level, fields, message }) => [level, message, fields]),
+      [
+        ['info', 'key refused', { reason: 'malformed', prefix: undefined, address: '127.0.0.1' }],
+        [
+          'info',
+          'request forbidden',
+          { reason: 'forbidden', prefix: secret.slice(4, 16), missing: ['INFO:READ_ANY'], address: '127.0.0.1' },
+        ],
+      ],
+    );
+    assert.deepEqual(
+      (await refusals()).map(({ after, address }) => [after!['reason'], address]),
+      [
+        ['malformed', '127.0.0.1'],
+        ['forbidden', '127.0.0.1'],
+      ],
+    );
+    assert.ok(!('broken' in (await test.keys.verifyAuditLog())), 'the hash covers the address');
+  });
+
+  it('tries what its key may not in an app of its own: bearerAuth records refusals and uses as GraphQL does', async () => {
+    const { log, lines } = collectingLog();
+    const app = new Hono()
+      .use(bearerAuth({ keys: test.keys, permission: 'DOCKER:READ_ANY', log }))
+      .get('/', (c) => c.text('in'));
+    const server = await listen({ app, host: '127.0.0.1', port: 0 });
+    const { secret, principal } = await createPrincipal(test.keys, { name: 'May', roles: ['VIEWER'] });
+    const { secret: other } = await createPrincipal(test.keys, { name: 'May not', roles: ['GUEST'] });
+    for (const token of [secret, other]) await fetch(server.url, { headers: { authorization: `Bearer ${token}` } });
+    await server.stop();
+    assert.deepEqual(
+      (await refusals()).map(({ actor, after, address }) => [actor.name, after, address]),
+      [['May not', { reason: 'forbidden', count: 1, missing: ['DOCKER:READ_ANY'] }, '127.0.0.1']],
+    );
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(principal.key.id)).keys()], ['DOCKER:READ_ANY']);
+    assert.deepEqual(
+      lines.map(({ message }) => message),
+      ['request forbidden'],
+    );
+  });
+
+  async function sizeOf(store: string): Promise<number> {
+    const query =
+      dialect === 'sqlite'
+        ? 'select page_count * page_size as bytes from pragma_page_count, pragma_page_size'
+        : "select pg_total_relation_size('audit_log') as bytes";
+    return Number((await readDirectly(store, query))[0]!['bytes']);
+  }
+});
+
+describeOnEach('an attacker who can write to the store', () => {
+  let test: TestKeys;
+  let env: NodeJS.ProcessEnv;
+  beforeEach(async () => {
+    const path = join(tempFolder(), 'audit.key');
+    writeFileSync(path, randomBytes(32), { mode: 0o600 });
+    env = { SVC_API_AUDIT_KEY: path };
+    test = await openTestKeys();
+    await create('A');
+    await create('B');
+  });
+  afterEach(() => test.store.close());
+
+  const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+  /** From now on, with the key of the audit log. */
+  const useKey = async () => {
+    await test.store.close();
+    test = await openTestKeys({ database: test.database, env });
+  };
+  const tamper = async (...statements: string[]) => {
+    await unlockAuditLog(test.database);
+    await changeDirectly(test.database, ...statements);
+  };
+  const verified = async (head?: string) => {
+    const result = await test.keys.verifyAuditLog(head);
+    if ('broken' in result) return ['broken', result.broken];
+    return 'unverifiable' in result ? ['unverifiable', result.unverifiable] : ['intact', result.number];
+  };
+  const headOf = async () => {
+    const result = await test.keys.verifyAuditLog();
+    assert.ok('entries' in result);
+    return `${result.number}:${result.hash}`;
+  };
+  /** Writes the whole log anew, as a program that knows no key would. */
+  const rechain = async () => {
+    const entries = (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
+    let hash = '0'.repeat(64);
+    const statements = entries.map((entry) => {
+      hash = chainHash(entry, hash);
+      return `update audit_log set hash = '${hash}' where number = ${entry.number}`;
+    });
+    await tamper(...statements, `update audit_head set hash = '${hash}'`);
+  };
+
+  it('cuts off the newest entries and moves the head back: a head that was kept elsewhere shows it', async () => {
+    const head = await headOf();
+    assert.deepEqual(await verified(head), ['intact', 2]);
+    await create('C');
+    assert.deepEqual(await verified(head), ['intact', 3], 'the log has grown');
+    await tamper(
+      'delete from audit_log where number > 1',
+      'update audit_head set number = 1, hash = (select hash from audit_log where number = 1)',
+    );
+    assert.deepEqual(await verified(), ['intact', 1]);
+    assert.deepEqual(await verified(head), ['broken', 2]);
+  });
+
+  it('changes an entry and chains all anew: a head that was kept elsewhere shows it', async () => {
+    const head = await headOf();
+    await tamper("update audit_log set actor_name = 'somebody' where number = 1");
+    await rechain();
+    assert.deepEqual(await verified(), ['intact', 2]);
+    assert.deepEqual(await verified(head), ['broken', 2]);
+  });
+
+  it('prunes what a kept head names: it cannot be compared, and that is said', async () => {
+    const head = await headOf();
+    await create('C');
+    test.time.now += 2000;
+    await test.keys.pruneAuditLog('1s');
+    assert.deepEqual(await verified(head), ['unverifiable', 2]);
+    await tamper('delete from audit_start');
+    assert.deepEqual(await verified(), ['broken', 1]);
+  });
+
+  it('chains all anew in a log with a key: without the key nobody can', async () => {
+    await useKey();
+    await create('C');
+    assert.deepEqual(await verified(), ['intact', 3]);
+    await tamper("update audit_log set actor_name = 'somebody' where number = 1");
+    assert.deepEqual(await verified(), ['broken', 1]);
+    await rechain();
+    assert.deepEqual(await verified(), ['unverifiable', 3], 'no entry has the key any more');
+  });
+
+  it('appends entries without the key: they show, and svc-api itself refuses to', async () => {
+    await useKey();
+    await create('C');
+    const keyless = await openTestKeys({ database: test.database });
+    await assert.rejects(keyless.keys.create({ name: 'D', roles: ['GUEST'] }, OPERATOR), { code: 'STORE_AUDIT_KEY' });
+    assert.equal(await keyless.keys.findByName('D', OPERATOR), undefined);
+    await keyless.store.close();
+    const [last] = await test.keys.auditLog({ first: 1 }, OPERATOR);
+    const { address: _address, ...forged } = { ...last!, number: 4 };
+    const hash = chainHash(forged, last!.hash);
+    await tamper(
+      `insert into audit_log select 4, at, actor_kind, actor_id, actor_name, action, key_id, key_name, before, after,
+        '${hash}', address from audit_log where number = 3`,
+      `update audit_head set number = 4, hash = '${hash}'`,
+    );
+    assert.deepEqual(await verified(), ['broken', 4]);
+  });
+
+  it('changes an entry of a log with a key, where the key is not at hand: it cannot be verified, and that is said', async () => {
+    await useKey();
+    await create('C');
+    await test.store.close();
+    test = await openTestKeys({ database: test.database });
+    assert.deepEqual(await verified(), ['unverifiable', 3]);
+  });
+
+  it('gives a key more grants, or adds one: the log does not explain it', async () => {
+    await changeDirectly(
+      test.database,
+      `update api_keys set roles = '["ADMIN"]' where name = 'A'`,
+      `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
+       select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys where name = 'A'`,
+    );
+    assert.deepEqual(await verified(), ['intact', 2]);
+    const { differences } = await test.keys.compareWithAuditLog();
+    assert.deepEqual(differences.map(({ name, reason }) => `${name} ${reason}`).toSorted(), [
+      'A differs in roles',
+      'Forged is there, but was not created',
+    ]);
+  });
+});

@@ -1,0 +1,394 @@
+import assert from 'node:assert/strict';
+import { getIntrospectionQuery } from 'graphql';
+import type { SchemaExtension } from '../../src/graphql/extension.ts';
+import type { BudgetLimits } from '../../src/index.ts';
+import type { KeyRepository } from '../../src/keys/repository.ts';
+import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { createSchema } from '../../src/graphql/schema.ts';
+import { costlyQuery } from '../support/costly-query.ts';
+import { type Caller, largeStore } from '../support/large-store.ts';
+import { Random } from '../support/random.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
+
+const times = (count: number, part: (index: number) => string) =>
+  Array.from({ length: count }, (_, i) => part(i)).join(' ');
+const MARKS = '\u0301\u0323'.repeat(24_000);
+const WELCOME = '@requires(resource: WELCOME, action: READ_OWN)';
+
+/** Fields of a host that are as expensive as it likes. */
+const host = { started: 0, aborted: 0 };
+const extension: SchemaExtension = {
+  typeDefs: `
+    type Item { value: Int! values: [Int!]! slow: Int! }
+    extend type Query {
+      numbers(count: Int!): [Int!]! ${WELCOME}
+      items(count: Int!): [Item!]! ${WELCOME}
+      never: Int ${WELCOME}
+      echo(text: String): Int ${WELCOME}
+    }`,
+  resolvers: {
+    Query: {
+      numbers: (_: unknown, { count }: { count: number }) => Array.from({ length: count }, (__, index) => index),
+      items: (_: unknown, { count }: { count: number }) => Array.from({ length: count }, (__, value) => ({ value })),
+      never: (_: unknown, __: unknown, { signal }: { signal: AbortSignal }) => {
+        signal.addEventListener('abort', () => (host.aborted += 1));
+        return new Promise(() => {});
+      },
+      echo: (_: unknown, { text }: { text?: string }) => text?.length,
+    },
+    Item: {
+      values: () => Array.from({ length: 1000 }, (_, index) => index),
+      slow: async () => {
+        host.started += 1;
+        const end = performance.now() + 2;
+        while (performance.now() < end);
+        return 1;
+      },
+    },
+  },
+};
+
+describe('a costly request', () => {
+  let test: TestKeys;
+  let server: TestServer;
+  let secrets: Record<Caller, string>;
+  let calls: string[];
+
+  before(async () => {
+    const store = await largeStore({ keys: 3000, entries: 20_000 });
+    ({ secrets } = store);
+    calls = [];
+    const repository = (real: KeyRepository): KeyRepository => ({
+      ...real,
+      findUsage: (ids) => (calls.push('usage'), real.findUsage(ids)),
+      findUsedPermissions: (ids) => (calls.push('used'), real.findUsedPermissions(ids)),
+      findAncestors: (ids) => (calls.push('ancestors'), real.findAncestors(ids)),
+    });
+    test = await openTestKeys({ database: store.path, repository });
+    server = await startServer(test.keys, { extensions: [extension] });
+  });
+  after(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+
+  const ask = async (caller: Caller, document: string, variables?: Record<string, unknown>) =>
+    (await query(server.url, secrets[caller], document, variables)).body;
+  const codesOf = ({ errors = [] }: Awaited<ReturnType<typeof ask>>) => [
+    ...new Set(errors.map(({ extensions }) => extensions['code'])),
+  ];
+
+  const refused: [what: string, caller: Caller, document: string, code: string, variables?: Record<string, unknown>][] =
+    [
+      [
+        '100 pages of the audit log',
+        'VIEWER',
+        `{ ${times(100, (i) => `a${i}: auditLog(first: 500) { edges { cursor } }`)} }`,
+        'COST_EXCEEDED',
+      ],
+      [
+        '100 pages of which nothing is shown',
+        'VIEWER',
+        `{ ${times(100, (i) => `a${i}: auditLog(first: 500) { __typename }`)} }`,
+        'COST_EXCEEDED',
+      ],
+      [
+        '100 suggestions for each key',
+        'ADMIN',
+        `{ apiKeys(first: 500) { edges { node { ${times(100, (i) => `a${i}: suggestedPermissions { resource }`)} } } } }`,
+        'COST_EXCEEDED',
+      ],
+      [
+        'the same in a fragment',
+        'ADMIN',
+        `{ apiKeys(first: 500) { edges { node { ...A } } } } fragment A on ApiKey { ${times(100, (i) => `a${i}: suggestedPermissions { resource }`)} }`,
+        'COST_EXCEEDED',
+      ],
+      [
+        'a page whose size is a variable',
+        'ADMIN',
+        `query ($n: Int = 500) { apiKeys(first: $n) { edges { node { ${times(9, (i) => `a${i}: suggestedPermissions { resource }`)} } } } }`,
+        'COST_EXCEEDED',
+      ],
+      [
+        '330 rotations of a guest',
+        'GUEST',
+        `{ ${times(330, () => 'me { rotation { previousLastUsedAt } }')} }`,
+        'LIMIT_EXCEEDED',
+      ],
+      [
+        '20 searches',
+        'ADMIN',
+        `{ ${times(20, (i) => `a${i}: apiKeys(first: 1, search: "x${i}") { __typename }`)} }`,
+        'COST_EXCEEDED',
+      ],
+      [
+        '20 filters of the log',
+        'VIEWER',
+        `{ ${times(20, (i) => `a${i}: auditLog(first: 1, actor: "x${i}") { __typename }`)} }`,
+        'COST_EXCEEDED',
+      ],
+      [
+        '500 ids in each of 5 fields',
+        'ADMIN',
+        `mutation ($ids: [ID!]!) { ${times(5, (i) => `a${i}: deleteApiKeys(ids: $ids) { deleted }`)} }`,
+        'COST_EXCEEDED',
+        { ids: Array.from({ length: 500 }, (_, i) => `x${i}`) },
+      ],
+      [
+        'one long text in 50 fields',
+        'ADMIN',
+        `query ($text: String) { ${times(50, (i) => `a${i}: echo(text: $text)`)} }`,
+        'COST_EXCEEDED',
+        { text: 'x'.repeat(900_000) },
+      ],
+      [
+        'types of types of the schema',
+        'GUEST',
+        '{ __schema { types { fields { type { fields { type { fields { name args { name } type { name } } } } } } } } }',
+        'COST_EXCEEDED',
+      ],
+    ];
+  for (const [what, caller, document, code, variables] of refused) {
+    it(`of ${what} is refused before it runs, however often it is sent`, async () => {
+      for (let time = 0; time < 3; time += 1) {
+        calls = [];
+        const { data, errors } = await ask(caller, document, variables);
+        assert.deepEqual([data, errors?.map(({ extensions }) => extensions['code']), calls], [undefined, [code], []]);
+      }
+    });
+  }
+
+  it('is refused with its cost and the limit', async () => {
+    const { errors } = await ask(
+      'VIEWER',
+      `{ ${times(100, (i) => `a${i}: auditLog(first: 500) { edges { cursor } }`)} }`,
+    );
+    const { cost, limit, code } = errors![0]!.extensions;
+    assert.deepEqual([code, limit], ['COST_EXCEEDED', 30_000]);
+    assert.equal(
+      errors![0]!.message,
+      `The request costs ${String(cost)}; at most 30000 is allowed. Ask for smaller pages or fewer fields.`,
+    );
+  });
+
+  it('is refused on the fast path as well: the variables of a compiled query count', async () => {
+    const document = 'query ($n: Int!) { numbers(count: $n) }';
+    for (let time = 0; time < 3; time += 1)
+      assert.deepEqual((await ask('ADMIN', document, { n: 2 })).data, { numbers: [0, 1] });
+    assert.deepEqual(codesOf(await ask('ADMIN', document, { n: 1_000_000 })), ['COST_EXCEEDED']);
+    const page =
+      'query ($n: Int!) { apiKeys(first: $n) { edges { node { a: suggestedPermissions { resource } b: suggestedPermissions { resource } c: suggestedPermissions { resource } } } } }';
+    for (let time = 0; time < 3; time += 1) assert.deepEqual(codesOf(await ask('ADMIN', page, { n: 1 })), []);
+    assert.deepEqual(codesOf(await ask('ADMIN', page, { n: 500 })), ['COST_EXCEEDED']);
+  });
+
+  for (const [what, document] of [
+    ['a list of a host with a million items', '{ items(count: 1000000) { value } online }'],
+    ['long lists in a list of a host', '{ items(count: 100) { values } online }'],
+  ] as const) {
+    it(`is stopped at ${what}, and the other fields answer`, async () => {
+      const body = await ask('ADMIN', document);
+      assert.deepEqual(codesOf(body), ['COST_EXCEEDED']);
+      assert.equal(body.data?.['online'], true);
+    });
+  }
+
+  it('whose answer is too long is stopped before it is written', async () => {
+    const body = await ask(
+      'ADMIN',
+      `{ apiKeys(first: 500) { edges { node { ${times(20, (i) => `a${i}: description`)} } } } }`,
+    );
+    assert.deepEqual([body.data, codesOf(body)], [null, ['COST_EXCEEDED']]);
+    assert.match(body.errors![0]!.message, /characters; at most 4000000 are allowed/);
+  });
+
+  describe('with 96 KB of combining marks', () => {
+    const doors: [door: string, document: string, code: string][] = [
+      ['a search', 'query ($t: String!) { apiKeys(search: $t) { __typename } }', 'INPUT_INVALID'],
+      ['a key to look up', 'query ($t: String!) { apiKey(name: $t) { id } }', 'INPUT_INVALID'],
+      ['a key of the audit log', 'query ($t: String!) { auditLog(key: $t) { __typename } }', 'INPUT_INVALID'],
+      ['an actor of the audit log', 'query ($t: String!) { auditLog(actor: $t) { __typename } }', 'INPUT_INVALID'],
+      [
+        'a new name',
+        'mutation ($t: String!) { createApiKey(input: { name: $t, roles: [GUEST] }) { key } }',
+        'NAME_INVALID',
+      ],
+      [
+        'a new description',
+        'mutation ($t: String!) { createApiKey(input: { name: "X", description: $t, roles: [GUEST] }) { key } }',
+        'DESCRIPTION_INVALID',
+      ],
+      [
+        'a changed name',
+        'mutation ($t: String!) { updateApiKey(input: { id: "x", name: $t }) { id } }',
+        'NAME_INVALID',
+      ],
+      [
+        'a changed description',
+        'mutation ($t: String!) { updateApiKey(input: { id: "x", description: $t }) { id } }',
+        'DESCRIPTION_INVALID',
+      ],
+      [
+        'a declared name',
+        'mutation ($t: String!) { applyApiKeys(input: { keys: [{ name: $t, roles: [GUEST] }] }) { unchanged } }',
+        'DECLARATION_INVALID',
+      ],
+      [
+        'a declared description',
+        'mutation ($t: String!) { applyApiKeys(input: { keys: [{ name: "X", description: $t, roles: [GUEST] }] }) { unchanged } }',
+        'DECLARATION_INVALID',
+      ],
+    ];
+    for (const [door, document, code] of doors) {
+      it(`as ${door} takes no longer than one with as many letters`, async () => {
+        const measure = async (text: string) => {
+          const start = performance.now();
+          const body = await ask('ADMIN', document, { t: text });
+          return { took: performance.now() - start, codes: codesOf(body) };
+        };
+        const letters = await measure('x'.repeat(MARKS.length));
+        const marks = await measure(`x${MARKS}`);
+        assert.deepEqual(marks.codes, [code]);
+        // Normalizing them takes a thousand times as long.
+        assert.ok(marks.took < 50 * letters.took, `${marks.took} and ${letters.took} ms`);
+      });
+    }
+  });
+
+  for (const [what, caller, document] of [
+    [
+      'the introspection of common tools',
+      'GUEST',
+      getIntrospectionQuery({ specifiedByUrl: true, inputValueDeprecation: true }),
+    ],
+    [
+      '500 keys with all their plain fields',
+      'ADMIN',
+      '{ apiKeys(first: 500) { edges { cursor node { id name description roles permissions { resource actions } prefix createdAt createdBy status expiresAt managed uses lastUsedAt } } pageInfo { hasNextPage endCursor } } }',
+    ],
+    [
+      '500 audit entries with all their fields',
+      'VIEWER',
+      '{ auditLog(first: 500) { edges { cursor node { number at actor { kind id name } action keyId keyName changes { field before after } hash } } pageInfo { hasNextPage endCursor } } }',
+    ],
+    [
+      '50 keys with all that they may do',
+      'ADMIN',
+      '{ apiKeys { edges { node { name effectivePermissions { resource actions } usedPermissions { resource actions } suggestedPermissions { resource actions } limitedBy { id name } rotation { previousLastUsedAt } } } } }',
+    ],
+  ] as const) {
+    it(`is not what ${what} are`, async () => {
+      const body = await ask(caller, document);
+      assert.deepEqual(body.errors, undefined);
+    });
+  }
+
+  it('asks the store once for many keys, and not again for the same ones', async () => {
+    calls = [];
+    const fields =
+      'uses lastUsedAt usedPermissions { resource } suggestedPermissions { resource } status rotation { previousLastUsedAt }';
+    const again = 'a: uses b: usedPermissions { resource } c: unusedPermissions { resource } d: status';
+    const { errors } = await ask('ADMIN', `{ apiKeys(first: 100) { edges { node { ${fields} ${again} } } } }`);
+    assert.equal(errors, undefined);
+    // In batches of 50.
+    assert.deepEqual(calls.toSorted(), ['ancestors', 'ancestors', 'usage', 'usage', 'used', 'used']);
+  });
+
+  it('of any shape takes no more than a few pages of keys: 100 made up', async () => {
+    const cpuOf = async (document: string) => {
+      const before = process.cpuUsage();
+      await ask('ADMIN', document);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    const least = async (document: string, limit: number) => {
+      let cpu = await cpuOf(document);
+      // Other programs use the machine as well.
+      for (let again = 0; again < 5 && cpu > limit; again += 1) cpu = Math.min(cpu, await cpuOf(document));
+      return cpu;
+    };
+    const page = '{ apiKeys(first: 500) { edges { node { id name description status uses roles } } } }';
+    const limit = 10 * (await least(page, 0));
+    const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 });
+    const random = new Random(Number(process.env['SVC_API_TEST_SEEDS']?.split(',')[0] ?? 1));
+    for (let count = 0; count < 100; count += 1) {
+      const document = costlyQuery(executed, random);
+      const cpu = await least(document, limit);
+      assert.ok(cpu < limit, `${cpu / limit} times the limit: ${document}`);
+    }
+  });
+
+  it('lets others have their turns', async () => {
+    const order: string[] = [];
+    const page = '{ apiKeys(first: 150) { edges { node { effectivePermissions { resource actions } } } } }';
+    const costly = ask('ADMIN', page).finally(() => order.push('costly'));
+    while (!order.includes('costly')) {
+      await (await fetch(`${server.url}/healthz`)).text();
+      order.push('other');
+    }
+    assert.equal((await costly).errors, undefined);
+    assert.ok(order.indexOf('costly') >= 3, `${order.indexOf('costly')} others were answered meanwhile`);
+  });
+});
+
+describe('a request that takes long', () => {
+  let test: TestKeys;
+  let server: TestServer;
+  let secret: string;
+
+  const start = async (limits: Partial<BudgetLimits>) => {
+    const store = await largeStore({ keys: 0, entries: 0 });
+    test = await openTestKeys({ database: store.path });
+    secret = store.secrets.ADMIN;
+    server = await startServer(test.keys, { extensions: [extension], limits });
+    host.started = 0;
+    host.aborted = 0;
+  };
+  afterEach(async () => {
+    await server.stop();
+    await test.store.close();
+  });
+
+  it('is abandoned when its time is up, on both paths, and its signal says so', async () => {
+    await start({ timeMs: 50 });
+    for (let time = 1; time <= 4; time += 1) {
+      const { body } = await query(server.url, secret, '{ never }');
+      assert.deepEqual(
+        body.errors?.map(({ extensions }) => extensions),
+        [{ code: 'TIME_EXCEEDED', limitMs: 50 }],
+      );
+      assert.equal(body.data, null);
+      assert.equal(host.aborted, time);
+    }
+  });
+
+  it('starts no more resolvers once its time is up', async () => {
+    await start({ timeMs: 50 });
+    const { body } = await query(server.url, secret, '{ items(count: 2000) { slow } }');
+    assert.equal(body.errors?.[0]?.extensions['code'], 'TIME_EXCEEDED');
+    const started = host.started;
+    await query(server.url, secret, '{ online }');
+    assert.ok(started < 2000 && host.started === started, `${started} of 2000, then ${host.started}`);
+  });
+
+  it('ends when its client has gone', async () => {
+    await start({});
+    const controller = new AbortController();
+    const sent = fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: '{ items(count: 2000) { slow } }' }),
+      signal: controller.signal,
+    });
+    while (host.started === 0) await (await fetch(`${server.url}/healthz`)).text();
+    controller.abort();
+    await assert.rejects(sent, { name: 'AbortError' });
+    let before: number;
+    do {
+      before = host.started;
+      await (await fetch(`${server.url}/healthz`)).text();
+    } while (host.started > before);
+    assert.ok(host.started < 2000, `${host.started} of 2000 resolvers were started`);
+  });
+});

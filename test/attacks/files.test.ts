@@ -1,0 +1,384 @@
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { openStore } from '../../src/store/open.ts';
+import { testCli } from '../support/cli.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { type Finished, runCli } from '../support/process.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+
+interface Failure {
+  error: string;
+  code: string;
+}
+
+/** Commands that need a store which is there. */
+const NEED_A_STORE: readonly (readonly string[])[] = [
+  ['list'],
+  ['show', 'CI'],
+  ['can', 'CI', 'ME:READ_OWN'],
+  ['suggest', 'CI'],
+  ['log'],
+  ['log', '--verify'],
+  ['log', '--follow'],
+  ['scan', '.'],
+  ['scan', '--revoke', '.'],
+  ['update', 'CI', '--roles', 'GUEST'],
+  ['enable', 'CI'],
+  ['disable', 'CI'],
+  ['rotate', 'CI'],
+  ['adopt', 'CI'],
+  ['copy', '--to', 'copy.sqlite'],
+];
+
+describeOnEach('a mistyped store', (dialect) => {
+  for (const args of NEED_A_STORE) {
+    it(`is not created by ${args.join(' ')}, which fails with its path`, async () => {
+      const cli = testCli();
+      const cwd = tempFolder();
+      const { stdout, stderr, code } = await cli.run(
+        ['apikey', ...args, '--json'],
+        dialect === 'sqlite' ? { cwd } : {},
+      );
+      const { error, code: reason } = JSON.parse(stdout) as Failure;
+      assert.deepEqual([reason, code, stderr], ['STORE_UNAVAILABLE', 1, '']);
+      const shown = dialect === 'sqlite' ? cli.database : new URL(cli.database).pathname;
+      assert.ok(error.includes(shown) && error.includes('does not exist'), error);
+      if (dialect === 'sqlite') assert.deepEqual([readdirSync(dirname(cli.database)), readdirSync(cwd)], [[], []]);
+    });
+  }
+
+  it('is not created by export, which writes nothing', async () => {
+    const cli = testCli();
+    const { stdout, stderr, code } = await cli.run(['apikey', 'export']);
+    assert.deepEqual([stdout, code], ['', 1]);
+    assert.match(stderr, /^Error: The key store \S+ does not exist\. Check the (path|address)\.\n$/);
+  });
+
+  it('is not created by delete, which names it', async () => {
+    const cli = testCli();
+    const chosen = await cli.run(['apikey', '--delete', '--json']);
+    const { message } = JSON.parse(chosen.stdout) as { message: string };
+    assert.match(message, /^No API keys found to delete: there are none in \S+$/);
+    const named = await cli.run(['apikey', '--delete', '--name', 'CI', '--json']);
+    assert.deepEqual([chosen.code, named.code], [0, 1]);
+    if (dialect === 'sqlite') assert.ok(!existsSync(cli.database));
+    assert.equal((await cli.run(['apikey', 'list'])).code, 1, 'there is still none');
+  });
+});
+
+describe('a mistyped store file', () => {
+  it('is not created by verify, which fails with its path', async () => {
+    const database = tempStore();
+    const args = ['apikey', 'verify', '-', '--json', '--database', database];
+    const { stdout, code } = await runCliHere(args, { input: 'not-a-secret' });
+    const error = `The key store ${database} does not exist. Check the path.`;
+    assert.deepEqual([JSON.parse(stdout), code], [{ error, code: 'STORE_UNAVAILABLE' }, 1]);
+    assert.ok(!existsSync(database));
+  });
+});
+
+describe('an empty file in place of the store', () => {
+  for (const args of NEED_A_STORE) {
+    it(`is not made one by ${args.join(' ')}`, async () => {
+      const database = tempStore();
+      writeFileSync(database, '');
+      const { stdout, code } = await runCliHere(['apikey', ...args, '--json', '--database', database], {
+        cwd: tempFolder(),
+      });
+      const { error, code: reason } = JSON.parse(stdout) as Failure;
+      assert.deepEqual(
+        [error, reason, code],
+        [`The key store ${database} is an empty file. Check the path.`, 'STORE_UNAVAILABLE', 1],
+      );
+    });
+  }
+});
+
+/** Another user, and one more. */
+const [NOBODY, DAEMON] = [65_534, 1];
+const IS_ROOT = process.getuid?.() === 0;
+
+/** A store with a key, closed. */
+async function closedStore(database = tempStore()): Promise<string> {
+  const { keys, store } = await openTestKeys({ database });
+  await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+  await store.close();
+  return database;
+}
+
+/** Takes the -wal file of another store, with a key of its own, for one that an attacker puts next to ours. */
+async function plantWal(path: string): Promise<void> {
+  const { keys, store } = await openTestKeys();
+  await keys.create({ name: 'Planted', roles: ['ADMIN'] }, OPERATOR);
+  copyFileSync(`${store.location}-wal`, path);
+  await store.close();
+}
+
+interface UnsafeStore {
+  what: string;
+  /** Needs root, to make something another user's. */
+  asRoot?: boolean;
+  /** The user of the process is not root. */
+  asNobody?: boolean;
+  make: (path: string) => void | Promise<void>;
+  error: RegExp;
+}
+
+const UNSAFE: UnsafeStore[] = [
+  {
+    what: 'that a group can write',
+    make: (path) => chmodSync(path, 0o660),
+    error: /can be written by others \(mode 0660\), .* chmod 600/,
+  },
+  { what: 'that all can write', make: (path) => chmodSync(path, 0o602), error: /\(mode 0602\)/ },
+  {
+    what: 'in a folder that a group can write',
+    make: (path) => chmodSync(dirname(path), 0o770),
+    error: /^The folder \S+ of the key store can be written by others \(mode 0770\)\. Run chmod go-w/,
+  },
+  { what: 'in a folder that all can write', make: (path) => chmodSync(dirname(path), 0o777), error: /mode 0777/ },
+  {
+    what: 'whose -wal file a group can write',
+    make: async (path) => {
+      await plantWal(`${path}-wal`);
+      chmodSync(`${path}-wal`, 0o660);
+    },
+    error: /-wal was put there by others/,
+  },
+  {
+    what: 'whose -journal file is a link',
+    make: (path) => symlinkSync('/etc/passwd', `${path}-journal`),
+    error: /-journal was put there by others/,
+  },
+  {
+    what: 'whose -wal file another user has put into a sticky folder',
+    asRoot: true,
+    make: async (path) => {
+      chmodSync(dirname(path), 0o1777);
+      await plantWal(`${path}-wal`);
+      chownSync(`${path}-wal`, NOBODY, NOBODY);
+    },
+    error: /-wal was put there by others/,
+  },
+  {
+    what: 'of a user who does not own its folder',
+    asRoot: true,
+    make: (path) => chownSync(path, NOBODY, NOBODY),
+    error: /belongs to another user \(65534\)\. Run as that user/,
+  },
+  {
+    what: 'at a link that another user has made',
+    asRoot: true,
+    make: (path) => {
+      renameSync(path, `${path}.real`);
+      symlinkSync(`${path}.real`, path);
+      lchownSync(path, NOBODY, NOBODY);
+    },
+    error: /belongs to another user/,
+  },
+  {
+    what: 'behind a link, in a folder that all can write',
+    make: async (path) => {
+      const elsewhere = tempFolder();
+      renameSync(path, join(elsewhere, 'keys.sqlite'));
+      symlinkSync(join(elsewhere, 'keys.sqlite'), path);
+      chmodSync(elsewhere, 0o777);
+    },
+    error: /^The folder \S+ of the key store can be written by others/,
+  },
+  {
+    what: 'of another user, for one who is not root',
+    asRoot: true,
+    asNobody: true,
+    make: (path) => {
+      for (const each of [path, dirname(path)]) chownSync(each, DAEMON, DAEMON);
+      chmodSync(dirname(path), 0o755);
+      chmodSync(path, 0o644);
+    },
+    error: /belongs to another user \(1\)/,
+  },
+  {
+    what: 'in a folder of another user, for one who is not root',
+    asRoot: true,
+    asNobody: true,
+    make: (path) => {
+      chownSync(path, NOBODY, NOBODY);
+      chownSync(dirname(path), DAEMON, DAEMON);
+      chmodSync(dirname(path), 0o755);
+    },
+    error: /^The folder \S+ of the key store belongs to another user \(1\)/,
+  },
+];
+
+describe('a store file', () => {
+  for (const { what, asRoot = false, asNobody = false, make, error } of UNSAFE) {
+    if (asRoot && !IS_ROOT) continue;
+    it(`${what} is refused`, async () => {
+      const path = await closedStore();
+      await make(path);
+      if (asNobody) {
+        const { code, message } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
+        assert.equal(code, 'STORE_INSECURE');
+        assert.match(String(message), error);
+      } else await assert.rejects(openStore({ database: path }), { code: 'STORE_INSECURE', message: error });
+    });
+  }
+
+  it('below a folder that all can write is refused', async () => {
+    const outer = tempFolder();
+    const path = await closedStore(join(outer, 'own', 'keys.sqlite'));
+    chmodSync(outer, 0o777);
+    await assert.rejects(openStore({ database: path }), { code: 'STORE_INSECURE', message: /mode 0777/ });
+    chmodSync(outer, 0o1777);
+    await (await openStore({ database: path })).close();
+  });
+
+  it('that others can write is refused by every command that opens it', async () => {
+    const [path, safe] = [await closedStore(), await closedStore()];
+    chmodSync(path, 0o620);
+    for (const args of [
+      ['create', '--name', 'New', '--roles', 'ADMIN'],
+      ['create', '--name', 'New', '--roles', 'ADMIN', '--dry-run'],
+      ['list'],
+      ['delete', '--name', 'CI'],
+      ['log', '--verify'],
+      ['copy', '--to', join(tempFolder(), 'copy.sqlite')],
+      ['copy', '--database', safe, '--to', path],
+    ]) {
+      const { stdout, code } = await runCliHere(['apikey', ...args, '--json'], { env: { SVC_API_DATABASE: path } });
+      assert.deepEqual([(JSON.parse(stdout) as Failure).code, code], ['STORE_INSECURE', 1], args.join(' '));
+    }
+    const serve = await runCli(['serve', '--port', '0', '--database', path]);
+    assert.deepEqual([serve.stdout, serve.code], ['', 1]);
+  });
+
+  it('that others can write is refused when it is moved under a running server', async () => {
+    const { keys, store } = await openTestKeys();
+    const { secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const other = await closedStore();
+    chmodSync(other, 0o666);
+    renameSync(other, store.location);
+    await nextTurn();
+    await assert.rejects(keys.authenticate(secret), { code: 'STORE_INSECURE' });
+    await store.close();
+  });
+
+  it('that all can read, such as a restored copy, is made private', async () => {
+    const path = await closedStore();
+    chmodSync(path, 0o644);
+    await (await openStore({ database: path })).close();
+    assert.equal(statSync(path).mode & 0o7777, 0o600);
+  });
+
+  if (IS_ROOT) {
+    it("in a service user's folder is used by root, and belongs to that user when root creates it", async () => {
+      const folder = tempFolder();
+      chownSync(folder, NOBODY, NOBODY);
+      const path = join(folder, 'keys.sqlite');
+      const { keys, store } = await openTestKeys({ database: path });
+      await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+      for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).uid, NOBODY, name);
+      await store.close();
+      assert.deepEqual(await runStoreChild(['write', path, 'New'], AS_NOBODY), { written: ['New'] });
+    });
+  }
+});
+
+describe('the compile cache', () => {
+  const CACHE = join('svc-api', 'compile-cache');
+  /** The cache folder and the temporary folder of the user. */
+  let home: string;
+  let temporary: string;
+
+  const run = (env: NodeJS.ProcessEnv = {}, options: object = {}): Promise<Finished> =>
+    runCli(['--version'], {
+      ...options,
+      env: { NODE_COMPILE_CACHE: undefined, HOME: home, XDG_CACHE_HOME: home, TMPDIR: temporary, ...env },
+    });
+  const makeCache = () => mkdirSync(join(home, CACHE), { recursive: true });
+  const assertWorks = ({ stderr, code }: Finished) => assert.deepEqual([stderr, code], ['', 0]);
+
+  beforeEach(() => {
+    [home, temporary] = [tempFolder(), tempFolder()];
+  });
+  afterEach(() => assert.deepEqual(readdirSync(temporary), [], 'nothing is read from the shared temporary folder'));
+
+  it("is in a folder of the user's own that others cannot enter", async () => {
+    assertWorks(await run());
+    for (const folder of ['svc-api', CACHE]) assert.equal(statSync(join(home, folder)).mode & 0o7777, 0o700);
+    assert.notDeepEqual(readdirSync(join(home, CACHE)), []);
+    assertWorks(await run({ XDG_CACHE_HOME: 'relative' }));
+    assert.notDeepEqual(readdirSync(join(home, '.cache', CACHE)), []);
+  });
+
+  const unsafe: Record<string, () => void> = {
+    'is itself writable by a group': () => chmodSync(join(home, CACHE), 0o770),
+    'is itself writable by all, though sticky': () => chmodSync(join(home, CACHE), 0o1777),
+    'is in a folder that others can write': () => chmodSync(join(home, 'svc-api'), 0o777),
+    'is below a folder that others can write': () => chmodSync(home, 0o777),
+    ...(IS_ROOT && {
+      'belongs to another user': () => chownSync(join(home, CACHE), NOBODY, NOBODY),
+      'is below a folder of another user': () => chownSync(home, NOBODY, NOBODY),
+    }),
+  };
+  for (const [what, make] of Object.entries(unsafe)) {
+    it(`is not used where it ${what}`, async () => {
+      makeCache();
+      make();
+      assertWorks(await run());
+      assert.deepEqual(readdirSync(join(home, CACHE)), []);
+    });
+  }
+
+  if (IS_ROOT) {
+    it('is not used through a link that another user has made', async () => {
+      makeCache();
+      const shared = tempFolder();
+      chmodSync(shared, 0o1777);
+      symlinkSync(join(home, 'svc-api'), join(shared, 'svc-api'));
+      lchownSync(join(shared, 'svc-api'), NOBODY, NOBODY);
+      assertWorks(await run({ XDG_CACHE_HOME: shared }));
+      assert.deepEqual(readdirSync(join(home, CACHE)), []);
+    });
+
+    it('is not created in the home folder of another user', async () => {
+      chownSync(home, NOBODY, NOBODY);
+      assertWorks(await run({ XDG_CACHE_HOME: '' }));
+      assert.deepEqual(readdirSync(home), []);
+    });
+  }
+
+  it('is left out where it cannot be created', async () => {
+    chmodSync(home, 0o555);
+    const env = { XDG_CACHE_HOME: join(home, 'none') };
+    if (IS_ROOT) chmodSync(temporary, 0o777);
+    assertWorks(await run(env, AS_NOBODY));
+    assertWorks(await run({ HOME: undefined, XDG_CACHE_HOME: '/dev/null' }));
+  });
+
+  it('is where NODE_COMPILE_CACHE says, or nowhere with NODE_DISABLE_COMPILE_CACHE', async () => {
+    const chosen = tempFolder();
+    assertWorks(await run({ NODE_COMPILE_CACHE: chosen }));
+    assert.notDeepEqual(readdirSync(chosen), []);
+    assertWorks(await run({ NODE_DISABLE_COMPILE_CACHE: '1' }));
+    assert.deepEqual(readdirSync(home), []);
+  });
+});

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { requirePermission } from '../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { query, startServer, type TestServer } from '../support/server.ts';
+import { tempStore } from '../support/temp.ts';
+
+describeOnEach('a key of a store that two hosts share', () => {
+  let other: TestKeys;
+  let test: TestKeys;
+  let server: TestServer;
+  before(async () => {
+    const database = tempStore();
+    other = await openTestKeys({ database, resources: ['TAPE'] });
+    test = await openTestKeys({ database });
+    server = await startServer(test.keys);
+  });
+  after(async () => {
+    await server.stop();
+    await Promise.all([test, other].map(({ store }) => store.close()));
+  });
+
+  it('is shown without the resources that only the other host has', async () => {
+    const permissions = ['ME:READ_OWN', 'TAPE:READ_ANY', 'TAPE:DELETE_OWN'];
+    const { secret, principal } = await createPrincipal(other.keys, { name: 'Both', permissions });
+    requirePermission(principal, 'TAPE', 'READ_ANY');
+    await other.keys.finishActivity();
+    const known = [{ resource: 'ME', actions: ['READ_OWN'] }];
+    const expected = {
+      permissions: known,
+      effectivePermissions: known,
+      usedPermissions: [],
+      suggestedPermissions: [],
+      unusedPermissions: known,
+    };
+    const fields = Object.keys(expected).map((name) => `${name} { resource actions }`);
+    const { body } = await query(server.url, secret, `{ me { ${fields.join(' ')} } }`);
+    assert.deepEqual(body, { data: { me: expected } });
+  });
+});

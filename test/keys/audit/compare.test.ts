@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
+import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+
+describeOnEach('the keys, compared with the audit log', () => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+  const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+  const found = async () => {
+    const { compared, older, differences } = await test.keys.compareWithAuditLog();
+    return [compared, older, differences.map(({ name, reason }) => `${name} ${reason}`)];
+  };
+
+  it('are as it says after every kind of change', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+    const { key } = await create('CI');
+    await test.keys.update(key.id, { name: 'CI 2', description: 'x', roles: ['VIEWER'], expiresIn: '9d' }, principal);
+    await test.keys.setEnabled(key.id, false, principal);
+    await test.keys.setEnabled(key.id, true, OPERATOR);
+    await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
+    await test.keys.finishRotation(key.id, OPERATOR);
+    const { secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
+    await test.keys.authenticate(secret);
+    await test.keys.finishActivity();
+    const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
+    await test.keys.adopt(child.key.id, OPERATOR);
+    const declared = {
+      name: 'Declared',
+      roles: ['GUEST' as const],
+      permissions: [],
+      description: null,
+      expiresAt: null,
+    };
+    await test.keys.apply([declared], {}, OPERATOR);
+    await test.keys.apply([{ ...declared, name: 'CI 2' }], { prune: true }, OPERATOR);
+    const { imported } = await test.keys.importKeys(
+      jsonLines({
+        name: 'Old',
+        secret: 'a-long-secret-from-elsewhere',
+        roles: ['GUEST'],
+        createdAt: '2020-01-01T00:00:00Z',
+      }),
+    );
+    assert.deepEqual([imported, await found()], [1, [4, 0, []]]);
+  });
+
+  it('are as it says in a store of many pages', async () => {
+    const lines = Array.from({ length: 1100 }, (_, index) => ({
+      name: `Key ${index}`,
+      secret: `a-long-secret-from-elsewhere-${index}`,
+      roles: ['GUEST'],
+    }));
+    await test.keys.importKeys(jsonLines(...lines));
+    assert.deepEqual(await found(), [1100, 0, []]);
+  });
+
+  it('are not, where a field was changed by hand', async () => {
+    await create('CI');
+    await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]', expires_at = 1 where name = 'CI'`);
+    assert.deepEqual(await found(), [1, 0, ['CI differs in roles, expiresAt']]);
+  });
+
+  it('are not, where a key was added by hand', async () => {
+    await create('CI');
+    await changeDirectly(
+      test.database,
+      `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
+       select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys`,
+    );
+    assert.deepEqual(await found(), [1, 0, ['Forged is there, but was not created']]);
+  });
+
+  it('are not, where a deleted key was put back, or one was taken out, by hand', async () => {
+    const { key } = await create('Deleted');
+    await create('Taken');
+    const copy = 'create table kept as select * from api_keys';
+    await changeDirectly(test.database, copy);
+    await test.keys.delete([key.id], OPERATOR);
+    await changeDirectly(
+      test.database,
+      "insert into api_keys select * from kept where name = 'Deleted'",
+      "delete from api_keys where name = 'Taken'",
+      'drop table kept',
+    );
+    assert.deepEqual(await found(), [
+      1,
+      0,
+      ['Deleted is there, but was deleted', 'Taken is gone, but was not deleted'],
+    ]);
+  });
+
+  it('that are older than the log are compared in what was changed since', async () => {
+    const [older, pruned] = [await create('Older'), await create('Pruned')];
+    test.time.now += 2000;
+    await test.keys.update(older.key.id, { roles: ['VIEWER'] }, OPERATOR);
+    await test.keys.pruneAuditLog('1s');
+    assert.deepEqual(await found(), [0, 2, []], 'their creation was pruned');
+    await changeDirectly(test.database, `update api_keys set description = 'x'`);
+    assert.deepEqual(await found(), [0, 2, []]);
+    await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]'`);
+    assert.deepEqual(await found(), [0, 2, ['Older differs in roles']]);
+    await test.keys.delete([pruned.key.id], OPERATOR);
+    assert.deepEqual(await found(), [0, 1, ['Older differs in roles']]);
+  });
+
+  it('of a store that had no log at first are all older', async () => {
+    await create('CI');
+    await unlockAuditLog(test.database);
+    await changeDirectly(test.database, 'delete from audit_log', 'delete from audit_head');
+    assert.deepEqual(await found(), [0, 1, []]);
+  });
+
+  it('are compared once they do not change meanwhile', async () => {
+    const { key } = await create('CI');
+    const log = test.store.repository.auditLog;
+    let changes = 0;
+    const racing = await openTestKeys({
+      database: test.database,
+      repository: (repository) => ({
+        ...repository,
+        auditLog: {
+          ...log,
+          async find(query) {
+            changes += 1;
+            if (changes < 5) await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
+            return log.find(query);
+          },
+        },
+      }),
+    });
+    assert.deepEqual(await racing.keys.compareWithAuditLog(), { compared: 1, older: 0, differences: [] });
+    assert.ok(changes > 5);
+    await racing.store.close();
+  });
+});

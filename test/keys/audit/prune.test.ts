@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+
+const HOUR = 3_600_000;
+
+describeOnEach('pruning the audit log', () => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+    for (const name of ['A', 'B', 'C', 'D']) {
+      await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+      test.time.now += HOUR;
+    }
+  });
+  afterEach(() => test.store.close());
+  const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
+  const verified = async () => {
+    const result = await test.keys.verifyAuditLog();
+    if ('broken' in result) return [result.broken, result.reason];
+    return 'entries' in result && result.entries;
+  };
+
+  it('deletes what was written before a time, records that, and leaves a log that is proved whole', async () => {
+    const [, last] = await entries();
+    const { number, hash } = last!;
+    assert.deepEqual(await test.keys.findPrunableAudit('2h'), { entries: 2, last: { number, hash } });
+    assert.deepEqual(await test.keys.pruneAuditLog('2h'), { entries: 2, last: { number, hash } });
+    const left = await entries();
+    assert.deepEqual(
+      left.map((entry) => [entry.number, entry.action]),
+      [
+        [3, 'CREATE'],
+        [4, 'CREATE'],
+        [5, 'PRUNE'],
+      ],
+    );
+    assert.deepEqual(
+      [left[2]!.actor, left[2]!.key, left[2]!.after],
+      [{ kind: 'CLI', id: null, name: 'tester' }, null, { entries: 2, number: 2, hash }],
+    );
+    assert.equal(await verified(), 3);
+  });
+
+  it('goes on: again, and down to nothing but its own record', async () => {
+    await test.keys.pruneAuditLog('3h');
+    await test.keys.pruneAuditLog('1h');
+    assert.equal(await verified(), 3);
+    test.time.now += HOUR;
+    await test.keys.pruneAuditLog('1s');
+    assert.deepEqual([(await entries()).map(({ action }) => action), await verified()], [['PRUNE'], 1]);
+    await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
+    assert.equal(await verified(), 2);
+  });
+
+  it('changes nothing where nothing is that old', async () => {
+    assert.equal(await test.keys.pruneAuditLog('9h'), undefined);
+    assert.equal(await verified(), 4);
+    await assert.rejects(test.keys.pruneAuditLog('yesterday'), { code: 'INPUT_INVALID' });
+  });
+
+  it('keeps an entry that follows a newer one: the clock was set back', async () => {
+    test.time.now -= 4 * HOUR;
+    await test.keys.create({ name: 'Back', roles: ['GUEST'] }, OPERATOR);
+    test.time.now += 4 * HOUR;
+    assert.equal((await test.keys.pruneAuditLog('3h'))?.entries, 1);
+    assert.equal(await verified(), 5);
+  });
+
+  it('opens no other way to delete entries', async () => {
+    await test.keys.pruneAuditLog('2h');
+    for (const number of [3, 4, 5])
+      await assert.rejects(
+        changeDirectly(test.database, `delete from audit_log where number = ${number}`),
+        /only grows/,
+      );
+    await assert.rejects(changeDirectly(test.database, "update audit_log set actor_name = 'x'"), /only grows/);
+  });
+
+  it('is told from a start that was cut off by hand', async () => {
+    await unlockAuditLog(test.database);
+    await changeDirectly(
+      test.database,
+      'insert into audit_start select 1, number, hash from audit_log where number = 2',
+      'delete from audit_log where number <= 2',
+    );
+    assert.deepEqual(await verified(), [2, 'was not deleted by svc-api']);
+    await changeDirectly(test.database, 'delete from audit_start');
+    assert.deepEqual(await verified(), [1, 'is missing']);
+  });
+
+  it('may run while the log is verified', async () => {
+    const log = test.store.repository.auditLog;
+    let pruned = false;
+    const racing = await openTestKeys({
+      database: test.database,
+      repository: (repository) => ({
+        ...repository,
+        auditLog: {
+          ...log,
+          async head() {
+            if (!pruned) await test.keys.pruneAuditLog('2h');
+            pruned = true;
+            return log.head();
+          },
+        },
+      }),
+    });
+    const result = await racing.keys.verifyAuditLog();
+    assert.ok(pruned && 'entries' in result && result.entries === 3);
+    await racing.store.close();
+  });
+});

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { until } from '../../support/until.ts';
+
+describeOnEach('activity, written in the background', (dialect) => {
+  let test: TestKeys;
+  let scheduled: { work: () => void; delay: number }[];
+  beforeEach(async () => {
+    scheduled = [];
+    test = await openTestKeys({
+      lockWaitMs: 100,
+      schedule: (work, delay) => scheduled.push({ work, delay }),
+    });
+  });
+  afterEach(() => test.store.close());
+  /** Does what was scheduled, as if its time had come. */
+  const elapse = () => {
+    for (const { work } of scheduled.splice(0)) work();
+  };
+  const create = (name: string) =>
+    test.keys.create({ name, permissions: ['ME:READ_OWN', 'API_KEY:CREATE_ANY'] }, OPERATOR);
+  const usesOf = async (id: string) => (await test.keys.usageOf([id])).get(id)?.uses;
+  const refusals = async () =>
+    (await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR)).toReversed().map(({ after }) => after);
+  /** Keeps the store locked while something is done. */
+  const whileLocked = async (work: () => Promise<unknown>) => {
+    const other = await openTestKeys({ database: test.database });
+    await other.store.repository.write(async () => void (await work()));
+    await other.store.close();
+  };
+
+  it('comes two seconds after the first use, and again two seconds after the next one', async () => {
+    const { secret, key } = await create('CI');
+    for (const uses of [2, 4]) {
+      for (let use = 0; use < 2; use += 1) await test.keys.authenticate(secret);
+      assert.deepEqual(
+        scheduled.map(({ delay }) => delay),
+        [2000],
+      );
+      elapse();
+      await until(async () => (await usesOf(key.id)) === uses);
+    }
+  });
+
+  it('comes two seconds after a refusal, too, and has it beside a use', async () => {
+    const { secret, key } = await create('CI');
+    await test.keys.authenticate('nonsense');
+    assert.deepEqual(
+      scheduled.map(({ delay }) => delay),
+      [2000],
+    );
+    await test.keys.authenticate(secret);
+    elapse();
+    await until(async () => (await usesOf(key.id)) === 1);
+    assert.deepEqual(await refusals(), [{ reason: 'malformed', count: 1 }]);
+  });
+
+  it('is tried again later where the store cannot take it, and loses nothing', async () => {
+    const { secret, key } = await create('CI');
+    const result = await test.keys.authenticate(secret);
+    assert.ok('principal' in result);
+    requirePermission(result.principal, 'ME', 'READ_OWN');
+    await test.keys.authenticate('nonsense');
+    await whileLocked(async () => {
+      elapse();
+      await until(() => scheduled.length === 1);
+    });
+    assert.deepEqual([scheduled[0]!.delay, await usesOf(key.id), await refusals()], [2000, undefined, []]);
+    elapse();
+    await until(async () => (await usesOf(key.id)) === 1);
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id)).keys()], ['ME:READ_OWN']);
+    assert.deepEqual(await refusals(), [{ reason: 'malformed', count: 1 }]);
+  });
+
+  for (const [when, isLocked] of [
+    ['at once', false],
+    ['a little later where the store cannot take it at once', true],
+  ] as const) {
+    it(`begins the grace of a rotation ${when}`, async () => {
+      const { key } = await create('CI');
+      const { secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
+      await test.keys.authenticate(secret);
+      assert.equal(scheduled[0]!.delay, 0);
+      if (isLocked)
+        await whileLocked(async () => {
+          elapse();
+          await until(() => scheduled.length > 0);
+        });
+      elapse();
+      const endOf = async () => (await test.keys.findById(key.id, OPERATOR))!.rotation!.previousEndsAt;
+      await until(async () => (await endOf()) !== null);
+      assert.equal(await endOf(), test.time.now + 3_600_000);
+    });
+  }
+
+  it('passes over the new secret of a key that is gone, without losing the use of others', async () => {
+    const [gone, kept] = [await create('Gone'), await create('Kept')];
+    const { secret } = await test.keys.rotate(gone.key.id, { activate: 'on-first-use' }, OPERATOR);
+    await test.keys.authenticate(secret);
+    await test.keys.authenticate(kept.secret);
+    await test.keys.delete([gone.key.id], OPERATOR);
+    await test.keys.finishActivity();
+    assert.deepEqual([await usesOf(gone.key.id), await usesOf(kept.key.id)], [undefined, 1]);
+  });
+
+  it('has each kind of refusal once in ten minutes, and how often it came meanwhile when they are over', async () => {
+    const refuse = async (times: number) => {
+      for (let time = 0; time < times; time += 1) await test.keys.authenticate('nonsense');
+    };
+    const { secret, key } = await create('CI');
+    let uses = 0;
+    /** What was written: a use is written along, to wait for. */
+    const written = async () => {
+      await test.keys.authenticate(secret);
+      uses += 1;
+      elapse();
+      await until(async () => (await usesOf(key.id)) === uses);
+      return (await refusals()).map((after) => after!['count']);
+    };
+    await refuse(3);
+    assert.deepEqual(await written(), [1]);
+    test.time.now += 599_999;
+    await refuse(1);
+    assert.deepEqual(await written(), [1]);
+    test.time.now += 1;
+    await refuse(5);
+    assert.deepEqual(await written(), [1, 3, 1]);
+    test.time.now += 600_000;
+    assert.deepEqual(await written(), [1, 3, 1, 4]);
+  });
+
+  it('keeps 1,000 refusals at most while the store cannot take them', async function () {
+    if (dialect === 'postgres') this.skip(); // What is kept is the same, and takes longer to come about.
+    const impatient = await openTestKeys({ database: test.database, lockWaitMs: 1 });
+    await whileLocked(async () => {
+      for (let written = 0; written < 1000; written += 5) {
+        for (let request = 0; request < 6; request += 1)
+          await impatient.keys.authenticate(createSecret(randomBytes).text);
+        await assert.rejects(impatient.keys.finishActivity(), { code: 'STORE_LOCKED' });
+        impatient.time.now += 600_000;
+      }
+    });
+    await impatient.keys.finishActivity();
+    await impatient.store.close();
+    const { entries } = (await test.keys.verifyAuditLog()) as { entries: number };
+    assert.equal(entries, 1000);
+  });
+
+  it('names the first five of the permissions that were missing', async () => {
+    const { secret } = await create('CI');
+    const result = await test.keys.authenticate(secret);
+    assert.ok('principal' in result);
+    await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal));
+    await test.keys.finishActivity();
+    const [after] = await refusals();
+    assert.equal((after!['missing'] as string[]).length, 5);
+  });
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { copyStore } from '../../../src/store/copy.ts';
+import { openConnection } from '../../../src/store/open.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { migratedStore, tempStore } from '../../support/temp.ts';
+
+describeOnEach('a secret that a key had once', () => {
+  let test: TestKeys;
+  let database: string;
+  let first: string;
+  let id: string;
+  beforeEach(async () => {
+    database = await migratedStore();
+    test = await openTestKeys({ database });
+    const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    first = created.secret;
+    id = created.key.id;
+  });
+  afterEach(() => test.store.close());
+  const statusOf = async (secret: string, { keys } = test) => {
+    const found = await keys.identify(secret, OPERATOR);
+    return 'unknown' in found ? found.unknown : `${found.status} ${found.key.name} ${found.publicId}`;
+  };
+  const rotated = (secret: string) => `ROTATED CI ${secret.slice(4, 16)}`;
+
+  it('is known after its rotation was finished, and after the next ones', async () => {
+    const second = await test.keys.rotate(id, {}, OPERATOR);
+    await test.keys.finishRotation(id, OPERATOR);
+    assert.equal(await statusOf(first), rotated(first));
+    const third = await test.keys.rotate(id, { grace: '0s' }, OPERATOR);
+    const fourth = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    for (const secret of [first, second.secret]) assert.equal(await statusOf(secret), rotated(secret));
+    for (const { secret } of [third, fourth]) assert.equal(await statusOf(secret), `ACTIVE CI ${secret.slice(4, 16)}`);
+    for (const secret of [first, second.secret])
+      assert.deepEqual(await test.keys.authenticate(secret), { refused: 'rotated', publicId: secret.slice(4, 16) });
+  });
+
+  it('is known after its rotation was rolled back', async () => {
+    const { secret } = await test.keys.rotate(id, {}, OPERATOR);
+    await test.keys.rollBackRotation(id, OPERATOR);
+    assert.deepEqual(
+      [await statusOf(secret), await statusOf(first)],
+      [rotated(secret), `ACTIVE CI ${first.slice(4, 16)}`],
+    );
+  });
+
+  it('is rotated, not disabled, where its key is disabled as well', async () => {
+    await test.keys.rotate(id, { grace: '0s' }, OPERATOR);
+    await test.keys.rotate(id, { grace: '0s' }, OPERATOR);
+    await test.keys.setEnabled(id, false, OPERATOR);
+    assert.equal(await statusOf(first), rotated(first));
+  });
+
+  it('is in the audit log, with its key, when it is used', async () => {
+    await test.keys.rotate(id, {}, OPERATOR);
+    await test.keys.finishRotation(id, OPERATOR);
+    await test.keys.authenticate(first);
+    await test.keys.finishActivity();
+    const [entry] = await test.keys.auditLog({ action: 'refuse' }, OPERATOR);
+    assert.deepEqual(
+      [entry?.actor.name, entry?.key, entry?.after],
+      [`svc_${first.slice(4, 16)}_…`, { id, name: 'CI' }, { reason: 'rotated', count: 1 }],
+    );
+  });
+
+  it('is known to a copy of the store', async () => {
+    await test.keys.rotate(id, {}, OPERATOR);
+    await test.keys.finishRotation(id, OPERATOR);
+    const to = tempStore();
+    const [source, target] = [await openConnection({ database }), await openConnection({ database: to })];
+    await copyStore(source, target);
+    await source.close();
+    await target.close();
+    const copy = await openTestKeys({ database: to });
+    assert.equal(await statusOf(first, copy), rotated(first));
+    await copy.store.close();
+  });
+
+  it('is forgotten with the key, and with the audit entries of that time', async () => {
+    const second = await test.keys.rotate(id, {}, OPERATOR);
+    await test.keys.finishRotation(id, OPERATOR);
+    test.time.now += 3_600_000;
+    await test.keys.rotate(id, {}, OPERATOR);
+    await test.keys.finishRotation(id, OPERATOR);
+    await test.keys.pruneAuditLog('30m');
+    assert.deepEqual([await statusOf(first), await statusOf(second.secret)], ['unknown', rotated(second.secret)]);
+    await test.keys.delete([id], OPERATOR);
+    assert.equal(await statusOf(second.secret), 'unknown');
+  });
+
+  it('can be given to another key by an import, and is that one’s then', async () => {
+    await test.keys.rotate(id, {}, OPERATOR);
+    await test.keys.finishRotation(id, OPERATOR);
+    const line = Buffer.from(JSON.stringify({ name: 'Other', secret: first, roles: ['GUEST'] }));
+    const { imported } = await test.keys.importKeys(
+      (async function* () {
+        yield line;
+      })(),
+    );
+    assert.deepEqual([imported, await statusOf(first)], [1, `ACTIVE Other ${first.slice(4, 16)}`]);
+  });
+});

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { installPrograms } from '../support/bare-machine.ts';
+import { type Host, hostAt, installHost, packPackage, serveHost } from '../support/host.ts';
+import { ROOT } from '../support/process.ts';
+import { query } from '../support/server.ts';
+
+const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
+
+/** The oldest version of each range that package.json supports, such as 22.22.2 for `^22.22.2` and 26.0.0 for `>=26`. */
+const OLDEST = engines.node.split(' || ').map((range) => {
+  const [major, minor = 0, patch = 0] = range.replace(/^\D+/, '').split('.');
+  return `${major}.${minor}.${patch}`;
+});
+const UNSUPPORTED = '20.20.2';
+
+describe('the packed package', () => {
+  let acme: string;
+  let nodes: Record<string, string>;
+  /** svc-api as a program of its own, and as a plugin of acme. */
+  const hosts = (version: string): Host[] =>
+    [join(acme, 'node_modules/svc-api'), acme].map((folder) => hostAt(folder, nodes[version]));
+
+  before(async () => {
+    ({ folder: acme } = await installHost({ 'svc-api': `file:${await packPackage()}` }));
+    const installed = [UNSUPPORTED, ...OLDEST].map(
+      async (version) => [version, join(await installPrograms({ node: version }), 'node')] as const,
+    );
+    nodes = Object.fromEntries(await Promise.all(installed));
+  });
+
+  for (const version of OLDEST) {
+    it(`creates keys and serves them on Node ${version}, alone and as a plugin`, async () => {
+      for (const host of hosts(version)) {
+        const { stdout, stderr } = await host.cli([
+          'apikey',
+          'create',
+          '--name',
+          'Viewer',
+          '--roles',
+          'VIEWER',
+          '--overwrite',
+        ]);
+        assert.match(stdout, /^svc_\S+\n$/, stderr);
+        const { url, stop } = await serveHost(host);
+        const { body } = await query(url, stdout.trim(), '{ me { name } info { runtime } }');
+        await stop();
+        assert.deepEqual(body, { data: { me: { name: 'Viewer' }, info: { runtime: `Node.js v${version}` } } });
+      }
+    });
+  }
+
+  it(`refuses Node ${UNSUPPORTED}, alone and as a plugin, and says which Node it needs`, async () => {
+    for (const host of hosts(UNSUPPORTED)) {
+      const { code, stdout, stderr } = await host.cli(['apikey', 'create', '--name', 'Old', '--roles', 'GUEST']);
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.ok(stderr.includes(`svc-api needs Node ${engines.node}; this is ${UNSUPPORTED}.`), stderr);
+      assert.doesNotMatch(stderr, /^ +at /m);
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
+import { packPackage, printable } from '../support/host.ts';
+import { ROOT } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const DOCUMENT = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
+/** Its package managers, each with the commands of the first install, of the second, and to run the program. */
+const MANAGERS = Array.from(DOCUMENT.matchAll(/^\| (.+) \| `(.+)` \| `(.+)` \| `(.+)` \|$/gm), ([, ...row]) => row);
+const COMMANDS = Array.from(DOCUMENT.matchAll(/^```sh\n(.*?)^```$/gms), ([, commands]) => commands!);
+
+const PACKAGES: Record<string, Record<string, string>> = {
+  'npm 10 to 12': { npm: '10.9.9' },
+  pnpm: { pnpm: '12.21.0' },
+  'Yarn 1': { yarn: '1.22.22' },
+  'Yarn 4': { '@yarnpkg/cli-dist': '4.18.0' },
+};
+
+const NODE = dirname(process.execPath);
+
+async function mustRunOn(machine: NodeJS.ProcessEnv, commandLine: string, cwd: string): Promise<string> {
+  const { code, stdout, stderr } = await runOn(machine, commandLine, cwd);
+  assert.equal(code, 0, printable(`${commandLine}\n${stdout}\n${stderr}`));
+  return stdout;
+}
+
+describe('the packed package, without Python, make or a compiler', () => {
+  let tarball: string;
+  before(async () => {
+    tarball = await packPackage();
+    assert.deepEqual(
+      MANAGERS.map(([manager]) => manager),
+      Object.keys(PACKAGES),
+    );
+  });
+
+  for (const [manager, first, second, program] of MANAGERS) {
+    it(`is installed by ${manager}, and again from the lockfile`, async () => {
+      const machine = bareMachine(await installPrograms(PACKAGES[manager!]!), NODE);
+      // Yarn 1 does not keep the cache of root in its home.
+      machine['YARN_CACHE_FOLDER'] = join(machine['HOME']!, 'cache');
+      const folder = tempFolder();
+      copyFileSync(tarball, join(folder, 'svc-api.tgz'));
+      writeFileSync(join(folder, 'package.json'), '{"name":"consumer","private":true}');
+      for (const install of [first!.replace(/svc-api$/, '$&@file:./svc-api.tgz'), second!]) {
+        await mustRunOn(machine, install, folder);
+        const create = `${program} apikey create --name Key --roles GUEST --overwrite --database keys.sqlite`;
+        assert.match(await mustRunOn(machine, create, folder), /^svc_\S+\n$/);
+        for (const installed of ['node_modules', '.pnp.cjs', '.yarn']) {
+          rmSync(join(folder, installed), { recursive: true, force: true });
+        }
+      }
+    });
+  }
+
+  it('is a program for all projects, or for one run', async () => {
+    const prefix = tempFolder();
+    const machine = bareMachine(join(prefix, 'bin'), await installPrograms({ npm: '12.2.0' }), NODE);
+    machine['npm_config_prefix'] = prefix;
+    assert.equal(COMMANDS.length, 2);
+    for (const commands of COMMANDS) {
+      assert.match(await mustRunOn(machine, `set -e; ${commands}`, dirname(tarball)), /^svc-api\/\d+\.\d+\.\d+ /m);
+    }
+  });
+});

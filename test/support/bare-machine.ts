@@ -1,0 +1,39 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { mustRun } from './host.ts';
+import { type Finished, finished } from './process.ts';
+import { tempFolder } from './temp.ts';
+
+/** What git, npm and the scripts in `.bin` need. Everything else is missing: Python, make and compilers among it. */
+const PROGRAMS = ['sh', 'git', 'dirname', 'sed', 'uname'];
+
+/** How the registry is reached, and what was downloaded from it before. None of it changes how a package is installed. */
+const NETWORK = /^((https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|npm_config_(registry|cache))$/i;
+
+/**
+ * The environment of a machine that has a shell, git, and the programs in these folders. Its home is empty, and nothing
+ * is configured.
+ */
+export function bareMachine(...folders: readonly string[]): NodeJS.ProcessEnv {
+  const programs = tempFolder();
+  for (const program of PROGRAMS) {
+    const path = execFileSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).trim();
+    symlinkSync(path, join(programs, program));
+  }
+  const network = Object.entries(process.env).filter(([name]) => NETWORK.test(name));
+  return { ...Object.fromEntries(network), HOME: tempFolder(), PATH: [...folders, programs].join(delimiter) };
+}
+
+/** Runs a command line on such a machine. */
+export function runOn(machine: NodeJS.ProcessEnv, commandLine: string, cwd: string): Promise<Finished> {
+  return finished(spawn('sh', ['-c', commandLine], { cwd, env: machine, stdio: ['ignore', 'pipe', 'pipe'] }));
+}
+
+/** Installs packages from the registry into a folder of their own, and returns the folder of their programs. */
+export async function installPrograms(dependencies: Record<string, string>): Promise<string> {
+  const folder = tempFolder();
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ dependencies, allowScripts: { node: true } }));
+  await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
+  return join(folder, 'node_modules/.bin');
+}

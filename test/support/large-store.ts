@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import Database from 'better-sqlite3';
+import { auditValuesOf } from '../../src/keys/audit/audit-entry.ts';
+import { ACTIONS, createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
+import { createSecret, type Secret } from '../../src/keys/secret/secret.ts';
+import { auditRowOf, rowOf } from '../../src/store/rows.ts';
+import { openStore } from '../../src/store/open.ts';
+import { storedKey } from './keys.ts';
+import { tempStore } from './temp.ts';
+
+/** The secrets of the keys that ask. */
+export type Caller = 'ADMIN' | 'VIEWER' | 'GUEST';
+
+/** The length of the chains of keys that created one another. */
+const GENERATIONS = 12;
+const CALLERS: readonly Caller[] = ['ADMIN', 'VIEWER', 'GUEST'];
+
+/**
+ * A store whose keys and audit entries are as expensive to read as possible: long descriptions, all permissions, long
+ * chains, and uses. The rows are inserted straight into its tables: creating them by the rules would take minutes.
+ */
+export async function largeStore(
+  sizes: { keys: number; entries: number } = { keys: 30_000, entries: 100_000 },
+): Promise<{ path: string; secrets: Record<Caller, string> }> {
+  const path = tempStore();
+  await (await openStore({ database: path })).close();
+  const db = new Database(path);
+  db.pragma('synchronous = off');
+  const secrets = new Map<Caller, Secret>(CALLERS.map((role) => [role, createSecret(randomBytes)]));
+  db.transaction(() => {
+    insertKeys(db, sizes.keys, secrets);
+    insertEntries(db, sizes.entries);
+  })();
+  db.pragma('wal_checkpoint(truncate)');
+  db.close();
+  const texts = CALLERS.map((role) => [role, secrets.get(role)!.text]);
+  return { path, secrets: Object.fromEntries(texts) as Record<Caller, string> };
+}
+
+function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<Caller, Secret>): void {
+  const insert = inserter(db, 'api_keys', rowOf(storedKey('')));
+  const used = db.prepare('insert into used_grants (key_id, permission, last_used_at) values (?, ?, 1)');
+  const usage = db.prepare('insert into key_usage (key_id, uses, last_used_at) values (?, 7, 1)');
+  const description = 'A description with ÄÖÜ and 日本 in it. '.repeat(24);
+  const all = createCatalog().resources.flatMap((resource) =>
+    ACTIONS.map((action): Permission => `${resource}:${action}`),
+  );
+  for (const [role, { publicId, digest }] of secrets)
+    insert.run(rowOf(storedKey(idOf(`caller ${role}`), { name: `Caller ${role}`, roles: [role], publicId, digest })));
+  for (let index = 0; index < count; index += 1) {
+    const id = idOf(String(index));
+    const generation = index % GENERATIONS;
+    const rotation = { previousPublicId: `p${index}`, startedAt: 1, grace: 1, previousEndsAt: null };
+    const fields = {
+      name: `Key ${index}`,
+      description,
+      roles: ['ADMIN' as const, 'VIEWER' as const],
+      permissions: index % 10 === 0 ? all : all.slice(0, 3),
+      createdAt: Date.UTC(2024, 0, 1) + index * 1000,
+      createdBy: generation === 0 ? null : idOf(String(index - 1)),
+      publicId: `i${index}`,
+      digest: `digest ${index}`,
+      previousDigest: `previous ${index}`,
+      rotation,
+    };
+    insert.run(rowOf(storedKey(id, fields)));
+    usage.run(id);
+    for (let grant = 0; grant < 5; grant += 1) used.run(id, all[(index + grant * 7) % all.length]);
+  }
+}
+
+function insertEntries(db: Database.Database, count: number): void {
+  const values = auditValuesOf(storedKey('x', { description: 'Made by an apply, for the pipeline of the web shop.' }));
+  const entryOf = (number: number) => ({
+    number,
+    at: Date.UTC(2024, 0, 1) + number * 1000,
+    actor: { kind: 'KEY' as const, id: idOf(String(number % 500)), name: `Key ${number % 500}` },
+    action: number % 2 === 0 ? ('CREATE' as const) : ('REFUSE' as const),
+    key: { id: idOf(String(number % 30_000)), name: `Key ${number % 30_000}` },
+    before: null,
+    after: number % 2 === 0 ? values : { reason: 'forbidden', count: 3, missing: ['LOGS:READ_ANY'] },
+    hash: number.toString(16).padStart(64, '0'),
+  });
+  const insert = inserter(db, 'audit_log', auditRowOf(entryOf(1)));
+  for (let number = 1; number <= count; number += 1) insert.run(auditRowOf(entryOf(number)));
+  db.prepare('insert into audit_head (one, number, hash) values (1, ?, ?)').run(count, entryOf(count).hash);
+}
+
+function inserter(db: Database.Database, table: string, row: object): Database.Statement<[object]> {
+  const columns = Object.keys(row);
+  return db.prepare(
+    `insert into ${table} (${columns.map((name) => `"${name}"`).join(', ')}) values (${columns.map((name) => `:${name}`).join(', ')})`,
+  );
+}
+
+/** A UUID that is always the same for a text. */
+function idOf(text: string): string {
+  const hex = Buffer.from(text.padEnd(16, '.')).toString('hex').slice(0, 32);
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
