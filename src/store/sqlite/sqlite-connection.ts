@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -27,7 +28,7 @@ import {
 } from './sqlite-file.ts';
 import type { Tables } from '../tables.ts';
 
-/** How long a check of the file is trusted within one turn of the event loop. */
+/** How long a check of the file is trusted within one turn of the event loop, by every process that has it open. */
 const MAX_CHECK_AGE_MS = 1;
 
 class ImmediateSqliteDriver extends SqliteDriver {
@@ -124,10 +125,14 @@ export class SqliteConnection implements Connection {
 
   async write<Result>(work: WriteWork<Result>): Promise<Result> {
     const deadline = performance.now() + this.#waits.lockWaitMs;
-    return this.#mutex.run(this.#waits.lockWaitMs, () =>
-      // Changes are detected in the file itself.
-      this.#runUntil(deadline, (db) => db.transaction().execute((transaction) => work(transaction, () => {}))),
+    let keysChanged = false;
+    const result = await this.#mutex.run(this.#waits.lockWaitMs, () =>
+      this.#runUntil(deadline, (db) =>
+        db.transaction().execute((transaction) => work(transaction, () => void (keysChanged = true))),
+      ),
     );
+    if (keysChanged) await outdateChecks();
+    return result;
   }
 
   async #runUntil<Result>(deadline: number, work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
@@ -213,6 +218,13 @@ export class SqliteConnection implements Connection {
       removeSideFiles(file.sideFiles);
     }
   }
+}
+
+/** Waits until no process trusts a check of the file any more that it made before now. */
+async function outdateChecks(): Promise<void> {
+  const changedAt = performance.now();
+  // A timer may fire early, by less than a millisecond.
+  while (performance.now() - changedAt <= MAX_CHECK_AGE_MS) await delay(MAX_CHECK_AGE_MS);
 }
 
 function retryWhileLocked<Result>(deadline: number, work: () => Promise<Result>): Promise<Result> {
