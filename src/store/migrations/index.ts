@@ -11,6 +11,7 @@ import { createKeyState } from './007-key-state.ts';
 import { addAuditRetention } from './008-audit-retention.ts';
 import { addNameSkeletons } from './009-name-skeletons.ts';
 import { createRotatedSecrets } from './010-rotated-secrets.ts';
+import { createLastChange } from './011-last-change.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly Migration[] = [
   addAuditRetention,
   addNameSkeletons,
   createRotatedSecrets,
+  createLastChange,
 ];
