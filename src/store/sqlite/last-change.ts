@@ -7,7 +7,7 @@ export interface LastChange {
 }
 
 /** The id of the change before the first one (RFC 9562, section 5.9). */
-export const NO_CHANGE = '00000000-0000-0000-0000-000000000000';
+const NO_CHANGE = '00000000-0000-0000-0000-000000000000';
 
 /** What SQLite stores before the ids of the one row of `last_change`: 75 bytes, row 1, a text of 72 bytes. */
 const ROW_HEAD = Buffer.of(75, 1, 3, 0x81, 0x1d);

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
-import type { Connection, WriteWork } from '../connection.ts';
+import type { Connection, WriteOptions, WriteWork } from '../connection.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
+import { Reserve } from './reserve.ts';
 import { replacedMeanwhile, stillRead } from './replaced.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
 import { createStoreFile } from './sqlite-file.ts';
@@ -24,6 +25,7 @@ export class SqliteConnection implements Connection {
   /** Whether opening it has created the file. */
   readonly created: boolean;
   readonly #waits: Waits;
+  readonly #reserve: Reserve;
   /** Undefined while there is no file at the path. */
   #file: OpenFile | undefined;
   #opening: Promise<OpenFile> | undefined;
@@ -40,6 +42,7 @@ export class SqliteConnection implements Connection {
     this.location = location;
     this.created = created;
     this.#waits = waits;
+    this.#reserve = new Reserve(location);
     this.#watch = setInterval(() => this.#checkIdleFile(), WATCH_MS).unref();
   }
 
@@ -53,6 +56,7 @@ export class SqliteConnection implements Connection {
       const created = !mustExist && createStoreFile(path);
       connection = new SqliteConnection(path, created, { lockWaitMs, busyTimeoutMs });
       await connection.#open(mustExist);
+      connection.#reserve.keep();
       return connection;
     } catch (error) {
       await connection?.close();
@@ -64,12 +68,14 @@ export class SqliteConnection implements Connection {
     return this.#runUntil(performance.now() + this.#waits.lockWaitMs, ({ db }) => work(db));
   }
 
-  async write<Result>(work: WriteWork<Result>): Promise<Result> {
+  async write<Result>(work: WriteWork<Result>, { revokes = false }: WriteOptions = {}): Promise<Result> {
     const deadline = performance.now() + this.#waits.lockWaitMs;
     let keysChanged = false;
     const change = () =>
       this.#runUntil(deadline, (file) => this.#change(file, (db) => work(db, () => void (keysChanged = true))));
-    const result = await this.#mutex.run(this.#waits.lockWaitMs, change);
+    const result = await this.#mutex.run(this.#waits.lockWaitMs, () =>
+      revokes ? this.#reserve.use(change) : change(),
+    );
     if (keysChanged) await outdateChecks();
     return result;
   }
@@ -115,7 +121,10 @@ export class SqliteConnection implements Connection {
   /** Opens the file. One of 0 bytes becomes a store, unless the store must exist. */
   async #openFile(mustExist: boolean): Promise<OpenFile> {
     const options = { ...this.#waits, mustExist, committed: () => this.#recheckFile() };
-    this.#opening ??= OpenFile.open(this.location, options).finally(() => (this.#opening = undefined));
+    // SQLite needs room for its -shm file: 32 KiB.
+    this.#opening ??= this.#reserve
+      .use(() => OpenFile.open(this.location, options))
+      .finally(() => (this.#opening = undefined));
     this.#file = await this.#opening;
     return this.#file;
   }
@@ -160,8 +169,9 @@ export class SqliteConnection implements Connection {
     this.#checkedThisTurn = false;
   }
 
-  /** A command may be waiting for this process to leave a file that was replaced. */
+  /** A command may be waiting for this process to leave a file that was replaced, and there may be room again. */
   #checkIdleFile(): void {
+    if (this.#file) this.#reserve.keep();
     try {
       if (this.#file && !this.#file.isSurelyCurrent()) this.#leaveFile(this.#file);
     } catch {
