@@ -41,6 +41,7 @@ export type ErrorCode =
   | 'STORE_READONLY'
   | 'STORE_INSECURE'
   | 'STORE_CORRUPT'
+  | 'STORE_REPLACED'
   | 'STORE_FOREIGN'
   | 'STORE_NEWER'
   | 'STORE_NOT_EMPTY'

@@ -106,8 +106,11 @@ export interface KeyRepository extends KeyFinder {
    * be told without waiting.
    */
   revision(): number | undefined;
-  /** Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. */
-  write<Result>(work: (writer: KeyWriter) => Promise<Result>): Promise<Result>;
+  /**
+   * Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. Work that `revokes`, takes
+   * access away, may use room that the store keeps for a full disk.
+   */
+  write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: { revokes?: boolean }): Promise<Result>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
 }

@@ -132,12 +132,14 @@ export class KeysService extends KeyQueries {
   async update(id: string, change: KeyChange, actor: Actor): Promise<UpdatedKey> {
     const now = this.#options.clock();
     assertValid(validateChange(change, this.catalog, now));
-    return this.#transactions.run(actor, (transaction) => updateKey(transaction, id, change), now);
+    return this.#transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
   }
 
   /** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
   async setEnabled(id: string, enabled: boolean, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled));
+    return this.#transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
+      revokes: !enabled,
+    });
   }
 
   /**
@@ -175,12 +177,12 @@ export class KeysService extends KeyQueries {
 
   /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
   finishRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => finishRotation(transaction, id));
+    return this.#transactions.run(actor, (transaction) => finishRotation(transaction, id), { revokes: true });
   }
 
   /** Revokes the new secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
   rollBackRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => rollBackRotation(transaction, id));
+    return this.#transactions.run(actor, (transaction) => rollBackRotation(transaction, id), { revokes: true });
   }
 
   /**
@@ -197,7 +199,7 @@ export class KeysService extends KeyQueries {
    * @throws ForbiddenError; a STORE_ error
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
-    return this.#transactions.run(actor, (transaction) => deleteKeys(transaction, ids));
+    return this.#transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
   }
 
   /**

@@ -7,6 +7,12 @@ export type DialectName = 'sqlite' | 'postgres';
 /** Work to do in one transaction. It calls `keysChanged` when it changes a key, which changes the revision. */
 export type WriteWork<Result> = (transaction: Kysely<Tables>, keysChanged: () => void) => Promise<Result>;
 
+/** How to run a write transaction. */
+export interface WriteOptions {
+  /** Whether the work takes access away: on a full disk, it may use room that the store keeps for that. */
+  revokes?: boolean;
+}
+
 /** An open database of any dialect, as the repository uses it. Its errors are meant for users. */
 export interface Connection {
   readonly dialect: DialectName;
@@ -20,7 +26,7 @@ export interface Connection {
    * Runs `work` in one transaction, exclusive of other writers. It may run several times, the earlier ones rolled back.
    * @throws KeysError STORE_…
    */
-  write<Result>(work: WriteWork<Result>): Promise<Result>;
+  write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;
   /** See `KeyRepository.revision`. */
   revision(): number | undefined;
   close(): Promise<void>;

@@ -64,7 +64,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(storedKeyOf);
       }),
 
-    write: (work) => connection.write((transaction, changed) => work(writerOf(transaction, { changed, auditKey }))),
+    write: (work, options) =>
+      connection.write((transaction, changed) => work(writerOf(transaction, { changed, auditKey })), options),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };

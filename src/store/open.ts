@@ -30,6 +30,11 @@ export interface OpenStoreOptions {
   /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
   /**
+   * For how much of that SQLite itself waits at a time, which blocks the event loop, in milliseconds. Default: 0, as a
+   * server needs it. Where many processes write, one that waits so gets its turn sooner.
+   */
+  busyTimeoutMs?: number | undefined;
+  /**
    * What to do about a missing store: create it, which is the default, fail, or use an empty one that takes no changes.
    */
   ifMissing?: 'create' | 'fail' | 'empty';
@@ -67,13 +72,14 @@ export async function openConnection({
   database,
   env = process.env,
   lockWaitMs = LOCK_WAIT_MS,
+  busyTimeoutMs = 0,
   mustExist = false,
 }: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: boolean }): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
   const location = storeLocation(database, env);
-  const options = { lockWaitMs, mustExist };
+  const options = { lockWaitMs, busyTimeoutMs, mustExist };
   if (isPostgresUrl(location))
     return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
   return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);

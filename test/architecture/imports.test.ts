@@ -49,6 +49,7 @@ const ROOMS: Record<string, string[]> = {
     'tables',
     'connection',
     'chunks',
+    'mutex',
     'retry',
     'errors',
     'rows',

@@ -189,6 +189,7 @@ describe('opening as a store', () => {
     it(`${what} is ${code}, also by the command line`, async () => {
       const path = await prepare();
       const before = unchanged && readFileSync(path);
+      const files = before && readdirSync(dirname(path));
       const attempt = async () => {
         const { keys } = await openTestKeys({ database: path });
         await keys.list({}, OPERATOR);
@@ -201,7 +202,7 @@ describe('opening as a store', () => {
       assertCliFailure(await runCliHere(create(path)), code, message);
       if (before) {
         assert.ok(before.equals(readFileSync(path)));
-        if (code !== 'STORE_CORRUPT') assert.equal(readdirSync(dirname(path)).length, 1);
+        if (code !== 'STORE_CORRUPT') assert.deepEqual(readdirSync(dirname(path)), files);
       }
     });
   }

@@ -18,6 +18,7 @@ describe("the store's files", () => {
         new: '700',
         folder: '700',
         'keys.sqlite': '600',
+        'keys.sqlite-reserve': '600',
         'keys.sqlite-wal': '600',
         'keys.sqlite-shm': '600',
       });
@@ -31,7 +32,12 @@ describe("the store's files", () => {
     const folder = dirname(store.location);
     const bytes = () => Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
     const open = bytes();
-    assert.deepEqual(readdirSync(folder).toSorted(), ['keys.sqlite', 'keys.sqlite-shm', 'keys.sqlite-wal']);
+    assert.deepEqual(readdirSync(folder).toSorted(), [
+      'keys.sqlite',
+      'keys.sqlite-reserve',
+      'keys.sqlite-shm',
+      'keys.sqlite-wal',
+    ]);
     await store.close();
     const closed = bytes();
     for (const content of [open, closed]) {
@@ -41,7 +47,7 @@ describe("the store's files", () => {
           assert.ok(!content.includes(part));
       }
     }
-    assert.deepEqual(readdirSync(folder), ['keys.sqlite']);
+    assert.deepEqual(readdirSync(folder), ['keys.sqlite', 'keys.sqlite-reserve']);
   });
 
   it('are a WAL database that is marked as a key store', async () => {

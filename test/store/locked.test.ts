@@ -40,6 +40,30 @@ describe('a store that another process writes', () => {
     await store.close();
   });
 
+  it('leaves those who read their turn while 100 writers wait for it', async () => {
+    const { keys, store } = await openTestKeys();
+    const { key, secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const read = async () => {
+      const started = performance.now();
+      for (let count = 0; count < 200; count += 1) {
+        await nextTurn();
+        assert.ok('principal' in (await keys.authenticate(secret)));
+      }
+      return performance.now() - started;
+    };
+    await read();
+    const alone = await read();
+    const { release } = lock(store.location);
+    const waiting = Array.from({ length: 100 }, (_, index) =>
+      keys.update(key.id, { description: String(index) }, OPERATOR),
+    );
+    const beside = await read();
+    release();
+    await Promise.all(waiting);
+    assert.ok(beside < 10 * alone, `${beside} ms beside writers, ${alone} ms alone`);
+    await store.close();
+  });
+
   it('is waited for when it is new', async () => {
     const path = tempStore();
     const { release } = lock(path);

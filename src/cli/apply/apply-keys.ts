@@ -13,6 +13,7 @@ import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts
 import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
 import { tidyLeftovers } from './leftover-files.ts';
 import { SecretFiles, validateFileNames } from './secret-files.ts';
+import { openForCommand } from '../with-keys.ts';
 
 const REVERTED = 'All changes were reverted, because nobody has the new secrets.';
 
@@ -43,8 +44,7 @@ export async function applyKeys(request: ApplyRequest): Promise<Plan> {
   const resources = await hostResources(config);
   const validate = secretsDir === undefined ? undefined : validateFileNames;
   const declaration = await readDeclarationFile(file, createCatalog(resources), validate);
-  const { openKeys } = await import('../../open-keys.ts');
-  const keys = await openKeys({ database, resources, ifMissing: dryRun ? 'empty' : 'create' });
+  const keys = await openForCommand({ database, resources, ifMissing: dryRun ? 'empty' : 'create' });
   try {
     return await (dryRun ? preview : apply)(keys, declaration, request);
   } catch (error) {

@@ -14,6 +14,7 @@ import { deliverSecrets } from '../deliver-secrets.ts';
 import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
+import { openForCommand } from '../with-keys.ts';
 
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
 const REVERTED = 'The key was removed again, because nobody has its secret.';
@@ -41,7 +42,6 @@ export async function runCreate({
   show,
   preview,
 }: CreateCommandOptions): Promise<void> {
-  const { openKeys } = await import('../../open-keys.ts');
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
   const known = await hostResourcesFor(request.permissions ?? [], config);
@@ -54,7 +54,7 @@ export async function runCreate({
   );
 
   const resources = prompting ? await hostResources(config) : known;
-  const keys = await openKeys({ database, resources, ifMissing: preview ? 'empty' : 'create' });
+  const keys = await openForCommand({ database, resources, ifMissing: preview ? 'empty' : 'create' });
   try {
     const answered = prompting ? await ask(request, keys) : request;
     const input = { ...answered, name: answered.name ?? '' };

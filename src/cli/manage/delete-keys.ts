@@ -5,6 +5,7 @@ import { validateName, normalizeName } from '../../keys/key/name.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
+import { openForCommand } from '../with-keys.ts';
 
 export interface DeleteOptions {
   name: string | undefined;
@@ -20,10 +21,9 @@ export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: 
 
 /** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
 export async function runDelete({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
-  const { openKeys } = await import('../../open-keys.ts');
   if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
   if (name === undefined && !interactive && !json) throw nobodyToAsk();
-  const keys = await openKeys({ database, ifMissing: 'empty' });
+  const keys = await openForCommand({ database, ifMissing: 'empty' });
   try {
     return name === undefined ? await deleteChosen(keys, interactive) : await deleteNamed(keys, normalizeName(name));
   } finally {

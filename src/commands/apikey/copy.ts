@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
+import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
 export default class Copy extends BaseCommand {
   static override summary = 'Copy the whole key store into another one, such as a PostgreSQL database.';
@@ -34,9 +35,9 @@ export default class Copy extends BaseCommand {
       import('../../store/open.ts'),
       import('../../store/copy.ts'),
     ]);
-    const from = await openConnection({ database: flags.database, mustExist: true });
+    const from = await openConnection({ database: flags.database, mustExist: true, busyTimeoutMs: BUSY_TIMEOUT_MS });
     try {
-      const to = await openConnection({ database: flags.to });
+      const to = await openConnection({ database: flags.to, busyTimeoutMs: BUSY_TIMEOUT_MS });
       try {
         if (to.location === from.location)
           throw new CliError('USAGE', `--to is the store itself: ${to.location}. Choose another one.`);

@@ -15,6 +15,14 @@ export interface TransactionsOptions {
   operator: string;
 }
 
+/** How to run a change. */
+export interface RunOptions {
+  /** Milliseconds since 1970. Default: the clock's time. */
+  now?: number;
+  /** See `KeyRepository.write`. */
+  revokes?: boolean;
+}
+
 /** Runs changes of keys, each in a transaction of the store. */
 export class Transactions {
   readonly #options: TransactionsOptions;
@@ -30,16 +38,19 @@ export class Transactions {
   run<Result>(
     actor: Actor,
     work: (transaction: Transaction) => Promise<Result>,
-    now = this.#options.clock(),
+    { now = this.#options.clock(), revokes = false }: RunOptions = {},
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
-    return repository.write(async (writer) => {
-      const caller = actor === OPERATOR ? OPERATOR : await refreshed(actor, writer, { catalog, now });
-      const transaction = new Transaction(writer, { caller, catalog, now, operator });
-      const result = await work(transaction);
-      await transaction.finish();
-      return result;
-    });
+    return repository.write(
+      async (writer) => {
+        const caller = actor === OPERATOR ? OPERATOR : await refreshed(actor, writer, { catalog, now });
+        const transaction = new Transaction(writer, { caller, catalog, now, operator });
+        const result = await work(transaction);
+        await transaction.finish();
+        return result;
+      },
+      { revokes },
+    );
   }
 
   /**
@@ -58,13 +69,13 @@ export class Transactions {
         delivery?.prepare?.(present(result));
         return result;
       },
-      now,
+      now === undefined ? {} : { now },
     );
     const change = present(done);
     try {
       await delivery?.deliver(change);
     } catch (error) {
-      await this.run(OPERATOR, (transaction) => revert(transaction, done));
+      await this.run(OPERATOR, (transaction) => revert(transaction, done), { revokes: true });
       throw error;
     }
     return change;

@@ -14,6 +14,7 @@ import { createRotatedSecrets } from './010-rotated-secrets.ts';
 import { addStatusToOrder } from './011-order-with-status.ts';
 import { createClock } from './012-clock.ts';
 import { addChecksums } from './013-checksums.ts';
+import { createLastChange } from './014-last-change.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly Migration[] = [
   addStatusToOrder,
   createClock,
   addChecksums,
+  createLastChange,
 ];

@@ -10,7 +10,7 @@ import { lockWriters, migratePostgres, requireOwner, STORE_TABLES, versionOf } f
 import { requireOwnTables } from './postgres-ownership.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
-import { Mutex } from './mutex.ts';
+import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */

@@ -1,139 +1,134 @@
-import { realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import Database from 'better-sqlite3';
-import {
-  CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  Kysely,
-  SqliteAdapter,
-  SqliteDriver,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely';
-import type { Connection, WriteWork } from '../connection.ts';
-import { migrateSqlite } from './sqlite-migrate.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Kysely } from 'kysely';
+import { isKeysError } from '../../keys/errors.ts';
+import type { Connection, WriteOptions, WriteWork } from '../connection.ts';
+import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
-import { isLocked, sqliteError } from './sqlite-errors.ts';
-import { requireSecureFile, requireSecureFolder } from './sqlite-access.ts';
-import {
-  createFolder,
-  createStoreFile,
-  type FileIdentity,
-  identifySideFiles,
-  identifyStoreFile,
-  isSameFile,
-  removeSideFiles,
-  type SideFiles,
-} from './sqlite-file.ts';
 import type { Tables } from '../tables.ts';
+import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
+import { Reserve } from './reserve.ts';
+import { replacedMeanwhile, stillRead } from './replaced.ts';
+import { isLocked, sqliteError } from './sqlite-errors.ts';
+import { requireSecureFolder } from './sqlite-access.ts';
+import { createFolder, createStoreFile } from './sqlite-file.ts';
 
-/** How long the driver itself waits for a lock: it blocks the event loop meanwhile. */
-const DRIVER_WAIT_MS = 25;
+/** How long a check of the file is trusted within one turn of the event loop, by every process that has it open. */
+const MAX_CHECK_AGE_MS = 1;
+/** How often an idle connection checks whether its files are still there. */
+const WATCH_MS = 1000;
+/** How long opening waits for another process to notice that the file was replaced. */
+const REPLACED_WAIT_MS = 2 * WATCH_MS;
 
-class ImmediateSqliteDriver extends SqliteDriver {
-  readonly #database: Database.Database;
-  readonly #committed: () => void;
-
-  constructor(database: Database.Database, committed: () => void) {
-    super({ database });
-    this.#database = database;
-    this.#committed = committed;
-  }
-
-  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    try {
-      await super.commitTransaction(connection);
-    } finally {
-      this.#committed();
-    }
-  }
-
-  /** Takes the write lock at once: a transaction that reads before it writes could fail to get it later. */
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
-  }
-
-  /** After some errors, such as a full disk, SQLite has already rolled back: doing it again would hide the error. */
-  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    if (this.#database.inTransaction) await super.rollbackTransaction(connection);
-  }
-}
-
-/** An open database file, and how to tell whether it is still the one at its path. */
-interface OpenFile {
-  db: Kysely<Tables>;
-  driver: Database.Database;
-  identity: FileIdentity;
-  sideFiles: SideFiles;
-  /** A number that SQLite changes when another connection has written. */
-  dataVersion: () => number;
-  /** A text that changes with every change of a key. */
-  keyState: () => string;
-}
-
-/** An open SQLite store that follows its path: if another file is moved there, that one is opened instead. */
+/** An open SQLite store that follows its path: if another file is put there, that one is opened instead. */
 export class SqliteConnection implements Connection {
   readonly dialect = 'sqlite';
   readonly location: string;
   /** Whether opening it has created the file. */
   readonly created: boolean;
-  /** How long to retry while another process holds the lock, in milliseconds. */
-  readonly lockWaitMs: number;
+  readonly #waits: Waits;
+  readonly #reserve: Reserve;
   /** Undefined while there is no file at the path. */
   #file: OpenFile | undefined;
   #opening: Promise<OpenFile> | undefined;
+  readonly #watch: NodeJS.Timeout;
+  /** One writer of this process at a time waits for the lock of the file, so that many do not try all at once. */
+  readonly #mutex = new Mutex();
   #checkedThisTurn = false;
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #revision = 0;
   #dataVersion: number | undefined;
   #keyState: string | undefined;
 
-  private constructor(location: string, created: boolean, lockWaitMs: number) {
+  private constructor(location: string, created: boolean, waits: Waits) {
     this.location = location;
     this.created = created;
-    this.lockWaitMs = lockWaitMs;
+    this.#waits = waits;
+    this.#reserve = new Reserve(location);
+    this.#watch = setInterval(() => this.#checkIdleFile(), WATCH_MS).unref();
   }
 
   /** Opens the store at an absolute path, or creates it unless it must exist. @throws KeysError STORE_… */
   static async open(
     path: string,
-    { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
+    { lockWaitMs, busyTimeoutMs, mustExist }: { lockWaitMs: number; busyTimeoutMs: number; mustExist: boolean },
   ): Promise<SqliteConnection> {
+    let connection;
     try {
       const created = !mustExist && createStore(path);
-      const connection = new SqliteConnection(path, created, lockWaitMs);
-      await connection.#database(mustExist);
+      connection = new SqliteConnection(path, created, { lockWaitMs, busyTimeoutMs });
+      await connection.#open(mustExist);
+      connection.#reserve.keep();
       return connection;
     } catch (error) {
+      await connection?.close();
       throw sqliteError(error, path);
     }
   }
 
-  async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+  run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    return this.#runUntil(performance.now() + this.#waits.lockWaitMs, ({ db }) => work(db));
+  }
+
+  async write<Result>(work: WriteWork<Result>, { revokes = false }: WriteOptions = {}): Promise<Result> {
+    const deadline = performance.now() + this.#waits.lockWaitMs;
+    let keysChanged = false;
+    const change = () =>
+      this.#runUntil(deadline, (file) => this.#change(file, (db) => work(db, () => void (keysChanged = true))));
+    const result = await this.#mutex.run(this.#waits.lockWaitMs, () =>
+      revokes ? this.#reserve.use(change) : change(),
+    );
+    if (keysChanged) await outdateChecks();
+    return result;
+  }
+
+  /** Runs work in a transaction that marks the change, and returns once the change is in the file itself. */
+  async #change<Result>(file: OpenFile, work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    let changes = 0;
+    const result = await file.db.transaction().execute(async (transaction) => {
+      const before = file.changes();
+      const done = await work(transaction);
+      changes = file.changes() - before;
+      if (changes > 0) file.mark();
+      return done;
+    });
+    if (changes > 0 && !file.settle()) throw replacedMeanwhile(this.location);
+    return result;
+  }
+
+  async #runUntil<Result>(deadline: number, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
+    const isRetryable = (error: unknown) =>
+      (isLocked(error) || error instanceof FileReplaced) && performance.now() <= deadline;
     try {
-      return await retryWhileLocked(this.lockWaitMs, async () => work(await this.#database()));
+      return await retry(async () => work(await this.#currentFile()), { isRetryable });
     } catch (error) {
       throw sqliteError(error, this.location);
     }
   }
 
-  write<Result>(work: WriteWork<Result>): Promise<Result> {
-    // Changes are detected in the file itself.
-    return this.run((db) => db.transaction().execute((transaction) => work(transaction, () => {})));
+  /** The file at the path now. */
+  async #currentFile(): Promise<OpenFile> {
+    this.#checkFile();
+    return this.#file ?? this.#openFile(false);
   }
 
-  /** The database at the path now. A file of 0 bytes becomes a store, unless the store must exist. */
-  async #database(mustExist = false): Promise<Kysely<Tables>> {
+  /** Opens the file for the first time. A server that is idle may not have noticed yet that it was replaced. */
+  async #open(mustExist: boolean): Promise<void> {
+    const deadline = performance.now() + Math.min(REPLACED_WAIT_MS, this.#waits.lockWaitMs);
+    const isRetryable = (error: unknown) => isReplaced(error) && performance.now() <= deadline;
+    await retry(() => this.#openFile(mustExist), { isRetryable });
     this.#checkFile();
-    if (!this.#file) {
-      this.#opening ??= openFile(this.location, {
-        lockWaitMs: this.lockWaitMs,
-        mustExist,
-        committed: () => this.#recheckFile(),
-      }).finally(() => (this.#opening = undefined));
-      this.#file = await this.#opening;
-    }
-    return this.#file.db;
+  }
+
+  /** Opens the file. One of 0 bytes becomes a store, unless the store must exist. */
+  async #openFile(mustExist: boolean): Promise<OpenFile> {
+    const options = { ...this.#waits, mustExist, committed: () => this.#recheckFile() };
+    // SQLite needs room for its -shm file: 32 KiB.
+    this.#opening ??= this.#reserve
+      .use(() => OpenFile.open(this.location, options))
+      .finally(() => (this.#opening = undefined));
+    this.#file = await this.#opening;
+    return this.#file;
   }
 
   revision(): number | undefined {
@@ -145,10 +140,14 @@ export class SqliteConnection implements Connection {
     return this.#file && this.#revision;
   }
 
-  /** Checks, once per turn of the event loop, whether another file is at the path and whether keys were changed. */
+  /**
+   * Checks whether another file is at the path and whether keys were changed: once per turn of the event loop, and
+   * again in a turn that lasts, because libuv polls several times in one while more than 1,024 sockets are ready.
+   */
   #checkFile(): void {
-    if (this.#checkedThisTurn) return;
-    this.#closeMovedFile();
+    const now = performance.now();
+    if (this.#checkedThisTurn && now - this.#checkedAt < MAX_CHECK_AGE_MS) return;
+    if (this.#file && !this.#file.isCurrent()) this.#leaveFile(this.#file);
     const version = this.#file?.dataVersion();
     if (version !== this.#dataVersion) {
       const state = this.#file?.keyState();
@@ -157,10 +156,13 @@ export class SqliteConnection implements Connection {
     }
     this.#dataVersion = version;
     if (!this.#file) return;
+    this.#checkedAt = now;
+    if (this.#checkedThisTurn) return;
     this.#checkedThisTurn = true;
+    // Not unref'd: then the next poll could block, and what it wakes up for would come before the reset.
     setImmediate(() => {
       this.#checkedThisTurn = false;
-    }).unref();
+    });
   }
 
   /** `data_version` does not count this connection's own writes. */
@@ -169,26 +171,29 @@ export class SqliteConnection implements Connection {
     this.#checkedThisTurn = false;
   }
 
-  async close(): Promise<void> {
-    this.#closeMovedFile();
-    await this.#file?.db.destroy();
+  /** A command may be waiting for this process to leave a file that was replaced, and there may be room again. */
+  #checkIdleFile(): void {
+    if (this.#file) this.#reserve.keep();
+    try {
+      if (this.#file && !this.#file.isSurelyCurrent()) this.#leaveFile(this.#file);
+    } catch {
+      // The next query reports what is wrong.
+    }
   }
 
-  /**
-   * Closes a file that is no longer at the path. No transaction can be in progress: each ends in the turn of the event
-   * loop in which it began.
-   */
-  #closeMovedFile(): void {
-    const file = this.#file;
-    if (!file || isSameFile(statSync(this.location, { throwIfNoEntry: false }), file.identity)) return;
+  /** @throws KeysError STORE_REPLACED while another program still reads it */
+  #leaveFile(file: OpenFile): void {
+    if (!file.leave()) throw stillRead(this.location);
     this.#file = undefined;
-    // Changes that are only in the -wal file belong to the file that was moved away.
-    try {
-      file.driver.pragma('wal_checkpoint(truncate)');
-    } finally {
-      file.driver.close();
-      removeSideFiles(file.sideFiles);
-    }
+    this.#recheckFile();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#watch);
+    const file = this.#file;
+    this.#file = undefined;
+    if (!file) return;
+    if (file.isSurelyCurrent() || !file.leave()) await file.close();
   }
 }
 
@@ -199,54 +204,13 @@ function createStore(path: string): boolean {
   return createStoreFile(path);
 }
 
-function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {
-  const deadline = performance.now() + lockWaitMs;
-  return retry(work, { isRetryable: (error) => isLocked(error) && performance.now() <= deadline });
+function isReplaced(error: unknown): boolean {
+  return isKeysError(error) && error.code === 'STORE_REPLACED';
 }
 
-interface OpenFileOptions {
-  lockWaitMs: number;
-  mustExist: boolean;
-  /** Called after each commit. */
-  committed: () => void;
-}
-
-async function openFile(path: string, { lockWaitMs, mustExist, committed }: OpenFileOptions): Promise<OpenFile> {
-  const identity = identifyStoreFile(path);
-  requireSecureFile(path);
-  // SQLite keeps its files next to the one that a link leads to.
-  const file = realpathSync(path);
-  const driver = new Database(file, { fileMustExist: true, timeout: DRIVER_WAIT_MS });
-  const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
-  try {
-    await retryWhileLocked(lockWaitMs, async () => {
-      // A secret is shown after its transaction, which must be on disk by then.
-      driver.pragma('synchronous = full');
-      driver.pragma('foreign_keys = on');
-      driver.pragma('trusted_schema = off');
-      await migrateSqlite(db, path, mustExist);
-    });
-  } catch (error) {
-    driver.close();
-    throw error;
-  }
-  const version = driver.prepare<[], number>('pragma data_version').pluck();
-  const state = driver.prepare<[], string>('select state from key_state').pluck();
-  return {
-    db,
-    driver,
-    identity,
-    sideFiles: identifySideFiles(file),
-    dataVersion: () => version.get()!,
-    keyState: () => state.get()!,
-  };
-}
-
-function dialectOf(database: Database.Database, committed: () => void): Dialect {
-  return {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new ImmediateSqliteDriver(database, committed),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  };
+/** Waits until no process trusts a check of the file any more that it made before now. */
+async function outdateChecks(): Promise<void> {
+  const changedAt = performance.now();
+  // A timer may fire early, by less than a millisecond.
+  while (performance.now() - changedAt <= MAX_CHECK_AGE_MS) await delay(MAX_CHECK_AGE_MS);
 }

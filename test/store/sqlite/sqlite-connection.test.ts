@@ -13,7 +13,7 @@ describe('a connection to a store in a file', () => {
   it('waits at the end of each change until it is on the disk, in a new store and in one that was there', async () => {
     const path = tempStore();
     for (const mustExist of [false, true]) {
-      const connection = await SqliteConnection.open(path, { lockWaitMs: 1000, mustExist });
+      const connection = await SqliteConnection.open(path, { lockWaitMs: 1000, busyTimeoutMs: 0, mustExist });
       const { rows } = await connection.run((db) => sql`pragma synchronous`.execute(db));
       assert.deepEqual(rows, [{ synchronous: FULL }]);
       await connection.close();

@@ -1,4 +1,4 @@
-import { KeysError } from '../../keys/errors.ts';
+import { KeysError } from '../keys/errors.ts';
 
 /** Runs one piece of work at a time, in the order in which they came. */
 export class Mutex {

@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import { realpathSync, statSync, truncateSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { retry } from '../retry.ts';
+import type { Tables } from '../tables.ts';
+import { type LastChange, precedes } from './last-change.ts';
+import { MainFile } from './main-file.ts';
+import { requireOwnWal } from './replaced.ts';
+import { requireSecureFile } from './sqlite-access.ts';
+import { dialectOf } from './sqlite-driver.ts';
+import { isLocked } from './sqlite-errors.ts';
+import { identifySideFiles, isSameFile, removeSideFiles, type SideFiles } from './sqlite-file.ts';
+import { migrateSqlite } from './sqlite-migrate.ts';
+
+/** How long to wait for the lock of the file, in milliseconds. */
+export interface Waits {
+  /** In all. */
+  lockWaitMs: number;
+  /** Inside the driver, at a time: it blocks the event loop. */
+  busyTimeoutMs: number;
+}
+
+export interface OpenFileOptions extends Waits {
+  mustExist: boolean;
+  /** Called after each commit. */
+  committed: () => void;
+}
+
+/** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
+export class FileReplaced extends Error {}
+
+interface KnownChange {
+  change: LastChange;
+  /** The number of the page that has it. */
+  page: number;
+  /** Whether the file itself was seen to have it: it must not go back then. */
+  isInFile: boolean;
+}
+
+/** An open database file, and how to tell whether it is still the one at its path. */
+export class OpenFile {
+  readonly db: Kysely<Tables>;
+  readonly #path: string;
+  readonly #driver: Database.Database;
+  readonly #main: MainFile;
+  readonly #sideFiles: SideFiles;
+  readonly #pageBytes: number;
+  readonly #statements;
+  /** The last change as this connection saw it, and the one that it saw before. */
+  #known: KnownChange[] = [];
+  /** What `stat` said of the file when it was last compared. */
+  #compared = { modifiedMs: 0, bytes: 0 };
+
+  private constructor(
+    path: string,
+    file: string,
+    parts: Pick<OpenFile, 'db'> & { driver: Database.Database; main: MainFile },
+  ) {
+    const { db, driver, main } = parts;
+    this.db = db;
+    this.#path = path;
+    this.#driver = driver;
+    this.#main = main;
+    const pluck = <Value>(query: string) => driver.prepare<unknown[], Value>(query).pluck();
+    this.#statements = {
+      dataVersion: pluck<number>('pragma data_version'),
+      keyState: pluck<string>('select state from key_state'),
+      page: pluck<number>(`select rootpage from sqlite_schema where name = 'last_change'`),
+      lastChange: pluck<string>('select ids from last_change'),
+      changes: pluck<number>('select total_changes()'),
+      mark: driver.prepare<[string]>('update last_change set ids = ?'),
+    };
+    this.#pageBytes = driver.pragma('page_size', { simple: true }) as number;
+    this.#see();
+    this.#sideFiles = identifySideFiles(file);
+  }
+
+  /** Opens the file at a path, and migrates it. @throws KeysError STORE_…; an error of SQLite or the file system */
+  static async open(
+    path: string,
+    { lockWaitMs, busyTimeoutMs, mustExist, committed }: OpenFileOptions,
+  ): Promise<OpenFile> {
+    const main = new MainFile(path);
+    try {
+      requireSecureFile(path);
+      // SQLite keeps its files next to the one that a link leads to.
+      const file = realpathSync(path);
+      requireOwnWal(path, file, main);
+      const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
+      const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
+      try {
+        const deadline = performance.now() + lockWaitMs;
+        const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;
+        const work = async () => {
+          // A secret is shown after its transaction, which must be on disk by then.
+          driver.pragma('synchronous = full');
+          driver.pragma('foreign_keys = on');
+          driver.pragma('trusted_schema = off');
+          // Only after it was checked that the -wal file and the file belong together.
+          driver.pragma('wal_autocheckpoint = 0');
+          await migrateSqlite(db, path, mustExist);
+          return new OpenFile(path, file, { db, driver, main });
+        };
+        return await retry(work, { isRetryable });
+      } catch (error) {
+        driver.close();
+        throw error;
+      }
+    } catch (error) {
+      main.close();
+      throw error;
+    }
+  }
+
+  /** A number that SQLite changes when another connection has written. */
+  dataVersion(): number {
+    return this.#statements.dataVersion.get()!;
+  }
+
+  /** A text that changes with every change of a key. */
+  keyState(): string {
+    return this.#statements.keyState.get()!;
+  }
+
+  /** How many rows this connection has changed. */
+  changes(): number {
+    return this.#statements.changes.get()!;
+  }
+
+  /** Whether the file at the path is this one, and nothing was copied over it: one `stat` while nothing changes. */
+  isCurrent(): boolean {
+    const stat = statSync(this.#path, { throwIfNoEntry: false });
+    if (!stat || !isSameFile(stat, this.#main.identity)) return false;
+    if (stat.mtimeMs === this.#compared.modifiedMs && stat.size === this.#compared.bytes) return true;
+    if (!this.#hasSideFiles() || !this.#holdsWhatIsOpen()) return false;
+    this.#compared = { modifiedMs: stat.mtimeMs, bytes: stat.size };
+    return true;
+  }
+
+  /** `isCurrent`, where that it was so a moment ago does not count. */
+  isSurelyCurrent(): boolean {
+    this.#compared = { modifiedMs: 0, bytes: 0 };
+    return this.isCurrent();
+  }
+
+  /**
+   * Marks a change, in its transaction.
+   * @throws FileReplaced
+   */
+  mark(): void {
+    if (!this.isSurelyCurrent()) throw new FileReplaced();
+    const { id } = this.#see();
+    // Until the file has the previous mark, the -wal file goes on from an older one.
+    if (this.#changeInFile()?.id === id) this.#statements.mark.run(randomUUID() + id);
+  }
+
+  /**
+   * Writes what was committed into the file itself, so that nothing is lost with its -wal file.
+   * @returns whether the change is in the file at the path
+   */
+  settle(): boolean {
+    if (!this.isSurelyCurrent()) return false;
+    try {
+      this.#driver.pragma('wal_checkpoint(passive)');
+    } catch {
+      // For want of room, say: then the change is on disk in the -wal file alone.
+    }
+    return this.isSurelyCurrent();
+  }
+
+  /**
+   * Closes a file that is no longer the one at the path, with its side files.
+   * @returns false while another program reads what is only in the -wal file: then it stays open
+   */
+  leave(): boolean {
+    if (this.#driver.inTransaction) return false;
+    const stat = statSync(this.#path, { throwIfNoEntry: false });
+    const isMoved = !stat || !isSameFile(stat, this.#main.identity);
+    if (isMoved || this.#holdsWhatIsOpen()) {
+      if (!this.#backfill()) return false;
+    } else {
+      // The file was overwritten: what the -wal file has must not be written into it.
+      for (const [path, identity] of this.#sideFiles)
+        if (path.endsWith('-wal') && isSameFile(statSync(path, { throwIfNoEntry: false }), identity))
+          truncateSync(path);
+    }
+    this.#driver.close();
+    this.#main.close();
+    removeSideFiles(this.#sideFiles);
+    return true;
+  }
+
+  async close(): Promise<void> {
+    await this.db.destroy();
+    this.#main.close();
+  }
+
+  /** Writes what was committed into the file. Returns whether that was possible for all of it. */
+  #backfill(): boolean {
+    try {
+      const [result] = this.#driver.pragma('wal_checkpoint(passive)') as { log: number; checkpointed: number }[];
+      return result?.log === result?.checkpointed;
+    } catch (error) {
+      return !isLocked(error); // What cannot be written now cannot be written later either.
+    }
+  }
+
+  #hasSideFiles(): boolean {
+    return [...this.#sideFiles].every(([path, identity]) =>
+      isSameFile(statSync(path, { throwIfNoEntry: false }), identity),
+    );
+  }
+
+  /** Whether the file has the last change that this connection knows, or is still to get it. */
+  #holdsWhatIsOpen(): boolean {
+    for (let last: string | undefined; ;) {
+      const inFile = this.#known.map(({ page }) => this.#main.lastChange(page, this.#pageBytes));
+      for (const [index, known] of this.#known.entries()) {
+        if (inFile[index]?.id === known.change.id) return (known.isInFile = true);
+        if (known.isInFile) break;
+        if (precedes(inFile[index], [known.change])) return true;
+      }
+      try {
+        this.#see();
+      } catch (error) {
+        if (isLocked(error)) throw error;
+        return false;
+      }
+      // Another process may have written in between, several times.
+      const now = JSON.stringify([inFile, this.#known]);
+      if (now === last) return false;
+      last = now;
+    }
+  }
+
+  #changeInFile(): LastChange | undefined {
+    return this.#main.lastChange(this.#known[0]!.page, this.#pageBytes);
+  }
+
+  #see(): LastChange {
+    const [page, ids] = [this.#statements.page.get()!, this.#statements.lastChange.get()!];
+    const change = { id: ids.slice(0, 36), previousId: ids.slice(36) };
+    const [latest] = this.#known;
+    if (latest?.page !== page || latest.change.id !== change.id)
+      this.#known = [{ page, change, isInFile: false }, ...this.#known].slice(0, 2);
+    return change;
+  }
+}

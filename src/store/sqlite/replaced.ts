@@ -1,0 +1,49 @@
+import { statSync } from 'node:fs';
+import { KeysError } from '../../keys/errors.ts';
+import { lastChangesInWal, precedes } from './last-change.ts';
+import type { MainFile } from './main-file.ts';
+
+/**
+ * Refuses a file beside which the -wal file of another one lies: SQLite would apply that to it.
+ * @param file where the path leads to
+ * @throws KeysError STORE_REPLACED
+ */
+export function requireOwnWal(path: string, file: string, main: MainFile): void {
+  const wal = `${file}-wal`;
+  for (let last: string | undefined; ;) {
+    if (!statSync(wal, { throwIfNoEntry: false })?.size) return;
+    const inWal = lastChangesInWal(wal);
+    if (!inWal) return; // Made by an older version, which does not mark its changes.
+    const inFile = main.lastChange(inWal.page, inWal.pageBytes);
+    if (precedes(inFile, inWal.changes)) return;
+    // Another process may have written in between.
+    const now = JSON.stringify([inFile, inWal]);
+    if (now === last) throw foreignWal(path, wal);
+    last = now;
+  }
+}
+
+function foreignWal(path: string, wal: string): KeysError {
+  const remedy = `Stop every program that uses it. If the file is the right one, remove ${wal} and ${path}-shm`;
+  return new KeysError(
+    'STORE_REPLACED',
+    `The key store ${path} was replaced, but ${wal} belongs to the file that was there before. ${remedy}.`,
+  );
+}
+
+/** The error where a file was replaced after a change was begun, and before it was in the file. */
+export function replacedMeanwhile(path: string): KeysError {
+  return new KeysError(
+    'STORE_REPLACED',
+    `The key store ${path} was replaced while it was changed: the change may be lost. Check, and make it again.`,
+  );
+}
+
+/** The error where a file was moved away that another program still reads. */
+export function stillRead(path: string): KeysError {
+  return new KeysError(
+    'STORE_REPLACED',
+    `The key store ${path} was replaced, but another program still reads the file that was there before. ` +
+      'Stop that program.',
+  );
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { mountSmallDisk, type SmallDisk } from '../support/full-disk.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { runCli } from '../support/process.ts';
+import { type ServeProcess, startServe } from '../support/serve.ts';
+import { query } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const NAMES = Array.from({ length: 20 }, (_, index) => `Key ${index}`);
+const RESERVE_BYTES = 1 << 20;
+
+describe('a store on a full disk', () => {
+  let disk: SmallDisk;
+  let path = '';
+  let admin = '';
+  let ids: Map<string, string>;
+  let server: ServeProcess | undefined;
+
+  beforeEach(async function () {
+    const mounted = mountSmallDisk(8);
+    if (!mounted) this.skip();
+    disk = mounted;
+    path = join(disk.folder, 'keys.sqlite');
+    const { keys, store } = await openTestKeys({ database: path });
+    admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).secret;
+    ids = new Map();
+    for (const name of NAMES) ids.set(name, (await keys.create({ name, roles: ['GUEST'] }, OPERATOR)).key.id);
+    await store.close();
+  });
+  afterEach(async () => {
+    await server?.stop('SIGKILL');
+    server = undefined;
+    disk?.unmount();
+  });
+
+  const run = async (...args: string[]) => {
+    const { code, stdout } = await runCli(['apikey', ...args, '--json', '--database', path]);
+    const { code: reason, error } = JSON.parse(stdout) as { code?: string; error?: string };
+    return { exit: code, code: reason, error };
+  };
+  const create = async () => {
+    const { exit, code } = await run('create', '--name', 'New', '--description', 'x'.repeat(900), '--roles', 'GUEST');
+    return [exit, code];
+  };
+
+  it('takes no new key, and deletes and disables each key by commands, until there is room again', async () => {
+    disk.fill();
+    for (const [index, name] of NAMES.entries()) {
+      assert.deepEqual(await create(), [1, 'STORE_FULL'], `before change ${index}`);
+      const { exit, error } = await run(...(index % 2 === 0 ? ['delete', '--name', name] : ['disable', name]));
+      assert.deepEqual([exit, error], [0, undefined], `change ${index}`);
+    }
+    disk.empty();
+    assert.deepEqual(await create(), [0, undefined]);
+    assert.equal(statSync(`${path}-reserve`).size, RESERVE_BYTES);
+    const { keys, store } = await openTestKeys({ database: path });
+    const { length } = (await keys.list({}, OPERATOR)).keys.filter(({ disabledAt }) => disabledAt === null);
+    assert.equal(length, 2);
+    assert.ok('entries' in (await keys.verifyAuditLog()));
+    await store.close();
+  });
+
+  it('deletes and disables each key over GraphQL, and makes its reserve again when there is room', async () => {
+    server = await startServe(path);
+    const { url } = server;
+    assert.equal((await query(url, admin, '{ me { name } }')).status, 200);
+    disk.fill();
+    // Until the room that the store has inside its files is used up, too.
+    const creation = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { id } } }';
+    for (let full = false, count = 0; !full; count += 1) {
+      const input = { name: `More ${count}`, description: 'x'.repeat(900), roles: ['GUEST'] };
+      full = (await query(url, admin, creation, { input })).body.errors !== undefined;
+    }
+    for (const [index, id] of [...ids.values()].entries()) {
+      const mutation =
+        index % 2 === 0 ? 'deleteApiKeys(ids: [$id]) { deleted }' : 'setApiKeyEnabled(id: $id, enabled: false) { id }';
+      const { body } = await query(url, admin, `mutation ($id: ID!) { ${mutation} }`, { id });
+      assert.equal(body.errors, undefined, JSON.stringify(body));
+    }
+    disk.empty();
+    await until(() => statSync(`${path}-reserve`, { throwIfNoEntry: false })?.size === RESERVE_BYTES);
+    const { keys, store } = await openTestKeys({ database: path });
+    for (const [name, id] of ids) assert.notEqual((await keys.findById(id, OPERATOR))?.disabledAt, null, name);
+    await store.close();
+  });
+});

@@ -1,0 +1,16 @@
+// A server for tests, on the store that it is given. For each line on stdin, it fails to write what keys were used for,
+// because the lock is held, and reports that just before its event loop waits for the next event.
+import { writeSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { startTestService } from './server.ts';
+
+const { keys, url, database } = await startTestService({ database: process.argv[2]!, lockWaitMs: 30 });
+writeSync(1, `${url}\n`);
+process.stdin.on('data', () => {
+  const other = new Database(database);
+  other.exec('begin immediate');
+  keys.finishActivity().catch((error: { code: string }) => {
+    other.close();
+    writeSync(1, `${error.code}\n`);
+  });
+});

@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** A connection that is kept alive. It sends bytes, and reads the status of one reply after another. */
+export class KeptConnection {
+  readonly #socket: Socket;
+  readonly #statuses: number[] = [];
+  readonly #waiting: ((status: number) => void)[] = [];
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
+        const next = this.#waiting.shift();
+        if (next) next(Number(status));
+        else this.#statuses.push(Number(status));
+      }
+    });
+  }
+
+  /** Connects to the server at a URL. */
+  static async open(url: string): Promise<KeptConnection> {
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    await once(socket, 'connect');
+    return new KeptConnection(socket);
+  }
+
+  send(bytes: Buffer): void {
+    this.#socket.write(bytes);
+  }
+
+  /** The status of the next reply. */
+  status(): Promise<number> {
+    const status = this.#statuses.shift();
+    return status === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(status);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}
