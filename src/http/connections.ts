@@ -15,19 +15,24 @@ export interface ConnectionLimits {
   connectionsPerAddress?: number;
 }
 
+type BoundConnections = ConnectionLimits & { connections: number };
+
+/** How many connections an address may have, or the network that `networkOf` makes of it. */
+export function connectionsFrom(network: string, { connections, connectionsPerAddress }: BoundConnections): number {
+  return connectionsPerAddress ?? (isLoopback(network) ? connections : Math.ceil(connections / 2));
+}
+
 /** Bounds the connections of a server, so that no client takes all descriptors from the others. */
 export class Connections {
   /** Those that are open. */
   readonly open = new Set<Socket>();
-  readonly #perAddress: number | undefined;
-  readonly #perAddressByDefault: number;
+  readonly #limits: BoundConnections;
   readonly #ofNetwork = new Map<string, number>();
   readonly #refusals: RefusalLog | undefined;
 
   constructor(server: Server, limits: ConnectionLimits, refusals: RefusalLog | undefined) {
-    const { connections = affordableConnections(), connectionsPerAddress } = limits;
-    this.#perAddress = connectionsPerAddress;
-    this.#perAddressByDefault = Math.ceil(connections / 2);
+    const { connections = affordableConnections() } = limits;
+    this.#limits = { ...limits, connections };
     this.#refusals = refusals;
     // Node closes those above at once.
     server.maxConnections = connections;
@@ -41,13 +46,9 @@ export class Connections {
     this.#ofNetwork.set(network, count);
     this.open.add(socket);
     socket.once('close', () => this.#leave(socket, network));
-    if (count <= this.#limitOf(network)) return;
+    if (count <= connectionsFrom(network, this.#limits)) return;
     this.#refused('too many connections from this address', network);
     socket.destroy();
-  }
-
-  #limitOf(network: string): number {
-    return this.#perAddress ?? (isLoopback(network) ? Infinity : this.#perAddressByDefault);
   }
 
   #leave(socket: Socket, network: string): void {

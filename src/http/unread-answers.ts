@@ -16,6 +16,8 @@ export class UnreadAnswers {
   readonly #limits: Required<UnreadLimits>;
   /** The bytes of each connection, in the order in which they began to wait. */
   readonly #waiting = new Map<Socket, number>();
+  /** Those whose end is noticed. */
+  readonly #known = new WeakSet<Socket>();
   #bytes = 0;
 
   constructor({
@@ -34,11 +36,13 @@ export class UnreadAnswers {
   /** Counts a whole answer that the system has not taken yet. Connections that are over a limit are closed. */
   add(response: ServerResponse): void {
     const { socket } = response.req;
+    if (socket.destroyed) return;
     const bytes = response.writableLength;
     const before = this.#waiting.get(socket) ?? 0;
-    if (before === 0) socket.once('close', () => this.#set(socket, 0));
     this.#set(socket, before + bytes);
-    response.once('finish', () => this.#set(socket, (this.#waiting.get(socket) ?? 0) - bytes));
+    response.once('finish', () => this.#set(socket, Math.max((this.#waiting.get(socket) ?? 0) - bytes, 0)));
+    if (!this.#known.has(socket)) socket.once('close', () => this.#set(socket, 0));
+    this.#known.add(socket);
     this.expectReading(socket);
     const { unreadBytesPerConnection, unreadBytes } = this.#limits;
     if (before > 0 && before + bytes > unreadBytesPerConnection) this.#close(socket);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { NetConnectOpts, Socket } from 'node:net';
 import { createApp } from '../../src/create-app.ts';
 import { networkOf } from '../../src/http/client-address.ts';
+import { connectionsFrom } from '../../src/http/connections.ts';
 import { listen, type RunningServer, type ServerLimits } from '../../src/http/server.ts';
 import { closed, connectTo, readToEnd } from '../support/client.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
@@ -98,6 +99,16 @@ describe('connections', () => {
     const url = await start({ connections: 20 });
     for (let number = 0; number < 19; number += 1) await join(url);
     assert.equal(await isAnswered(url), true);
+  });
+
+  it('from one address of another machine may by default be half of all, and with a limit as many as that says', () => {
+    const limits = { connections: 100 };
+    assert.deepEqual(
+      ['192.0.2.1', '2001:db8:0:1::/64', '127.0.0.1', '::1'].map((network) => connectionsFrom(network, limits)),
+      [50, 50, 100, 100],
+    );
+    for (const network of ['192.0.2.1', '127.0.0.1'])
+      assert.equal(connectionsFrom(network, { ...limits, connectionsPerAddress: 80 }), 80);
   });
 
   const rows: [address: string | undefined, network: string][] = [

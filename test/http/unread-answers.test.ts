@@ -79,6 +79,25 @@ describe('an answer that nobody reads', () => {
     await until(() => received > ANSWER.length);
   });
 
+  it('leaves nothing behind once it has been read', async () => {
+    await start({ unreadMs: FOREVER, unreadBytes: 20 * MB });
+    const { client, end } = await ask('/small');
+    let received = 0;
+    client.resume().on('data', (chunk: Buffer) => (received += chunk.length));
+    const listeners = [];
+    for (let time = 0; time < 3; time += 1) {
+      received = 0;
+      client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      await until(() => received > ANSWER.length);
+      listeners.push(end.listenerCount('close'));
+    }
+    assert.equal(listeners[2], listeners[0]);
+    // Were those still counted, there would be no room for both.
+    await ask('/');
+    await (await fetch(`${server.url}/small`)).text();
+    assert.equal(end.closed, false);
+  });
+
   it('makes room for others when there are too many: the one that has waited longest is given up first', async () => {
     await start({ unreadMs: FOREVER, unreadBytes: 40 * MB });
     const [first, second, third] = [await ask('/'), await ask('/'), await ask('/')];
