@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { testCli } from '../../support/cli.ts';
-import { BIN, cleanEnv, finished, startCli } from '../../support/process.ts';
-import { query } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
+import { testCli } from '../support/cli.ts';
+import { BIN, cleanEnv, finished, startCli } from '../support/process.ts';
+import { query } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 describe('a signal to serve', () => {
   const started: ChildProcess[] = [];
