@@ -37,6 +37,7 @@ function cacheFolder() {
  */
 function ensurePrivate(folder, { mayBeSticky = true } = {}) {
   const parent = dirname(folder);
+  if (parent === '.') throw new Error(`${folder} is relative.`);
   if (parent !== folder) ensurePrivate(parent);
   const stat = lstatSync(folder, { throwIfNoEntry: false }) ?? create(folder);
   if (stat.uid !== 0 && stat.uid !== process.geteuid()) throw new Error(`${folder} belongs to another user.`);

@@ -1,5 +1,6 @@
 import { KeysError } from './keys/errors.ts';
 import { redactSecrets } from './keys/secret/secret.ts';
+import { printableJson } from './keys/text.ts';
 import { LogOutput } from './log-output.ts';
 
 /** The levels of the log, most verbose first. */
@@ -38,8 +39,9 @@ export interface OpenLog extends Log {
 }
 
 /**
- * Opens a log on stderr, in JSON lines. Secrets are redacted in the finished line, so that no field or stack trace can
- * leak one. Nothing waits for the reader: if it falls behind by 1 MiB, lines are dropped, and their number is logged.
+ * Opens a log on stderr, in JSON lines. Secrets are redacted and hidden characters escaped in the finished line, so
+ * that no field or stack trace can leak a secret, or deceive a terminal that shows it. Nothing waits for the reader: if
+ * it falls behind by 1 MiB, lines are dropped, and their number is logged.
  */
 export async function openLog(level: LogLevel): Promise<OpenLog> {
   if (level === 'silent') return { ...NO_LOG, drained: async () => true };
@@ -47,7 +49,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   const output = new LogOutput(process.stderr, (dropped) => log.error({ dropped }, `${dropped} lines dropped`));
   const log: Log = pino(
     { level, base: { name: 'svc-api', pid: process.pid } },
-    { write: (line) => output.write(redactSecrets(line)) },
+    { write: (line) => output.write(printableJson(redactSecrets(line))) },
   );
   return Object.assign(log, { drained: (withinMs: number) => output.drained(withinMs) });
 }

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { createCatalog, type HostResource } from './keys/permissions/catalog.ts';
 import { KeysService } from './keys/service.ts';
+import { SteadyClock } from './keys/steady-clock.ts';
 import type { OpenStoreOptions } from './store/open.ts';
 
 /** Which key store to open, and how. */
@@ -16,6 +17,8 @@ export interface OpenKeys extends KeysService {
   readonly location: string;
   /** Whether opening it has created the store. */
   readonly created: boolean;
+  /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
+  clockBehindMs(): number;
   /** Writes pending activity and closes the store. */
   close(): Promise<void>;
 }
@@ -32,10 +35,11 @@ export async function openKeys({ resources, ...options }: OpenKeysOptions = {}):
   const catalog = createCatalog(resources);
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
+  const clock = new SteadyClock(Date.now, await store.repository.latestTime());
   const service = new KeysService({
     repository: store.repository,
     catalog,
-    clock: Date.now,
+    clock: () => clock.now(),
     randomBytes,
     randomId: randomUUID,
     // Pending activity must not keep the process alive.
@@ -50,7 +54,12 @@ export async function openKeys({ resources, ...options }: OpenKeysOptions = {}):
       await store.close();
     }
   };
-  return Object.assign(service, { location: store.location, created: store.created, close });
+  return Object.assign(service, {
+    location: store.location,
+    created: store.created,
+    clockBehindMs: () => clock.behind(),
+    close,
+  });
 }
 
 /** The user who runs the process; in a container it may have no name. */

@@ -2,6 +2,7 @@ import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
+import { printableJson } from '../keys/text.ts';
 import { CliError, presentError } from './errors.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
@@ -53,7 +54,7 @@ export abstract class BaseCommand extends Command {
   }
 
   private output(json: object, text: string | undefined): string | undefined {
-    if (this.jsonEnabled()) return `${JSON.stringify(json, null, 2)}\n`;
+    if (this.jsonEnabled()) return `${printableJson(JSON.stringify(json, null, 2))}\n`;
     return text === undefined ? undefined : `${text}\n`;
   }
 

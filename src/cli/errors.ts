@@ -1,7 +1,14 @@
 import { isKeysError, type NameTakenError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
+import { exitCodeOf } from './signals.ts';
 
-export type CliErrorCode = 'USAGE' | 'CANCELLED' | 'OUTPUT_FAILED' | 'COMMAND_NOT_FOUND' | 'COMMAND_NOT_RUN';
+export type CliErrorCode =
+  | 'USAGE'
+  | 'CANCELLED'
+  | 'INTERRUPTED'
+  | 'OUTPUT_FAILED'
+  | 'COMMAND_NOT_FOUND'
+  | 'COMMAND_NOT_RUN';
 
 /** An error of the command line itself. */
 export class CliError extends Error {
@@ -10,6 +17,17 @@ export class CliError extends Error {
   constructor(code: CliErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+  }
+}
+
+/** A signal ended a command before it was done. */
+export class InterruptedError extends CliError {
+  readonly exit: number;
+
+  /** @param outcome what that leaves, as a sentence */
+  constructor(signal: NodeJS.Signals, outcome: string) {
+    super('INTERRUPTED', `Ended by ${signal}. ${outcome}`);
+    this.exit = exitCodeOf(signal);
   }
 }
 
@@ -46,7 +64,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
-  return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit: exitOf(code) };
+  const exit = error instanceof InterruptedError ? error.exit : exitOf(code);
+  return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit };
 }
 
 /** The exit code for an error code. */

@@ -87,7 +87,14 @@ export default class Serve extends BaseCommand {
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
     const keys = await openKeys({ database, resources, lockWaitMs: LOCK_WAIT_MS });
     try {
+      if (!(await keys.matchesAuditKey()))
+        this.logger.error(
+          { store: keys.location },
+          'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: run apikey log --verify',
+        );
       if (keys.created) this.logger.warn({ store: keys.location }, 'created a new key store, which has no keys yet');
+      const behindMs = keys.clockBehindMs();
+      if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
       const app = await createApp({ keys, extensions, log: this.logger });
       const server = await listen({ app, ...options });
       stop.serving();
@@ -96,6 +103,7 @@ export default class Serve extends BaseCommand {
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
       await server.stop();
+      await keys.rememberTime().catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
       await keys.close();
     }

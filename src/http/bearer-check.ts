@@ -3,6 +3,7 @@ import type { Authentication } from '../keys/authentication/authenticate.ts';
 import { type Principal, uses } from '../keys/authorization/principal.ts';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { clientAddress } from './client-address.ts';
@@ -95,7 +96,8 @@ export class BearerCheck {
       return unavailable(c);
     }
     if ('refused' in result) {
-      this.#refusals.add('key refused', { reason: result.refused, prefix: result.publicId, address });
+      const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
+      this.#refusals.add('key refused', { reason: result.refused, prefix, address });
       return refuse(c, 401, 'UNAUTHENTICATED', 'The API key is not valid.', {
         'WWW-Authenticate': `${this.#challenge}, error="invalid_token"`,
       });

@@ -1,5 +1,6 @@
 import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
+import { prefixOf } from '../keys/secret/secret.ts';
 import type { RefusalLog } from './refusal-log.ts';
 
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
@@ -20,7 +21,7 @@ export class RequestObserver implements AccessObserver {
 
   lacked(missing: readonly Permission[]): void {
     const { key, observer } = this.#principal;
-    const refused = { reason: 'forbidden', prefix: key.publicId, missing, address: this.#address };
+    const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address: this.#address };
     this.#refusals.add('request forbidden', refused);
     observer?.lacked(missing, this.#address);
   }

@@ -2,7 +2,7 @@ import type { ApiKey } from './key/api-key.ts';
 import type { Catalog, Role } from './permissions/catalog.ts';
 import { KeysError, assertValid } from './errors.ts';
 import { parseRoles } from './permissions/grants.ts';
-import { type Actor, mayForAny, OPERATOR } from './authorization/principal.ts';
+import { type Actor, OPERATOR, uses } from './authorization/principal.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './page.ts';
 import type { KeyRepository, ListPosition } from './repository.ts';
 import { type Status, STATUSES } from './key/status.ts';
@@ -66,11 +66,9 @@ export function cursorOf(key: ApiKey): string {
 }
 
 function readCursor(cursor: string): ListPosition {
-  const [, createdAt, id] = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (createdAt === undefined || id === undefined) {
-    throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
-  }
-  return { createdAt: Number(createdAt), id };
+  const match = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString());
+  if (match) return { createdAt: Number(match[1]), id: match[2]! };
+  throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
 }
 
 function readRoles(items: readonly string[], catalog: Catalog): Role[] {
@@ -87,5 +85,5 @@ function readStatus(text: string): Status {
 }
 
 function ownedBy(actor: Actor): string | undefined {
-  return actor === OPERATOR || mayForAny(actor, 'READ') ? undefined : actor.key.id;
+  return actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.key.id;
 }

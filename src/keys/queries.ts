@@ -1,5 +1,6 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
+import { matchesAuditKey } from './audit/audit-key.ts';
 import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
 import { compareKeys, type KeyComparison } from './audit/compare.ts';
 import { findPrunable, type PrunedEntries } from './audit/prune.ts';
@@ -63,7 +64,14 @@ export class KeyQueries {
     actor: Actor,
   ): Promise<Plan> {
     const { repository, clock } = this.#options;
-    return planChanges(repository, declared, { prune, adopt, caller: actor, catalog: this.catalog, now: clock() });
+    return planChanges(repository, declared, {
+      prune,
+      adopt,
+      caller: actor,
+      catalog: this.catalog,
+      now: clock(),
+      auditLog: repository.auditLog,
+    });
   }
 
   /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
@@ -101,7 +109,7 @@ export class KeyQueries {
     return limitsOf(chain, this.catalog, this.#options.clock());
   }
 
-  /** The rotation of a key while its secret before still works. */
+  /** The rotation of a key while its previous secret still works. */
   rotationOf({ rotation }: ApiKey): Rotation | null {
     return isInProgress(rotation, this.#options.clock()) ? rotation : null;
   }
@@ -137,7 +145,7 @@ export class KeyQueries {
     const { repository } = this.#options;
     const owner = auditOwner(actor);
     const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
-    return actor === OPERATOR || owner === undefined ? entries : redactEntries(entries, actor, repository);
+    return owner === undefined ? entries : redactEntries(entries, actor, repository);
   }
 
   /**
@@ -148,6 +156,14 @@ export class KeyQueries {
   async verifyAuditLog(head?: string): Promise<AuditVerification> {
     const known = head === undefined ? undefined : readAuditHead(head);
     return verifyAuditLog(this.#options.repository.auditLog, known);
+  }
+
+  /**
+   * Whether the newest entry of the audit log was made with the key at hand; true in a log without a key.
+   * @throws KeysError STORE_AUDIT_KEY if the log has a key and there is none at hand; other STORE_ codes
+   */
+  matchesAuditKey(): Promise<boolean> {
+    return matchesAuditKey(this.#options.repository.auditLog);
   }
 
   /** Compares all keys with what the audit log says of them. @throws KeysError STORE_… */

@@ -41,6 +41,8 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findByName(name: string): Promise<Key | undefined>;
   /** The keys that have one of these values in a field. */
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
+  /** The keys that have a secret with one of these digests, whether it still works or not. */
+  findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
   /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
   findConfusable(names: readonly string[]): Promise<Key[]>;
   /** The keys that an apply created. */
@@ -52,10 +54,7 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
 }
 
 /** Finds keys with the digests of their secrets. */
-export interface StoredKeyFinder extends KeyFinder<StoredKey> {
-  /** The keys that have a secret with one of these digests, whether it still works or not. */
-  findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
-}
+export type StoredKeyFinder = KeyFinder<StoredKey>;
 
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
@@ -69,6 +68,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
   /** Remembers whose these secrets were, until the key is deleted. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
+  /** Remembers a time, in milliseconds since 1970, unless a later one is remembered. */
+  rememberTime(now: number): Promise<void>;
 }
 
 /** A key that was found by one of its secrets. */
@@ -97,6 +98,8 @@ export interface KeyRepository extends KeyFinder {
   findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
   /** The audit log. */
   readonly auditLog: AuditReader;
+  /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
+  latestTime(): Promise<number>;
   /**
    * A number that changes with every change of a key, in whatever process, and not when only activity is recorded. A
    * file is checked once per turn of the event loop; a database server sends notifications. Undefined while it cannot

@@ -31,7 +31,7 @@ import { validateChange, validateNewKey } from './key/validation.ts';
 import { PermissionSet } from './permissions/permission-set.ts';
 import { KeyQueries, type QueriesOptions } from './queries.ts';
 import { createSecret, type RandomBytes, type Secret } from './secret/secret.ts';
-import { importKeys, type ImportReport } from './transfer/import.ts';
+import { checkImport, importKeys, type ImportReport } from './transfer/import.ts';
 import { readImport } from './transfer/read-import.ts';
 
 /** What the rules need from outside. */
@@ -209,7 +209,8 @@ export class KeysService extends KeyQueries {
     const { clock } = this.#options;
     // The store is not locked while a slow input is read.
     const lines = await readImport(input, { ...this.#options, now: clock() });
-    return this.#transactions.run(OPERATOR, (transaction) => importKeys(transaction, lines, { dryRun }));
+    if (dryRun) return checkImport(this.#options.repository, lines);
+    return this.#transactions.run(OPERATOR, (transaction) => importKeys(transaction, lines));
   }
 
   /**
@@ -231,6 +232,12 @@ export class KeysService extends KeyQueries {
       },
       { delivery },
     );
+  }
+
+  /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */
+  async rememberTime(): Promise<void> {
+    const { repository, clock } = this.#options;
+    await repository.write((writer) => writer.rememberTime(clock()));
   }
 
   /**

@@ -5,6 +5,8 @@ import { redactSecrets } from './secret/secret.ts';
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
 /** The same, and invisible formatting characters, such as direction marks, which can disguise a text. */
 const MISLEADING = /[\p{Cc}\p{Cs}\p{Cf}\p{Zl}\p{Zp}]/u;
+/** The same, without the line breaks between the values of a JSON text. */
+const MISLEADING_IN_JSON = /(?!\n)[\p{Cc}\p{Cs}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** The most combining marks in a row that a text may have (UAX #15, section 13). No language needs more. */
 export const MAX_MARKS = 30;
@@ -50,7 +52,7 @@ export function checkSearchText(text: string): void {
 /** Names a character without printing it where it would do harm: `"-" (U+002D)`, or `U+000A` alone. */
 export function describeCharacter(character: string): string {
   const number = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
-  return MISLEADING.test(character) || /^[\p{Z}\p{M}\p{DI}]$/u.test(character) ? number : `"${character}" (${number})`;
+  return MISLEADING.test(character) || /[\p{Z}\p{M}\p{DI}]/u.test(character) ? number : `"${character}" (${number})`;
 }
 
 /** A text that is safe to show: secrets redacted, hidden characters named, and cut off after `maxLength` characters. */
@@ -60,6 +62,18 @@ export function printable(text: string, maxLength = 60): string {
     MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character,
   );
   return shown.length > maxLength ? `${shown.slice(0, maxLength).join('')}…` : shown.join('');
+}
+
+/**
+ * JSON that is safe to show: the same values, with hidden characters escaped. `JSON.stringify` leaves direction marks,
+ * and U+0080 to U+009F, which terminals obey.
+ */
+export function printableJson(json: string): string {
+  return json.replaceAll(MISLEADING_IN_JSON, (character) =>
+    Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }
 
 /** `a`, `a and b`, `a, b and c`. */

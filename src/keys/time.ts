@@ -6,16 +6,16 @@ export const DATE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]
 
 /** Parses a duration such as `90m` into milliseconds; undefined if it is malformed or zero. Units are lower case. */
 export function readDuration(text: string): number | undefined {
-  const [, count, unit] = DURATION.exec(text.trim()) ?? [];
-  if (count === undefined || unit === undefined || Number(count) === 0) return undefined;
-  return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  const match = DURATION.exec(text.trim());
+  if (!match || Number(match[1]) === 0) return undefined;
+  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
 }
 
 /** What to write in place of a duration in upper case, in which `M` may be meant as a month; otherwise undefined. */
 export function lowerCaseHint(text: string): string | undefined {
-  const [, count, unit] = /^(\d{1,9})([SMHDW])$/.exec(text.trim()) ?? [];
-  if (count === undefined || unit === undefined) return undefined;
-  const number = Number(count);
+  const match = /^(\d{1,9})([SMHDW])$/.exec(text.trim());
+  if (!match) return undefined;
+  const [number, unit] = [Number(match[1]), match[2]!];
   if (unit !== 'M') return `Units are lower case: write ${number}${unit.toLowerCase()}.`;
   const minutes = `${number} ${number === 1 ? 'minute' : 'minutes'}`;
   return `Units are lower case: ${number}m is ${minutes}; for months write ${number * 30}d.`;
@@ -23,8 +23,9 @@ export function lowerCaseHint(text: string): string | undefined {
 
 /** Parses an RFC 3339 date and time into milliseconds since 1970; undefined if it is malformed or does not exist. */
 export function readDate(text: string): number | undefined {
-  const [, day, time, offset] = DATE.exec(text.trim()) ?? [];
-  if (day === undefined || time === undefined || offset === undefined) return undefined;
+  const match = DATE.exec(text.trim());
+  if (!match) return undefined;
+  const [day, time, offset] = [match[1]!, match[2]!, match[3]!];
   const instant = Date.parse(`${day}T${time}${offset.toUpperCase()}`);
   // Date.parse reads 30 February as 2 March.
   const sameDay = new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day);

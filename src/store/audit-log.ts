@@ -8,9 +8,8 @@ import {
   type AuditReader,
   CHAIN_START,
   chainHash,
-  isKeyedHash,
 } from '../keys/audit/audit-entry.ts';
-import { KeysError } from '../keys/errors.ts';
+import { requireAuditKey } from '../keys/audit/audit-key.ts';
 import { chunksOf } from './chunks.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';
@@ -134,12 +133,7 @@ export async function appendToAuditLog(
 ): Promise<void> {
   if (drafts.length === 0) return;
   const head = await findPosition(db, 'audit_head');
-  if (head && isKeyedHash(head.hash) && !key) {
-    throw new KeysError(
-      'STORE_AUDIT_KEY',
-      'The audit log of this key store has a key. Set SVC_API_AUDIT_KEY to the path of that key.',
-    );
-  }
+  requireAuditKey(head, key);
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
   const rows = drafts.map((draft) => {
     number += 1;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
 import type { Connection, DialectName } from './connection.ts';
-import type { Tables } from './tables.ts';
+import type { ApiKeyTable, Tables } from './tables.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {
@@ -24,6 +24,7 @@ const TABLES = [
   ['audit_log', ['number']],
   ['audit_head', ['one']],
   ['audit_start', ['one']],
+  ['clock', ['one']],
 ] as const satisfies [keyof Tables, string[]][];
 
 const PAGE_ROWS = 500;
@@ -86,17 +87,22 @@ async function copyTable(
 ): Promise<number> {
   let count = 0;
   for await (const rows of pagesOf(source, table, key)) {
-    const values = table === 'api_keys' ? rows.map((row) => ({ ...row, created_by: null })) : rows;
+    const values = table === 'api_keys' ? rows.map(withoutCreator) : rows;
     await target.insertInto(table).values(values).execute();
     count += rows.length;
   }
   return count;
 }
 
+/** A row as it is until its creator is there, with the checksum, which covers the creator. */
+function withoutCreator(row: Row): Row {
+  return row['created_by'] === null ? row : { ...row, created_by: null, checksum: null };
+}
+
 async function setCreators(target: Kysely<Tables>, rows: readonly Row[]): Promise<void> {
-  for (const { id, created_by: creator } of rows as { id: string; created_by: string | null }[]) {
-    if (creator !== null)
-      await target.updateTable('api_keys').set({ created_by: creator }).where('id', '=', id).execute();
+  for (const { id, created_by, checksum } of rows as readonly (Row & ApiKeyTable)[]) {
+    if (created_by !== null)
+      await target.updateTable('api_keys').set({ created_by, checksum }).where('id', '=', id).execute();
   }
 }
 

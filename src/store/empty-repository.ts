@@ -10,6 +10,7 @@ export function emptyRepository(location: string): KeyRepository {
     findById: nothing,
     findByName: nothing,
     findBy: none,
+    findByDigests: none,
     findConfusable: none,
     findManaged: none,
     findAncestors: async () => new Map(),
@@ -21,6 +22,7 @@ export function emptyRepository(location: string): KeyRepository {
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
     revision: () => undefined,
+    latestTime: async () => 0,
     write: () => Promise.reject(missing()),
     check: () => Promise.reject(missing()),
   };

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
+import { printable } from '../keys/text.ts';
 import { isPostgresUrl } from './postgres/postgres-address.ts';
 
 /**
@@ -28,5 +29,24 @@ export function storeLocation(database: string | undefined, env: NodeJS.ProcessE
 
 function dataFolder(env: NodeJS.ProcessEnv): string {
   const folder = env['XDG_DATA_HOME'];
-  return folder && isAbsolute(folder) ? folder : join(homedir(), '.local', 'share');
+  return folder && isAbsolute(folder) ? folder : join(homeFolder(env), '.local', 'share');
+}
+
+/** The home folder of the user: an absolute path, since a store in the working directory would not be found again. */
+function homeFolder(env: NodeJS.ProcessEnv): string {
+  const home = env['HOME'] ?? knownHome();
+  if (home !== undefined && isAbsolute(home)) return home;
+  const reason = home === undefined ? 'this user has none' : `HOME is "${printable(home)}"`;
+  throw new KeysError(
+    'USAGE',
+    `The key store has no place: it would be in the home folder, and ${reason}. Set HOME, or pass --database <path>.`,
+  );
+}
+
+function knownHome(): string | undefined {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
 }

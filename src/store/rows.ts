@@ -8,12 +8,14 @@ import type { ApiKeyTable, AuditLogTable } from './tables.ts';
 
 /** The key in a row. */
 export function apiKeyOf(row: ApiKeyTable): ApiKey {
+  const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
+  const isDamaged = !roles || !permissions || (row.checksum !== null && row.checksum !== checksumOf(row));
   return {
     id: row.id,
     name: row.name,
     description: row.description,
-    roles: JSON.parse(row.roles) as Role[],
-    permissions: JSON.parse(row.permissions) as Permission[],
+    roles: (roles ?? []) as Role[],
+    permissions: (permissions ?? []) as Permission[],
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
@@ -21,6 +23,7 @@ export function apiKeyOf(row: ApiKeyTable): ApiKey {
     disabledAt: numberOf(row.disabled_at),
     managed: row.managed !== 0,
     rotation: rotationOf(row),
+    ...(isDamaged && { damaged: true }),
   };
 }
 
@@ -31,7 +34,7 @@ export function storedKeyOf(row: ApiKeyTable): StoredKey {
 
 /** The row of a key. */
 export function rowOf(key: StoredKey): ApiKeyTable {
-  return {
+  const row = {
     id: key.id,
     name: key.name,
     description: key.description,
@@ -52,6 +55,45 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     search_text: searchTextOf(key),
     name_skeleton: nameSkeletonOf(key.name),
   };
+  // Nothing that is written of a damaged key makes it whole.
+  return { ...row, checksum: key.damaged ? '' : checksumOf(row) };
+}
+
+/**
+ * A checksum of a row, which tells that a fault of the disk has changed it. Triggers remove it from a row that another
+ * program changes, on purpose and through the database. It is no protection from them: the audit log is.
+ */
+export function checksumOf(row: Omit<ApiKeyTable, 'checksum' | 'search_text' | 'name_skeleton'>): string {
+  const fields = [
+    row.id,
+    row.name,
+    row.description,
+    row.roles,
+    row.permissions,
+    row.public_id,
+    row.digest,
+    numberOf(row.created_at),
+    row.created_by,
+    numberOf(row.expires_at),
+    numberOf(row.disabled_at),
+    row.managed,
+    row.previous_digest,
+    row.previous_public_id,
+    numberOf(row.rotated_at),
+    numberOf(row.rotation_grace),
+    numberOf(row.previous_ends_at),
+  ];
+  return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16);
+}
+
+/** The texts in a JSON list; undefined for anything else. */
+function listIn(text: string): string[] | undefined {
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The row of an entry of the audit log. */

@@ -3,7 +3,8 @@ import type { Kysely } from 'kysely';
 import type { AuditEntry, AuditQuery, AuditReader } from '../keys/audit/audit-entry.ts';
 import type { ListPosition } from '../keys/repository.ts';
 import type { Connection } from './connection.ts';
-import type { Tables } from './tables.ts';
+import { type Condition, selectKeys } from './select-keys.ts';
+import type { ApiKeyTable, Tables } from './tables.ts';
 
 /**
  * SQLite reads in this process, and nothing else runs meanwhile: a search that may read the whole table reads so many
@@ -12,20 +13,29 @@ import type { Tables } from './tables.ts';
 const SLICE_KEYS = 1000;
 const SLICE_ENTRIES = 5000;
 
-/** The rows that `read` finds in a search through all keys, slice by slice until there are enough. */
-export async function searchKeys<Row>(
+/** A part of the keys, in their order, and how many of it are needed. */
+export interface KeySlice {
+  after?: ListPosition | undefined;
+  upTo?: ListPosition | undefined;
+  limit: number;
+}
+
+/**
+ * The keys that `read` finds in a search through all that match `condition`, slice by slice until there are enough.
+ * PostgreSQL finds the next that match without anybody waiting; SQLite is asked for a slice of all.
+ */
+export async function searchKeys(
   connection: Connection,
-  { after, limit }: { after?: ListPosition | undefined; limit: number },
-  read: (
-    db: Kysely<Tables>,
-    slice: { after?: ListPosition | undefined; upTo?: ListPosition; limit: number },
-  ) => Promise<Row[]>,
-): Promise<Row[]> {
-  const found: Row[] = [];
+  { after, limit }: Pick<KeySlice, 'after' | 'limit'>,
+  condition: Condition,
+  read: (db: Kysely<Tables>, slice: KeySlice) => Promise<ApiKeyTable[]>,
+): Promise<ApiKeyTable[]> {
+  const found: ApiKeyTable[] = [];
+  const inSlice: Condition = connection.dialect === 'sqlite' ? (row) => row.lit(true) : condition;
   for (let start = after; ;) {
     const position = start;
-    const upTo = await connection.run((db) => lastOfSlice(db, position));
-    const slice = { after: position, ...(upTo && { upTo }), limit: limit - found.length };
+    const upTo = await connection.run((db) => lastOfSlice(db, position, inSlice));
+    const slice = { after: position, upTo, limit: limit - found.length };
     found.push(...(await connection.run((db) => read(db, slice))));
     if (!upTo || found.length >= limit) return found;
     start = upTo;
@@ -33,15 +43,13 @@ export async function searchKeys<Row>(
   }
 }
 
-async function lastOfSlice(db: Kysely<Tables>, after: ListPosition | undefined): Promise<ListPosition | undefined> {
-  const row = await db
-    .selectFrom('api_keys')
+async function lastOfSlice(
+  db: Kysely<Tables>,
+  after: ListPosition | undefined,
+  inSlice: Condition,
+): Promise<ListPosition | undefined> {
+  const row = await selectKeys(db, { after }, inSlice)
     .select(['created_at', 'id'])
-    .$if(after !== undefined, (select) =>
-      select.where((key) => key(key.refTuple('created_at', 'id'), '>', key.tuple(after!.createdAt, after!.id))),
-    )
-    .orderBy('created_at')
-    .orderBy('id')
     .offset(SLICE_KEYS - 1)
     .limit(1)
     .executeTakeFirst();

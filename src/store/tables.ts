@@ -25,6 +25,8 @@ export interface ApiKeyTable {
   search_text: string;
   /** See `nameSkeletonOf`; null in a row that an older version of the program inserted. */
   name_skeleton: string | null;
+  /** See `checksumOf`; null in a row that an older version of the program, or another program, wrote. */
+  checksum: string | null;
 }
 
 /** A row of `key_usage`. */
@@ -80,6 +82,13 @@ export interface AuditStartTable {
   hash: string;
 }
 
+/** The one row of `clock`. */
+export interface ClockTable {
+  one: 1;
+  /** The latest time that was seen by a program that wrote, in milliseconds since 1970. */
+  latest: number;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -88,4 +97,5 @@ export interface Tables {
   audit_log: AuditLogTable;
   audit_head: AuditHeadTable;
   audit_start: AuditStartTable;
+  clock: ClockTable;
 }

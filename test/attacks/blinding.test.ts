@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import { chainHash } from '../../src/keys/audit/audit-entry.ts';
-import { OPERATOR, requirePermission } from '../../src/keys/authorization/principal.ts';
+import { OPERATOR, type Principal, requirePermission } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { listen } from '../../src/http/server.ts';
@@ -54,6 +54,33 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     await forge(200);
     assert.throws(() => requirePermission(principal, 'DISK', 'READ_ANY'));
     assert.ok((await refusals()).some(({ actor }) => actor.name === 'Guest'));
+  });
+
+  it('is refused by a rule, whichever it is: each attempt is in the log', async () => {
+    const grants = { permissions: ['API_KEY:CREATE_ANY', 'API_KEY:READ_ANY'], expiresIn: '1h' };
+    const attempts: Record<string, (by: Principal, id: string) => Promise<unknown>> = {
+      'a permission that it lacks': (by) => test.keys.create({ name: 'New', permissions: ['DISK:READ_ANY'] }, by),
+      'a role that it does not hold': (by) => test.keys.create({ name: 'New', roles: ['GUEST'] }, by),
+      'a later end': (by) => test.keys.create({ name: 'New', permissions: ['API_KEY:READ_ANY'], expiresIn: '2h' }, by),
+      'an adoption': (by, id) => test.keys.adopt(id, by),
+      'an end of life': async (by, id) => {
+        await test.keys.setEnabled(id, false, OPERATOR);
+        await test.keys.create({ name: 'New', permissions: ['API_KEY:READ_ANY'] }, by);
+      },
+      'a previous secret': async (by, id) => {
+        await test.keys.rotate(id, {}, OPERATOR);
+        await test.keys.create({ name: 'New', permissions: ['API_KEY:READ_ANY'] }, by);
+      },
+    };
+    for (const [name, attempt] of Object.entries(attempts)) {
+      const { principal } = await createPrincipal(test.keys, { name, ...grants });
+      await assert.rejects(attempt(principal, principal.key.id), { code: 'FORBIDDEN' });
+    }
+    const recorded = (await refusals()).map(({ actor, after }) => [actor.name, after?.['reason']]);
+    assert.deepEqual(
+      recorded,
+      Object.keys(attempts).map((name) => [name, 'forbidden']),
+    );
   });
 
   it('is refused in ever new ways with one key: attempts with another are in the log', async () => {
@@ -125,7 +152,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
         [
           'info',
           'request forbidden',
-          { reason: 'forbidden', prefix: secret.slice(4, 16), missing: ['INFO:READ_ANY'], address: '127.0.0.1' },
+          { reason: 'forbidden', prefix: `${secret.slice(0, 16)}_…`, missing: ['INFO:READ_ANY'], address: '127.0.0.1' },
         ],
       ],
     );
@@ -252,6 +279,25 @@ describeOnEach('an attacker who can write to the store', () => {
     assert.deepEqual(await verified(), ['broken', 1]);
     await rechain();
     assert.deepEqual(await verified(), ['unverifiable', 3], 'no entry has the key any more');
+  });
+
+  it('starts a server with another key: that the newest entry was not made with it shows', async () => {
+    assert.equal(await test.keys.matchesAuditKey(), true, 'there is no key yet');
+    await useKey();
+    assert.equal(await test.keys.matchesAuditKey(), true, 'nothing was written with it yet');
+    await create('C');
+    assert.equal(await test.keys.matchesAuditKey(), true);
+    test.time.now += 2000;
+    await test.keys.pruneAuditLog('1s');
+    assert.equal(await test.keys.matchesAuditKey(), true, 'of one entry behind the start');
+    const path = join(tempFolder(), 'audit.key');
+    writeFileSync(path, randomBytes(32), { mode: 0o600 });
+    const other = await openTestKeys({ database: test.database, env: { SVC_API_AUDIT_KEY: path } });
+    assert.equal(await other.keys.matchesAuditKey(), false);
+    await other.store.close();
+    const keyless = await openTestKeys({ database: test.database });
+    await assert.rejects(keyless.keys.matchesAuditKey(), { code: 'STORE_AUDIT_KEY' });
+    await keyless.store.close();
   });
 
   it('appends entries without the key: they show, and svc-api itself refuses to', async () => {

@@ -266,6 +266,42 @@ describeOnEach('attacks: escalation', () => {
       await assert.rejects(apply({ adopt: true }, other.principal), FORBIDDEN);
     });
 
+    it('nor by taking the place of the key above it', async () => {
+      const deploy = await create('CI deploy', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY');
+      const child = await create('Child', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY', deploy.principal);
+      const grandchild = await create('Grandchild', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY', child.principal);
+      for (const { principal } of [child, grandchild]) {
+        const overwrite = { name: 'CI deploy', roles: ['GUEST'], overwrite: true };
+        const message = /^A key cannot replace one that it descends from/;
+        await assert.rejects(test.keys.create(overwrite, principal), { ...FORBIDDEN, message });
+        await assert.rejects(test.keys.preview(overwrite, principal), { ...FORBIDDEN, message });
+      }
+      assert.equal(await enter(deploy.secret), 'CI deploy');
+    });
+
+    it('a key gets no grants by giving itself, or one of the operator, a name of the file', async () => {
+      const self = await create('Self', 'GUEST API_KEY:UPDATE_OWN');
+      const other = await create('Other', 'GUEST');
+      const any = await create('Any', 'GUEST API_KEY:UPDATE_ANY');
+      const refused = (by: string) => ({
+        code: 'TAKEOVER_REFUSED',
+        message: `The API key "CI deploy" was given its name by "${by}". Delete it, or pass --adopt to make it yours with the secret it has.`,
+      });
+      const { id } = self.principal.key;
+      await test.keys.update(id, { name: 'CI deploy' }, self.principal);
+      await test.keys.update(id, { description: 'x' }, self.principal);
+      await assert.rejects(apply(), refused('CI deploy'));
+      await apply({}, OPERATOR, { roles: ['GUEST'], permissions: ['API_KEY:UPDATE_OWN'], description: 'not widened' });
+      await apply();
+      await test.keys.update(id, { name: 'Self' }, OPERATOR);
+      await test.keys.update(other.principal.key.id, { name: 'CI deploy' }, any.principal);
+      await assert.rejects(apply(), refused('Any'));
+      await apply({ adopt: true });
+      await apply({}, OPERATOR, { roles: ['VIEWER'] });
+      await apply();
+      assert.deepEqual((await access(other.secret)).length > 50, true, 'the operator has taken it over');
+    });
+
     it('the operator takes such a key over by saying so, and the log has it', async () => {
       const guest = await create('Maker', 'GUEST API_KEY:CREATE_OWN');
       await create('CI deploy', 'GUEST', guest.principal);

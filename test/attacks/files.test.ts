@@ -65,6 +65,15 @@ describeOnEach('a mistyped store', (dialect) => {
     });
   }
 
+  it('is not created by import --dry-run, which checks the keys as for a new one', async () => {
+    const cli = testCli();
+    const input = '{"name":"CI","sha256":"' + 'a'.repeat(64) + '","roles":["VIEWER"]}';
+    const { stdout, code } = await cli.run(['apikey', 'import', '--dry-run'], { input });
+    assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
+    if (dialect === 'sqlite') assert.deepEqual(readdirSync(dirname(cli.database)), []);
+    assert.equal((await cli.run(['apikey', 'list'])).code, 1, 'there is still none');
+  });
+
   it('is not created by export, which writes nothing', async () => {
     const cli = testCli();
     const { stdout, stderr, code } = await cli.run(['apikey', 'export']);
@@ -242,6 +251,14 @@ describe('a store file', () => {
     });
   }
 
+  it('is not made in a folder that others can write: nothing is left there', async () => {
+    const folder = tempFolder();
+    chmodSync(folder, 0o770);
+    const database = join(folder, 'keys.sqlite');
+    await assert.rejects(openStore({ database }), { code: 'STORE_INSECURE', message: /mode 0770/ });
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
   it('below a folder that all can write is refused', async () => {
     const outer = tempFolder();
     const path = await closedStore(join(outer, 'own', 'keys.sqlite'));
@@ -372,6 +389,12 @@ describe('the compile cache', () => {
     if (IS_ROOT) chmodSync(temporary, 0o777);
     assertWorks(await run(env, AS_NOBODY));
     assertWorks(await run({ HOME: undefined, XDG_CACHE_HOME: '/dev/null' }));
+  });
+
+  it('is not in the working directory, which an empty HOME would mean', async () => {
+    const cwd = tempFolder();
+    assertWorks(await run({ HOME: '', XDG_CACHE_HOME: '' }, { cwd }));
+    assert.deepEqual(readdirSync(cwd), []);
   });
 
   it('is where NODE_COMPILE_CACHE says, or nowhere with NODE_DISABLE_COMPILE_CACHE', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { filesInWorkTree } from '../../src/cli/scan/git.ts';
@@ -60,10 +60,11 @@ describe('scan --git of a repository that somebody else made', function () {
   // Each of these would block for ever, if it did.
   this.timeout(30_000);
 
-  beforeEach(() => {
-    [folder, program, pipe] = [tempFolder(), join(tempFolder(), 'program'), join(tempFolder(), 'pipe')];
-    writeFileSync(program, '#!/bin/sh\ntouch "$0.ran"\n', { mode: 0o755 });
+  let fresh: string;
+  before(() => {
+    pipe = join(tempFolder(), 'pipe');
     makePipe(pipe);
+    folder = fresh = tempFolder();
     git('init', '--quiet');
     mkdirSync(at('sub'));
     for (const path of ['kept', 'ignored.log', 'sub/ignored.log', 'sub/tracked.log']) writeFileSync(at(path), 'text');
@@ -72,6 +73,11 @@ describe('scan --git of a repository that somebody else made', function () {
     git('add', '--force', 'sub/tracked.log');
     git('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '--quiet', '--message', 'first');
     writeFileSync(at('sub/tracked.log'), 'changed');
+  });
+  beforeEach(() => {
+    [folder, program] = [tempFolder(), join(tempFolder(), 'program')];
+    writeFileSync(program, '#!/bin/sh\ntouch "$0.ran"\n', { mode: 0o755 });
+    cpSync(fresh, folder, { recursive: true });
   });
 
   it('sees that a program ran', () => {

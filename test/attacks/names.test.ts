@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { CONFUSABLES } from '../../src/keys/key/confusables.ts';
 import { skeletonOf } from '../../src/keys/key/skeleton.ts';
 import { addNameSkeletons } from '../../src/store/migrations/009-name-skeletons.ts';
 import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
@@ -51,10 +52,13 @@ describe('two names look alike', () => {
     it(`not where they are ${one} and ${other}`, () => assert.notEqual(skeletonOf(one), skeletonOf(other)));
 
   it('as their skeletons look like themselves, for every character of Unicode', () => {
+    const table = new Set(CONFUSABLES.match(/[0-9a-f]+/g));
     const wrong = [];
     for (let number = 0; number < 0x110000; number += 1) {
       const character = String.fromCodePoint(number);
       if (!/^[\p{L}\p{M}\p{Nd}]$/u.test(character)) continue;
+      // Most are their own skeletons. To look each of them up takes long.
+      if (!table.has(number.toString(16)) && character.normalize('NFKD') === character) continue;
       const skeleton = skeletonOf(character);
       if (skeletonOf(skeleton) !== skeleton) wrong.push(number.toString(16));
     }

@@ -69,6 +69,18 @@ describeOn('postgres', "the server's database user", () => {
     assert.ok(!('broken' in (await test.keys.verifyAuditLog())));
   });
 
+  it('brings no previous secret back whose grace has begun', async () => {
+    const { secret, key } = await test.keys.create({ name: 'Leaked', roles: ['ADMIN'] }, OPERATOR);
+    await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
+    for (const end of ['99999999999999', 'null'])
+      await assert.rejects(
+        changeDirectly(served, `update api_keys set previous_ends_at = ${end} where name = 'Leaked'`),
+        /a grace that has begun only gets shorter/,
+      );
+    await changeDirectly(served, "update api_keys set previous_ends_at = 1 where name = 'Leaked'");
+    assert.equal((await query(server.url, secret, '{ me { name } }')).status, 401);
+  });
+
   it('makes no key by GraphQL: the reply says that this server cannot', async () => {
     const { body } = await query(
       server.url,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { SecretFiles } from '../../src/cli/apply/secret-files.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
@@ -46,16 +47,25 @@ describe('a secret that is typed in the wrong place', () => {
   for (const args of places) {
     const shown = args.join(' ').replaceAll(typed, 'SECRET').replaceAll(secret, 'SECRET');
     it(`is not repeated, nor is an escape sequence: ${shown}`, async () => {
-      const { stdout, stderr, code } = await runCli(args, {
-        cwd: tempFolder(),
-        env: { SVC_API_DATABASE: tempStore() },
-      });
+      // Verbs handle their errors themselves; the rest is refused before a command runs, or by a server.
+      const run = args[0] === 'apikey' && /^[a-z]+$/.test(args[1]!) ? runCliHere : runCli;
+      const { stdout, stderr, code } = await run(args, { cwd: tempFolder(), env: { SVC_API_DATABASE: tempStore() } });
       const output = stdout + stderr;
       assert.notEqual(code, 0);
       assert.ok(!output.includes(secret.slice(17, 40)), output);
       assert.ok(!output.includes('\u001b') && !output.includes('\u0007'), JSON.stringify(output));
     });
   }
+
+  it('is not in the log of a failure, nor is a character that a terminal obeys', async () => {
+    const control = '\u009b31m\u202e';
+    const { stderr } = await runCli(['apikey', 'list', '--database', join(tempFolder(), `${control}${secret}`)], {
+      env: { LOG_LEVEL: 'debug' },
+    });
+    const [line = ''] = stderr.split('\n');
+    assert.ok(line.includes('\\u009b31m\\u202esvc_'), line);
+    assert.ok(!stderr.includes(secret.slice(17, 40)) && !/[\u009b\u202e]/.test(stderr), stderr);
+  });
 
   it('is not repeated by copy as the name of its target, nor is an escape sequence', async () => {
     const cli = testCli();

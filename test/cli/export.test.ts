@@ -146,6 +146,27 @@ describeOnEach('apikey export', () => {
     assert.equal(lines.length, 1700);
   });
 
+  it('escapes characters that a terminal would obey or hide, as the other commands do in JSON', async () => {
+    const database = await migratedStore();
+    const description = 'a\u202eb';
+    await runCliHere([
+      'apikey',
+      'create',
+      '--name',
+      'CI',
+      '--roles',
+      'GUEST',
+      '--description',
+      description,
+      '--database',
+      database,
+    ]);
+    for (const args of [['export'], ['show', 'CI', '--json'], ['list', '--json'], ['log', '--json']]) {
+      const { stdout } = await runCliHere(['apikey', ...args, '--database', database]);
+      assert.ok(stdout.includes('"a\\u202eb"') && !stdout.includes('\u202e'), stdout);
+    }
+  });
+
   it('writes nothing of an empty store, and fails where nobody reads it', async () => {
     const { store } = await openTestKeys();
     await store.close();

@@ -233,11 +233,10 @@ describeOnEach('apikey log', () => {
     const { key } = await cli.given('Used');
     const server = await startServe(cli.database);
     await query(server.url, key, '{ online }');
-    const uses = async () =>
-      (JSON.parse((await cli.run(['apikey', 'show', 'Used', '--json'])).stdout) as { uses: number }).uses;
-    await until(async () => (await uses()) > 0);
+    await until(async () => (await readDirectly(cli.database, 'select * from key_usage')).length > 0);
     await server.stop('SIGKILL');
-    assert.equal(await uses(), 1);
+    const shown = await cli.run(['apikey', 'show', 'Used', '--json']);
+    assert.equal((JSON.parse(shown.stdout) as { uses: number }).uses, 1);
     assert.match((await log('--verify')).stdout, /intact/);
     assert.equal((await entriesOf('--key', 'Used')).length, 1);
   });

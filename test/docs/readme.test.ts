@@ -17,14 +17,14 @@ function scriptOf(tour: readonly string[], port: number): string {
   const serve = `svc_serve() {
     node bin/run.js serve & server=$!
     trap 'kill $server' EXIT
-    until node -e 'fetch(process.argv[1]).then(() => process.exit(0), () => process.exit(1))' http://127.0.0.1:${port}/healthz; do :; done
+    until node -e 'fetch(process.argv[1]).then(() => process.exit(0), () => process.exit(1))' http://127.0.0.1:${port}/healthz; do sleep 0.1; done
   }`;
   const [first, ...others] = tour.map((block) => {
     const step = block.startsWith('npx svc-api serve')
       ? 'svc_serve'
       : block.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`);
     // What a key was used for is written within seconds: nobody types as fast as this script does.
-    const patient = step.replace(/^npx svc-api apikey suggest .*$/m, 'until $& | grep .; do :; done');
+    const patient = step.replace(/^npx svc-api apikey suggest .*$/m, 'until $& | grep .; do sleep 0.1; done');
     return `${patient}\necho; echo "-- next"`;
   });
   return ['set -eu', first, npx, serve, ...others].join('\n');

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { buildSchema, parse } from 'graphql';
 import { finished, ROOT } from '../support/process.ts';
-import { CompiledOperations } from '../../src/graphql/compiled-operations.ts';
+import { CompiledOperations, MAX_BYTES } from '../../src/graphql/compiled-operations.ts';
+import { compiledSizeOf } from '../../src/graphql/compiled-size.ts';
 
 const schema = buildSchema('type Query { a(x: Int): Int b: Int } type Mutation { c: Int }');
 
@@ -67,12 +68,20 @@ describe('compiled queries', () => {
   });
 
   for (const shape of ['resolvers', 'lists', 'names', 'fragments'])
-    it(`take no more memory than they may, however many there are: ${shape}`, async () => {
+    it(`take no more memory than is counted for them: ${shape}`, async () => {
       const child = join(ROOT, 'test/support/compiled-child.ts');
       const { stdout, stderr } = await finished(spawn(process.execPath, ['--expose-gc', child, shape]));
       assert.ok(Number(stdout) < 1, `${stdout} times as much\n${stderr}`);
       assert.notEqual(stdout, '', stderr);
     });
+
+  it('are bounded by the memory that is counted for them', () => {
+    const query = (index: number) => `{ x${index}: a ${'b '.repeat(99)}}`;
+    const { bytes } = compiledSizeOf(schema, parse(query(0)), null);
+    const most = Math.floor(MAX_BYTES / bytes);
+    for (let index = 0; index <= most; index += 1) for (let time = 0; time < 2; time += 1) add(query(index));
+    assert.deepEqual([found(query(0)), found(query(2)), found(query(most))], [false, true, true]);
+  });
 
   it('are none where compiling would take long', () => {
     const wide = (fields: number) => `{ ${'a '.repeat(fields)}}`;

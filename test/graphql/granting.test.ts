@@ -12,7 +12,9 @@ const RESOURCES =
   );
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
-describeOnEach('a key grants', () => {
+describeOnEach('a key grants', (dialect) => {
+  // What a key may grant is decided without the database.
+  const resources = dialect === 'sqlite' ? RESOURCES : ['API_KEY', 'DISK', 'DOCKER'];
   let test: TestService;
 
   before(async () => {
@@ -31,7 +33,7 @@ describeOnEach('a key grants', () => {
   /** The permissions that a key can hand out, tried one by one, and that each of the others is named in its refusal. */
   async function grantable(secret: string): Promise<string[]> {
     const granted: string[] = [];
-    for (const resource of RESOURCES) {
+    for (const resource of resources) {
       const tries = ACTIONS.map(async (action) => {
         const permission = `${resource}:${action}`;
         const { body } = await grant(secret, `Try ${permission.replaceAll(/\W|_/g, ' ')}`, resource, action);
@@ -53,7 +55,7 @@ describeOnEach('a key grants', () => {
     return granted.toSorted((a, b) => a.localeCompare(b));
   }
 
-  it('of all 232 permissions nothing but its own one, where that is to create keys', async () => {
+  it(`of ${resources.length * ACTIONS.length} permissions nothing but its own one, where that is to create keys`, async () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Creator', permissions: ['API_KEY:CREATE_ANY'] });
     assert.deepEqual(await grantable(secret), ['API_KEY:CREATE_ANY', 'API_KEY:CREATE_OWN']);
     assert.deepEqual(new Set(await names()), new Set(['Creator', 'Try API KEY CREATE ANY', 'Try API KEY CREATE OWN']));

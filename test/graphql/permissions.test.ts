@@ -64,7 +64,7 @@ const REFUSED_FOR_THEIR_VALUES: Record<string, string> = {
   createApiKey: 'NAME_INVALID',
 };
 
-describeOnEach('a root field', () => {
+describeOnEach('a root field', (dialect) => {
   let test: TestService;
 
   before(async () => {
@@ -121,7 +121,8 @@ describeOnEach('a root field', () => {
       check({ roles: [role] }, (field) => fields.includes(field)));
   }
 
-  for (const resource of RESOURCES) {
+  // What a permission opens is decided without the database.
+  for (const resource of dialect === 'sqlite' ? RESOURCES : ['API_KEY']) {
     it(`answers a key with a single permission on ${resource} only where it asks for just that`, async () => {
       for (const action of ACTIONS) {
         const held = new Set([`${resource}:${action}`, `${resource}:${action.replace('_ANY', '_OWN')}`]);

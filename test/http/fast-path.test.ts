@@ -187,7 +187,7 @@ describe('the fast path', () => {
 
   const SEEDS = process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1, 2, 3];
   for (const seed of SEEDS) {
-    it(`says the same as the full path: 300 random queries of seed ${seed}`, async () => {
+    it(`says the same as the full path: 200 random queries of seed ${seed}`, async () => {
       const random = new Random(seed);
       const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
       const accepts = [
@@ -200,14 +200,14 @@ describe('the fast path', () => {
       ];
       const statuses = new Set<unknown>();
       const before = taken;
-      for (let count = 0; count < 300; count += 1) {
+      for (let count = 0; count < 200; count += 1) {
         const query = randomQuery(executed, random, FAILING);
         const accept = random.pick(accepts);
         const { status } = await compare(JSON.stringify(query), accept === undefined ? {} : { accept });
         statuses.add(status);
       }
       assert.deepEqual(statuses, new Set([200, 400, 406]));
-      assert.ok(taken - before > 40, `the fast path was taken ${taken - before} times`);
+      assert.ok(taken - before > 30, `the fast path was taken ${taken - before} times`);
     });
   }
 

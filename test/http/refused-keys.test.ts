@@ -56,8 +56,8 @@ describeOnEach('a key', (dialect) => {
       .filter(({ message }) => message === 'key refused')
       .map(({ fields }) => fields as { reason?: string });
     assert.deepEqual(refusals.slice(0, 2), [
-      { reason: 'unknown', prefix: unknown.slice(4, 16), address: '127.0.0.1' },
-      { reason: 'unknown', prefix: deleted.secret.slice(4, 16), address: '127.0.0.1' },
+      { reason: 'unknown', prefix: `${unknown.slice(0, 16)}_…`, address: '127.0.0.1' },
+      { reason: 'unknown', prefix: `${deleted.secret.slice(0, 16)}_…`, address: '127.0.0.1' },
     ]);
     assert.deepEqual(refusals.slice(2), [{ reason: 'malformed', prefix: undefined, address: '127.0.0.1' }]);
   });

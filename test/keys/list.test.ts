@@ -4,7 +4,8 @@ import { cursorOf, listKeys } from '../../src/keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../src/keys/page.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import type { StoredKey } from '../../src/keys/key/api-key.ts';
+import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 
 describeOnEach('the list of keys', () => {
   let test: TestKeys;
@@ -176,5 +177,41 @@ describeOnEach('the list of keys', () => {
         ],
       );
     });
+  });
+
+  it('of a status counts the ancestors of each key, however far away they are', async () => {
+    const [now, size] = [1_000_000, 1200];
+    const endings: Record<string, Partial<StoredKey>> = {
+      active: {},
+      disabled: { disabledAt: 1 },
+      expired: { expiresAt: now },
+      'expired and disabled': { expiresAt: now, disabledAt: 1 },
+    };
+    const tops = Object.entries(endings).map(([id, ending], at) => storedKey(id, { ...ending, createdAt: at }));
+    // More keys than are read at once lie between a key and those above it.
+    const between = Array.from({ length: size }, (_, at) => storedKey(randomUUID(), { createdAt: 10 + at }));
+    const children = tops.map(({ id }, at) =>
+      storedKey(`beneath ${id}`, { createdBy: id, createdAt: 2 * size + at, disabledAt: id === 'expired' ? 1 : null }),
+    );
+    const grandchildren = children.map(({ id }, at) =>
+      storedKey(`far ${id}`, { createdBy: id, createdAt: 3 * size + at }),
+    );
+    await test.store.repository.write((writer) => writer.insert([...tops, ...between, ...children, ...grandchildren]));
+    const namesOf = async (status: string, first: number) => {
+      const page = await listKeys(test.store.repository, { status, first }, OPERATOR, {
+        catalog: test.keys.catalog,
+        now,
+      });
+      return [page.keys.map(({ name }) => name), page.hasNextPage];
+    };
+    const family = (name: string) => [name, `beneath ${name}`, `far beneath ${name}`];
+    const inOrder = (one: string, other: string) => [0, 1, 2].flatMap((at) => [family(one)[at], family(other)[at]]);
+    assert.deepEqual(await namesOf('DISABLED', 500), [family('disabled'), false]);
+    assert.deepEqual(await namesOf('DISABLED', 2), [family('disabled').slice(0, 2), true]);
+    assert.deepEqual(await namesOf('EXPIRED', 500), [inOrder('expired', 'expired and disabled'), false]);
+    const active = await test.keys.list({ status: 'ACTIVE', first: 500 }, OPERATOR);
+    const last = cursorOf(between[size - 1]!);
+    assert.deepEqual([active.keys.length, active.hasNextPage], [500, true]);
+    assert.deepEqual(await names({ status: 'ACTIVE', after: last }), family('active').slice(1));
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, delimiter, join } from 'node:path';
-import { bareMachine, installPrograms } from '../support/bare-machine.ts';
+import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
 import { installHost, mustRun, printable, run, withPluginsCommand } from '../support/host.ts';
 import { freePort } from '../support/port.ts';
 import { ROOT } from '../support/process.ts';
@@ -58,6 +58,10 @@ describe('the README, in a fresh clone', () => {
         data: { me: object };
       };
       assert.deepEqual(reply.data.me, { name: 'Quick start', roles: ['VIEWER'] });
+      const [, setting, silent] = /`export (npm_config_\w+)=(\w+)` silences both/.exec(README)!;
+      const quiet = { ...machine, [setting!]: silent };
+      const { stdout, stderr } = await runOn(quiet, 'npx svc-api --version', clone);
+      assert.deepEqual([stdout.slice(0, 8), stderr], ['svc-api/', '']);
     } finally {
       process.kill(-server.pid!, 'SIGTERM');
     }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -251,6 +251,25 @@ describe('a user who may not', () => {
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.equal(code, 'STORE_READONLY');
     assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), 'STORE_READONLY', /is read-only for this user/);
+  });
+
+  it('write the file system gets STORE_READONLY, with what it is', async function () {
+    const folder = tempFolder();
+    const path = join(folder, 'keys.sqlite');
+    copyFileSync(await storeWithKeys(), path);
+    const mount = (...args: string[]) => spawnSync('mount', args).status === 0;
+    if (!mount('--bind', folder, folder)) this.skip();
+    try {
+      assert.ok(mount('-o', 'remount,bind,ro', folder));
+      for (const args of [
+        create(path),
+        create(join(folder, 'new.sqlite')),
+        ['apikey', 'list', '--json', '--database', path],
+      ])
+        assertCliFailure(await runCli(args), 'STORE_READONLY', /is on a read-only file system\. Move it/);
+    } finally {
+      spawnSync('umount', [folder]);
+    }
   });
 
   it('write the folder gets an error that says so', async () => {

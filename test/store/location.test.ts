@@ -27,6 +27,20 @@ describe('the location of the store', () => {
     });
   }
 
+  for (const [HOME, reason] of [
+    ['', 'HOME is ""'],
+    ['.', 'HOME is "."'],
+    ['me', 'HOME is "me"'],
+  ] as const) {
+    it(`is not in the working directory where ${reason}`, () => {
+      assert.throws(() => storeLocation(undefined, { HOME }), {
+        code: 'USAGE',
+        message: `The key store has no place: it would be in the home folder, and ${reason}. Set HOME, or pass --database <path>.`,
+      });
+      assert.equal(storeLocation(undefined, { HOME, XDG_DATA_HOME: '/d' }), '/d/svc-api/keys.sqlite');
+    });
+  }
+
   for (const database of ['', ' ', 'a\0b']) {
     it(`may not be ${JSON.stringify(database)}`, () => {
       assert.throws(() => storeLocation(database, {}), { code: 'USAGE' });

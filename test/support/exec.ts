@@ -9,6 +9,11 @@ export const SAY_WHO = 'echo "$$ $API_KEY"';
 
 const started = new Set<ChildProcess>();
 
+/** What runs a command with a key of a role, and more flags. */
+export function execArgs(command: readonly string[], flags: readonly string[] = []): string[] {
+  return ['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command];
+}
+
 /** `apikey exec` while its command runs. */
 export interface RunningExec {
   /** `apikey exec` itself. */
@@ -31,7 +36,7 @@ export async function startExec(
   options: SpawnOptions & { flags?: string[] } = {},
 ) {
   const { flags = [], ...spawning } = options;
-  const process = startCli(['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command], {
+  const process = startCli(execArgs(command, flags), {
     env: { SVC_API_DATABASE: database },
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { createCatalog, type HostResource } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
@@ -48,6 +49,14 @@ export async function openTestKeys(
     operator: 'tester',
   };
   return { database, store, keys: new KeysService(service), time, options: service };
+}
+
+/** The option `repository` that wraps the audit log, to do something while it is read. */
+export function withAuditLog(change: (log: AuditReader) => Partial<AuditReader>) {
+  return ({ auditLog, ...others }: KeyRepository): KeyRepository => ({
+    ...others,
+    auditLog: { ...auditLog, ...change(auditLog) },
+  });
 }
 
 /** How many keys a store holds. */

@@ -6,11 +6,15 @@ import type { SecretDelivery } from '../../keys/changes/delivery.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { createCatalog } from '../../keys/permissions/catalog.ts';
 import type { OpenKeys } from '../../open-keys.ts';
+import { deliverSecrets } from '../deliver-secrets.ts';
 import { CliError } from '../errors.ts';
 import { hostResources } from '../host.ts';
 import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
 import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
+import { tidyLeftovers } from './leftover-files.ts';
 import { SecretFiles, validateFileNames } from './secret-files.ts';
+
+const REVERTED = 'All changes were reverted, because nobody has the new secrets.';
 
 export interface ApplyRequest {
   /** A path, or `-` for stdin. */
@@ -29,6 +33,8 @@ export interface ApplyRequest {
   print: (json: object, text: string) => void;
   /** The same for what somebody must get. */
   printSecrets: (json: object, text: string) => void;
+  /** Shows a line to the user. */
+  note: (text: string) => void;
 }
 
 /** Brings the keys to what a file declares, or shows what that would change. @returns the plan */
@@ -63,17 +69,27 @@ async function preview(
 }
 
 async function apply(keys: OpenKeys, declaration: DeclarationFile, request: ApplyRequest): Promise<Plan> {
-  const { prune, adopt, secretsDir, print } = request;
+  const { prune, adopt, secretsDir, print, note } = request;
   const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir);
+  if (secretsDir !== undefined)
+    for (const line of await tidyLeftovers(secretsDir, (secret) => nameOfWorking(secret, keys))) note(line);
   const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
   try {
-    const applied = await keys.apply(declaration.keys, { prune, adopt, delivery }, OPERATOR);
+    const applied = await deliverSecrets(delivery, REVERTED, (safe) =>
+      keys.apply(declaration.keys, { prune, adopt, delivery: safe }, OPERATOR),
+    );
     if (files || applied.created.length === 0) showOrSay(applied, files, print);
     return applied.plan;
   } catch (error) {
     files?.remove();
     throw error;
   }
+}
+
+/** The name of the key that a secret is accepted for, now or once the key is enabled. */
+async function nameOfWorking(secret: string, keys: OpenKeys): Promise<string | undefined> {
+  const found = await keys.identify(secret, OPERATOR);
+  return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.key.name;
 }
 
 function deliveryInFiles(files: SecretFiles): SecretDelivery<AppliedKeys> {
@@ -87,12 +103,7 @@ function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<Ap
       if (created.length > 0 && !json) throw nowhereToGo(created.length);
     },
     deliver: (applied) => {
-      if (applied.created.length === 0) return;
-      try {
-        show(applied, undefined, printSecrets);
-      } catch (error) {
-        throw outputFailed(error, 'All changes were reverted, because nobody has the new secrets.');
-      }
+      if (applied.created.length > 0) show(applied, undefined, printSecrets);
     },
   };
 }

@@ -16,6 +16,7 @@ import type { NewSecret } from '../../keys/changes/delivery.ts';
 import type { DeclarationIssue, DeclaredKey } from '../../keys/apply/declaration.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
+import { hiddenName } from './leftover-files.ts';
 
 /** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;
@@ -94,7 +95,7 @@ export class SecretFiles {
     // A file cannot take the place of a folder: that would be known only after the commit.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
       throw Object.assign(new Error(path), { code: 'EISDIR' });
-    const hidden = join(this.#folder, `.svc-api-${randomBytes(8).toString('hex')}`);
+    const hidden = join(this.#folder, hiddenName(randomBytes(8).toString('hex')));
     this.#files.push({ hidden, path, previous: `${hidden}-previous` });
     writeFileSync(hidden, `${secret}\n`, { flag: 'wx', mode: 0o600 });
   }

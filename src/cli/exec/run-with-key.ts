@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { printable } from '../../keys/text.ts';
 import { CliError, presentError } from '../errors.ts';
-import { exitCodeOf, SignalRelay } from './signal-relay.ts';
+import { exitCodeOf } from '../signals.ts';
+import { SignalRelay } from './signal-relay.ts';
 import type { TemporaryKey } from './temporary-key.ts';
 import { formatTime } from '../../keys/time.ts';
 

@@ -1,10 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { constants } from 'node:os';
 import { isatty } from 'node:tty';
+import { TERMINATING_SIGNALS } from '../signals.ts';
 
-/** The signals with which a user, a supervisor or a closing terminal ends a program. */
-const TERMINATING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 /** Those that a terminal sends on Ctrl-C and Ctrl-\, to all processes of its foreground group. */
 const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
 
@@ -22,7 +20,7 @@ export class SignalRelay {
   /** @param onFirst is called on the first signal, after it was passed on */
   constructor(onFirst: () => void) {
     this.#onFirst = onFirst;
-    for (const signal of TERMINATING) process.on(signal, this.#listener);
+    for (const signal of TERMINATING_SIGNALS) process.on(signal, this.#listener);
   }
 
   /** Passes signals on to this child from now on. */
@@ -32,7 +30,7 @@ export class SignalRelay {
 
   /** Restores the default effect of the signals. */
   stop(): void {
-    for (const signal of TERMINATING) process.off(signal, this.#listener);
+    for (const signal of TERMINATING_SIGNALS) process.off(signal, this.#listener);
   }
 
   #handle(signal: NodeJS.Signals): void {
@@ -41,11 +39,6 @@ export class SignalRelay {
     this.first = signal;
     this.#onFirst();
   }
-}
-
-/** The exit code by which a shell reports that a signal ended a program. */
-export function exitCodeOf(signal: NodeJS.Signals): number {
-  return 128 + constants.signals[signal];
 }
 
 /**

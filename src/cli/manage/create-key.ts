@@ -10,10 +10,13 @@ import type { CreatedKey } from '../../keys/service.ts';
 import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 import type { OpenKeys } from '../../open-keys.ts';
-import { CliError } from '../errors.ts';
+import { deliverSecrets } from '../deliver-secrets.ts';
 import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
+
+/** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
+const REVERTED = 'The key was removed again, because nobody has its secret.';
 
 export interface CreateCommandOptions {
   request: KeyRequest;
@@ -60,7 +63,9 @@ export async function runCreate({
       showPreview(planned, preview);
       warn(terminal, warningsOf(planned.confusable));
     } else {
-      const created = await keys.create(input, OPERATOR, { deliver: (key) => deliver(key, show) });
+      const created = await deliverSecrets({ deliver: show }, REVERTED, (delivery) =>
+        keys.create(input, OPERATOR, delivery),
+      );
       terminal.note(describe(created));
       warn(terminal, warningsOf(created.confusable));
     }
@@ -87,16 +92,6 @@ function showPreview(
 ): void {
   const json = { name, roles, permissions, expiresAt: formatTime(expiresAt), effectivePermissions };
   show(json, effectivePermissions.join('\n'));
-}
-
-/** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
-function deliver(created: CreatedKey, show: CreateCommandOptions['show']): void {
-  try {
-    show(created);
-  } catch (error) {
-    const outcome = 'The key was removed again, because nobody has its secret.';
-    throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
-  }
 }
 
 function missingName({ name }: KeyRequest): Issue[] {

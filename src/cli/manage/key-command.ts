@@ -3,7 +3,7 @@ import { KeysError } from '../../keys/errors.ts';
 import { normalizeName } from '../../keys/key/name.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printable } from '../../keys/text.ts';
-import type { OpenKeys } from '../../open-keys.ts';
+import type { OpenKeys, OpenKeysOptions } from '../../open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { runCreate } from './create-key.ts';
@@ -88,13 +88,13 @@ export abstract class KeyCommand extends BaseCommand {
 
   /**
    * Opens the store, with the host's resources, while `work` runs. A missing store is an error unless the command is
-   * one that creates it: at a mistyped path, a new and empty store would look like an answer.
+   * one that creates it, or previews that: at a mistyped path, a new and empty store would look like an answer.
    * @throws KeysError STORE_…; what `work` throws
    */
   protected async withKeys<Result>(
     database: string | undefined,
     work: (keys: OpenKeys) => Promise<Result>,
-    ifMissing: 'create' | 'fail' = 'fail',
+    ifMissing: OpenKeysOptions['ifMissing'] = 'fail',
   ): Promise<Result> {
     return withKeys({ database, resources: await hostResources(this.config), ifMissing }, work);
   }

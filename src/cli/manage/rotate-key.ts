@@ -2,7 +2,7 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { RotationRequest } from '../../keys/key/rotation.ts';
 import type { RotatedKey } from '../../keys/service.ts';
 import type { OpenKeys } from '../../open-keys.ts';
-import { CliError } from '../errors.ts';
+import { deliverSecrets } from '../deliver-secrets.ts';
 
 /**
  * Rotates a key, and writes its new secret out.
@@ -15,13 +15,6 @@ export async function runRotate(
   request: RotationRequest,
   show: (rotated: RotatedKey) => void,
 ): Promise<RotatedKey> {
-  const deliver = (rotated: RotatedKey) => {
-    try {
-      show(rotated);
-    } catch (error) {
-      const outcome = 'The key has its old secret alone again, because nobody has the new one.';
-      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${outcome}`, { cause: error });
-    }
-  };
-  return keys.rotate(id, request, OPERATOR, { deliver });
+  const reverted = 'The key has its old secret alone again, because nobody has the new one.';
+  return deliverSecrets({ deliver: show }, reverted, (delivery) => keys.rotate(id, request, OPERATOR, delivery));
 }

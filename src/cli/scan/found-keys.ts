@@ -1,4 +1,5 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
+import { statusOf } from '../../keys/key/status.ts';
 import type { Identification } from '../../keys/authentication/identify.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
@@ -14,7 +15,7 @@ export class FoundKeys {
   readonly #live = new Set<string>();
   #revoked = 0;
 
-  /** @param onRevoked called for each live key, after it was disabled; if undefined, no key is disabled */
+  /** @param onRevoked called for each key after it was disabled; if undefined, none is */
   constructor(keys: OpenKeys, onRevoked: ((key: ApiKey) => void) | undefined) {
     this.#keys = keys;
     this.#onRevoked = onRevoked;
@@ -25,7 +26,7 @@ export class FoundKeys {
     return this.#live.size;
   }
 
-  /** How many of them were disabled. */
+  /** How many keys were disabled. */
   get revoked(): number {
     return this.#revoked;
   }
@@ -35,14 +36,16 @@ export class FoundKeys {
     const known = this.#known.get(secret);
     if (known) return known;
     const found = await this.#keys.identify(secret, OPERATOR);
-    if ('key' in found && found.status === 'ACTIVE') await this.#foundLive(found.key);
+    if ('key' in found && found.status === 'ACTIVE') this.#live.add(found.key.id);
+    // One that is refused only for a key above it would be live again with that one.
+    if ('key' in found && found.status !== 'ROTATED' && statusOf(found.key, Date.now()) === 'ACTIVE')
+      await this.#revoke(found.key);
     if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
     this.#known.set(secret, found);
     return found;
   }
 
-  async #foundLive(key: ApiKey): Promise<void> {
-    this.#live.add(key.id);
+  async #revoke(key: ApiKey): Promise<void> {
     if (!this.#onRevoked) return;
     const { before, after } = await this.#keys.setEnabled(key.id, false, OPERATOR);
     if (before.disabledAt !== null) return;

@@ -65,6 +65,7 @@ export default class Apply extends KeyCommand {
       config: this.config,
       print: (json, text) => this.print(json, text),
       printSecrets: (json, text) => this.deliver(json, text),
+      note: (text) => this.terminal.note(text),
     });
     warn(this.terminal, warningsOf(plan.confusable));
     if (dryRun && hasChanges(plan)) process.exitCode = 2;

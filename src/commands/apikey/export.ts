@@ -1,5 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { printableJson } from '../../keys/text.ts';
 
 export default class Export extends KeyCommand {
   static override enableJsonFlag = false;
@@ -26,7 +27,7 @@ export default class Export extends KeyCommand {
     await this.withKeys(flags.database, async (keys) => {
       for await (const page of keys.exportKeys({ withDigests })) {
         rotating += page.rotating;
-        this.terminal.deliver(page.keys.map((key) => `${JSON.stringify(key)}\n`).join(''));
+        this.terminal.deliver(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));
       }
     });
     if (withDigests && rotating > 0)

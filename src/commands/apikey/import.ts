@@ -40,7 +40,7 @@ export default class Import extends KeyCommand {
       const report = await this.withKeys(
         flags.database,
         (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
-        'create',
+        flags['dry-run'] ? 'empty' : 'create',
       );
       this.report(report);
     } finally {

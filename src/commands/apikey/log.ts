@@ -11,6 +11,7 @@ import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts'
 import type { AuditRequest } from '../../keys/audit/audit-log.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { printableJson } from '../../keys/text.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
 /** How often `--follow` looks for new entries. */
@@ -140,7 +141,7 @@ export default class Log extends KeyCommand {
   private writeLines(entries: readonly AuditEntry[]): boolean {
     const line = (entry: AuditEntry) =>
       this.jsonEnabled()
-        ? JSON.stringify(auditJson(entry))
+        ? printableJson(JSON.stringify(auditJson(entry)))
         : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
     try {
       if (entries.length > 0) this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));

@@ -38,8 +38,8 @@ export async function applyDeclaration(
   declared: readonly DeclaredKey[],
   { prune, adopt, newSecret, newId }: { prune: boolean; adopt: boolean; newSecret: () => Secret; newId: () => string },
 ): Promise<AppliedChanges> {
-  const { find, caller, catalog, now } = transaction;
-  const plan = await planChanges(find, declared, { prune, adopt, caller, catalog, now });
+  const { find, caller, catalog, now, auditLog } = transaction;
+  const plan = await planChanges(find, declared, { prune, adopt, caller, catalog, now, auditLog });
   const created = plan.creates.map((key) => {
     const secret = newSecret();
     return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };

@@ -178,5 +178,5 @@ function itemsOf(value: unknown): readonly unknown[] {
 /** `keys[3].name` */
 function formatPath(path: DeclarationPath): string {
   const text = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printable(step)}`)).join('');
-  return text.replace(/^\./, '') || 'declaration';
+  return text.slice(1) || 'declaration';
 }

@@ -1,12 +1,14 @@
 import type { ApiKey } from '../key/api-key.ts';
 import { type ConfusableName, findConfusableNames } from '../changes/confusable-names.ts';
+import type { AuditReader } from '../audit/audit-entry.ts';
 import type { Catalog } from '../permissions/catalog.ts';
+import { refuseTakeover } from './takeover.ts';
 import { type DeclarationIssue, type DeclaredKey, assertValidDeclaration } from './declaration.ts';
 import { KeysError } from '../errors.ts';
 import { validateExpiry } from '../key/expiry.ts';
 import { findChains } from '../authorization/chain.ts';
 import { requireToChange, requireToCreate } from '../authorization/granting.ts';
-import { type Actor, ForbiddenError, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
+import { type Actor, denied, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { KeyFinder } from '../repository.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
@@ -36,6 +38,8 @@ export interface PlanOptions {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
+  /** Tells who gave a key its name. */
+  auditLog: AuditReader;
 }
 
 /** Whether a plan changes anything. */
@@ -51,7 +55,7 @@ export function hasChanges({ creates, updates, deletes }: Plan): boolean {
 export async function planChanges<Key extends ApiKey>(
   find: KeyFinder<Key>,
   declared: readonly DeclaredKey[],
-  { prune, adopt, caller, catalog, now }: PlanOptions,
+  { prune, adopt, caller, catalog, now, auditLog }: PlanOptions,
 ): Promise<Plan<Key>> {
   const found = await find.findBy(
     'name',
@@ -64,9 +68,12 @@ export async function planChanges<Key extends ApiKey>(
     const before = existing.get(key.name);
     if (key.expiresAt !== (before?.expiresAt ?? null))
       issues.push(...validateDeclaredExpiry(key, ['keys', index, 'expiresAt'], now));
-    const after = before && asDeclared(before, key, { adopt, now });
-    if (!before || !after) plan.creates.push(key);
-    else if (after === before) plan.unchanged += 1;
+    if (!before) {
+      plan.creates.push(key);
+      continue;
+    }
+    const after = asDeclared(before, key, { adopt, now });
+    if (after === before) plan.unchanged += 1;
     else plan.updates.push({ before, after });
   }
   assertValidDeclaration(issues);
@@ -75,8 +82,8 @@ export async function planChanges<Key extends ApiKey>(
   for (const key of plan.creates) requireToCreate(caller, key, catalog);
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', found);
-  if (adopt && caller !== OPERATOR) throw new ForbiddenError('Only the operator adopts keys.');
-  if (!adopt) await refuseTakeover(find, found, caller);
+  if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
+  if (!adopt) await refuseTakeover({ find, auditLog, caller, catalog }, found, plan.updates);
   const befores = plan.updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
   for (const [index, { after }] of plan.updates.entries()) requireToChange(caller, chains[index]!, after, catalog);
@@ -115,7 +122,6 @@ function validateDeclaredExpiry(
   path: DeclarationIssue['path'],
   now: number,
 ): DeclarationIssue[] {
-  if (expiresAt === null) return [];
   return validateExpiry({ expiresAt: formatTime(expiresAt) }, now).map(({ message }) => ({ path, message }));
 }
 
@@ -147,21 +153,4 @@ async function findUndeclared<Key extends ApiKey>(
     'Pruning would also delete keys that are declared or that no apply created, because pruned keys created them: ' +
       `${listOf(shown)}. Delete those first, or declare the keys that created them.`,
   );
-}
-
-/**
- * Refuses to take over a key that another key created: whoever has that one chose its secret, and could delete it.
- * @throws KeysError TAKEOVER_REFUSED
- */
-async function refuseTakeover(find: KeyFinder, found: readonly ApiKey[], caller: Actor): Promise<void> {
-  const callerId = caller === OPERATOR ? null : caller.key.id;
-  const foreign = found.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
-  if (!foreign) return;
-  const creator = await find.findById(foreign.createdBy!);
-  const by = creator && mayFor(caller, 'READ', creator) ? `"${creator.name}"` : 'another key';
-  const remedy =
-    caller === OPERATOR
-      ? 'Delete it, or pass --adopt to make it yours with the secret it has.'
-      : 'Choose another name.';
-  throw new KeysError('TAKEOVER_REFUSED', `The API key "${foreign.name}" was created by ${by}. ${remedy}`);
 }

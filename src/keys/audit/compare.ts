@@ -84,6 +84,7 @@ async function settledReason(
 }
 
 function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): string | undefined {
+  if (key.damaged) return 'is damaged: its row does not match its checksum';
   if (recorded?.values === null) return 'is there, but was deleted';
   if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
   if (!recorded) return undefined;
@@ -98,12 +99,11 @@ function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): s
 async function recordedOf(ids: readonly string[], log: AuditReader): Promise<Map<string, Recorded>> {
   const recorded = new Map<string, Recorded>();
   if (ids.length === 0) return recorded;
-  let entries: AuditEntry[] = [];
-  do {
-    const after = entries.at(-1)?.number ?? 0;
-    entries = await log.find({ changesOf: ids, order: 'oldest', after, limit: BATCH_ENTRIES });
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const entries: AuditEntry[] = await log.find({ changesOf: ids, order: 'oldest', after, limit: BATCH_ENTRIES });
     for (const entry of entries) recorded.set(entry.key!.id, replay(recorded.get(entry.key!.id), entry));
-  } while (entries.length === BATCH_ENTRIES);
+    after = entries[BATCH_ENTRIES - 1]?.number;
+  }
   return recorded;
 }
 

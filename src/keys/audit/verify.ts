@@ -24,8 +24,8 @@ const BATCH_ENTRIES = 1000;
 
 /** Parses the head of a log, written as `<number>:<hash>`. @throws KeysError INPUT_INVALID */
 export function readAuditHead(text: string): AuditPosition {
-  const [, number, hash] = /^(\d{1,15}):((?:hmac:)?[0-9a-f]{64})$/.exec(text.trim()) ?? [];
-  if (number !== undefined && hash !== undefined) return { number: Number(number), hash };
+  const match = /^(\d{1,15}):((?:hmac:)?[0-9a-f]{64})$/.exec(text.trim());
+  if (match) return { number: Number(match[1]), hash: match[2]! };
   throw new KeysError(
     'INPUT_INVALID',
     `"${printable(text)}" is not the head of a log. Write it as <number>:<hash>, as --verify prints it.`,

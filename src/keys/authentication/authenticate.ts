@@ -7,22 +7,24 @@ import { digestSecret, hasOwnForm, readSecret } from '../secret/secret.ts';
 import type { Status } from '../key/status.ts';
 
 /** Why a secret is refused. `rotated` means that a newer secret has replaced it. */
-export type RefusalReason = 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated';
+export type RefusalReason = 'malformed' | 'unknown' | 'damaged' | 'disabled' | 'expired' | 'rotated';
 
-/** The result of looking up a secret: an accepted key with its ancestors, or why the secret is refused, with its key if
- * there is one. */
+/**
+ * The result of looking up a secret: its key, with its ancestors and the public id of the secret itself, and why it is
+ * refused, if it is; or why there is no key.
+ */
 export type Lookup =
-  | { key: ApiKey; chain: Chain; secret: 'current' | 'previous'; refused?: undefined }
-  | { refused: RefusalReason; publicId?: string | undefined; key?: ApiKey; chain?: Chain };
+  | { key: ApiKey; chain: Chain; publicId: string; secret: 'current' | 'previous'; refused?: undefined }
+  | { key: ApiKey; chain: Chain; publicId: string; refused: 'damaged' | 'disabled' | 'expired' | 'rotated' }
+  | { key?: undefined; publicId?: string | undefined; refused: 'malformed' | 'unknown' };
 
 /** The principal of an accepted secret, or why the secret is refused. Only logs may tell the reasons apart. */
 export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
 
-const REFUSALS: Record<Status, RefusalReason | undefined> = {
-  ACTIVE: undefined,
-  DISABLED: 'disabled',
-  EXPIRED: 'expired',
-};
+const REFUSALS = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' } as const satisfies Record<
+  Status,
+  RefusalReason | undefined
+>;
 
 /**
  * Finds the key that a secret belongs to. The checksum of a secret in our own format is verified first, so that a typo
@@ -39,7 +41,8 @@ export async function lookUp(secret: string, repository: KeyRepository, now: num
   const known = { key, chain, publicId: found.publicId };
   if (presented === 'rotated' || (presented === 'previous' && !isInProgress(key.rotation, now)))
     return { refused: 'rotated', ...known };
-  const refused = REFUSALS[chainStatus(chain, now)];
+  const isDamaged = chain.keys.some(({ damaged }) => damaged);
+  const refused = isDamaged ? 'damaged' : REFUSALS[chainStatus(chain, now)];
   if (refused) return { refused, ...known };
-  return { key, chain, secret: presented };
+  return { ...known, secret: presented };
 }

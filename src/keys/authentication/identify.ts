@@ -1,6 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import { type Chain, chainStatus } from '../authorization/chain.ts';
-import { type Lookup, lookUp } from './authenticate.ts';
+import { lookUp } from './authenticate.ts';
 import { type Actor, mayFor } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
 import type { Status } from '../key/status.ts';
@@ -24,14 +24,8 @@ export async function identify(
   now: number,
 ): Promise<Identification> {
   const found = await lookUp(secret, repository, now);
-  const { key, chain } = found;
-  const publicId = found.refused ? found.publicId : publicIdOfFound(found);
-  if (!key || !chain || publicId === undefined || !mayFor(actor, 'READ', key)) {
-    return { unknown: found.refused === 'malformed' ? 'malformed' : 'unknown', publicId };
-  }
-  return { key, chain, status: found.refused === 'rotated' ? 'ROTATED' : chainStatus(chain, now), publicId };
-}
-
-function publicIdOfFound({ key, secret }: Extract<Lookup, { secret: unknown }>): string | undefined {
-  return secret === 'current' ? key.publicId : key.rotation?.previousPublicId;
+  if (!found.key) return { unknown: found.refused, publicId: found.publicId };
+  const { key, chain, publicId, refused } = found;
+  if (!mayFor(actor, 'READ', key)) return { unknown: 'unknown', publicId };
+  return { key, chain, status: refused === 'rotated' ? 'ROTATED' : chainStatus(chain, now), publicId };
 }

@@ -22,7 +22,7 @@ export class VerifiedKeys {
 
   /** The entry of a digest, if it is valid at this time and this revision of the store. */
   get(digest: string, revision: number | undefined, now: number): VerifiedKey | undefined {
-    if (revision === undefined || revision !== this.#revision) return undefined;
+    if (revision !== this.#revision) return undefined;
     const entry = this.#entries.get(digest);
     if (!entry || (entry.expiresAt !== null && entry.expiresAt <= now)) return undefined;
     const { key, secret } = entry.principal;

@@ -22,4 +22,5 @@ export async function writeActivity(
     await transaction.finish();
   }
   await writer.appendToAuditLog(refusals);
+  await writer.rememberTime(now);
 }

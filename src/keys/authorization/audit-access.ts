@@ -1,35 +1,35 @@
 import type { AuditEntry, AuditValues } from '../audit/audit-entry.ts';
 import type { KeyFinder } from '../repository.ts';
-import { type Actor, mayFor, mayForAny, OPERATOR, type Principal, uses } from './principal.ts';
+import { type Actor, mayFor, OPERATOR, uses } from './principal.ts';
 
 /**
  * Whose entries of the audit log an actor may read: undefined for all, the id of a key for those about or by that key
  * and the keys that it created, null for none but those that concern no key.
  */
 export function auditOwner(actor: Actor): string | null | undefined {
-  if (actor === OPERATOR || mayForAny(actor, 'READ')) return undefined;
+  if (actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY')) return undefined;
   return uses(actor, 'API_KEY', 'READ_OWN') ? actor.key.id : null;
 }
 
 /**
- * Entries without what names keys that a principal may not read: as the key concerned, as the actor, or as a creator.
+ * Entries without what names keys that a reader may not read: as the key concerned, as the actor, or as a creator.
  * Users of the command line are named to readers of all keys only.
  * @throws KeysError STORE_…
  */
 export async function redactEntries(
   entries: readonly AuditEntry[],
-  principal: Principal,
+  reader: Actor,
   find: Pick<KeyFinder, 'findBy'>,
 ): Promise<AuditEntry[]> {
   const keys = await find.findBy('id', [...new Set(entries.flatMap(namedIn))]);
-  const readable = new Set(keys.filter((key) => mayFor(principal, 'READ', key)).map(({ id }) => id));
+  const readable: ReadonlySet<unknown> = new Set(keys.filter((key) => mayFor(reader, 'READ', key)).map(({ id }) => id));
   const withoutCreator = (values: AuditValues | null) =>
     typeof values?.['createdBy'] === 'string' && !readable.has(values['createdBy'])
       ? { ...values, createdBy: null }
       : values;
   return entries.map((entry) => {
     const { actor, key, before, after } = entry;
-    const isNamed = actor.kind === 'REQUEST' || (actor.id !== null && readable.has(actor.id));
+    const isNamed = actor.kind === 'REQUEST' || readable.has(actor.id);
     const redacted = { ...entry, actor: isNamed ? actor : { ...actor, id: null, name: null } };
     if (key && !readable.has(key.id)) return { ...redacted, key: null, before: null, after: null };
     return { ...redacted, before: withoutCreator(before), after: withoutCreator(after) };
@@ -38,6 +38,5 @@ export async function redactEntries(
 
 /** The ids of all keys that an entry names. */
 function namedIn({ actor, key, before, after }: AuditEntry): string[] {
-  const creators = [before?.['createdBy'], after?.['createdBy']].filter((id) => typeof id === 'string');
-  return [actor.id, key?.id, ...creators].filter((id) => id != null);
+  return [actor.id, key?.id, before?.['createdBy'], after?.['createdBy']].filter((id) => typeof id === 'string');
 }

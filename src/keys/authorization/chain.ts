@@ -7,6 +7,9 @@ import type { KeyFinder } from '../repository.ts';
 /** The maximum number of keys in a chain. */
 export const MAX_CHAIN_LENGTH = 16;
 
+/** What the status of a key depends on: its own fields, and the key that created it. */
+export type Link = Pick<ApiKey, 'id' | 'createdBy' | 'expiresAt' | 'disabledAt'>;
+
 /**
  * A key, the key that created it, and so on, up to a key that the operator created. What a key may do is what all keys
  * of its chain may do, and it is accepted only while all of them are.
@@ -41,18 +44,20 @@ export async function findChain(find: Pick<KeyFinder, 'findAncestors'>, key: Api
   return (await findChains(find, [key]))[0]!;
 }
 
-function chainOf(key: ApiKey, ancestors: ReadonlyMap<string, ApiKey>): Chain {
-  const keys: [ApiKey, ...ApiKey[]] = [key];
-  for (let link: ApiKey | undefined = key; link?.createdBy != null;) {
-    link = ancestors.get(link.createdBy);
-    if (!link || keys.length === MAX_CHAIN_LENGTH) return { keys, isComplete: false };
-    keys.push(link);
+/** The chain of a key, all of whose ancestors are known. */
+export function chainOf<Key extends Link>(key: Key, ancestors: ReadonlyMap<string, Key>) {
+  const keys: [Key, ...Key[]] = [key];
+  for (let link = key; link.createdBy !== null;) {
+    const creator = ancestors.get(link.createdBy);
+    if (!creator || keys.length === MAX_CHAIN_LENGTH) return { keys, isComplete: false };
+    keys.push(creator);
+    link = creator;
   }
   return { keys, isComplete: true };
 }
 
 /** The status of a key, which counts its ancestors: EXPIRED if one of them is, otherwise DISABLED if one of them is. */
-export function chainStatus({ keys, isComplete }: Chain, now: number): Status {
+export function chainStatus({ keys, isComplete }: { keys: readonly Link[]; isComplete: boolean }, now: number): Status {
   const statuses = new Set(keys.map((key) => statusOf(key, now)));
   if (statuses.has('EXPIRED')) return 'EXPIRED';
   return isComplete && !statuses.has('DISABLED') ? 'ACTIVE' : 'DISABLED';
@@ -66,7 +71,7 @@ export function chainExpiry({ keys }: Chain): number | null {
 
 /** What a key may do: what its grants say, met with what its ancestors may do. */
 export function chainAccess({ keys, isComplete }: Chain, catalog: Catalog): PermissionSet {
-  if (!isComplete) return new PermissionSet([]);
+  if (!isComplete) return new PermissionSet();
   return keys.map((key) => PermissionSet.of(catalog, key)).reduce((access, other) => access.intersection(other));
 }
 

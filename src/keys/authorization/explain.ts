@@ -20,11 +20,10 @@ export function grantsBehind(
   catalog: Catalog,
 ): (Role | Permission)[] {
   const [resource, action] = splitPermission(permission);
-  const allows = (roles: Role[], permissions: Permission[]) =>
-    PermissionSet.of(catalog, { roles, permissions }).has(resource, action);
+  const allows = (permissions: readonly Permission[]) => new PermissionSet(permissions).has(resource, action);
   return [
-    ...key.roles.filter((role) => allows([role], [])),
-    ...key.permissions.filter((granted) => allows([], [granted])),
+    ...key.roles.filter((role) => allows(catalog.permissionsOf(role))),
+    ...key.permissions.filter((granted) => allows([granted])),
   ];
 }
 

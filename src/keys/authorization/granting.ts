@@ -5,7 +5,7 @@ import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
 import { type Chain, chainExpiry, chainRoles, MAX_CHAIN_LENGTH } from './chain.ts';
-import { type Actor, forbidden, ForbiddenError, OPERATOR, requirePermission } from './principal.ts';
+import { type Actor, denied, forbidden, OPERATOR, type Principal, requirePermission } from './principal.ts';
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
@@ -40,13 +40,20 @@ function chainTooLong(): KeysError {
 export function requireToChange(actor: Actor, chain: Chain, after: ApiKey, catalog: Catalog): void {
   if (actor === OPERATOR) return;
   const [before] = chain.keys;
+  requireToGrant(actor, addedGrants(before, after, catalog), catalog);
+  if (endsLater(before, after)) requireToOutlive(actor, after.expiresAt);
+  if (isWidened(before, after, catalog)) requireToHoldKey(actor, chain, after, catalog);
+}
+
+/** Whether a change lets a key do more: by added grants, a later expiry, or enabling it. */
+export function isWidened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   const added = addedGrants(before, after, catalog);
-  const isLater = before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
   const isEnabled = before.disabledAt !== null && after.disabledAt === null;
-  requireToGrant(actor, added, catalog);
-  if (isLater) requireToOutlive(actor, after.expiresAt);
-  if (added.roles.length + added.permissions.length > 0 || isLater || isEnabled)
-    requireToHoldKey(actor, chain, after, catalog);
+  return added.roles.length + added.permissions.length > 0 || endsLater(before, after) || isEnabled;
+}
+
+function endsLater(before: ApiKey, after: ApiKey): boolean {
+  return before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
 }
 
 /**
@@ -63,29 +70,24 @@ export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalo
 }
 
 /** Who grants a role holds that role; who grants a permission holds it. */
-function requireToGrant(
-  actor: Exclude<Actor, typeof OPERATOR>,
-  { roles, permissions }: Grants,
-  catalog: Catalog,
-): void {
+function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalog: Catalog): void {
   const granted = PermissionSet.of(catalog, { roles, permissions });
   const missing = granted.missingFrom(actor.access);
   if (missing.length > 0) throw forbidden(actor, missing, RULE);
   const held = chainRoles(actor.chain, catalog);
   const foreign = roles.filter((role) => !held.has(role));
   if (foreign.length > 0) {
-    actor.observer?.lacked([]);
     const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
-    throw new ForbiddenError(`${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
+    throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
   }
   for (const permission of granted.permissions()) actor.observer?.used(permission);
 }
 
 /** Temporary access stays temporary: an expiry is no later than the actor's own, which counts its ancestors. */
-function requireToOutlive(actor: Exclude<Actor, typeof OPERATOR>, expiresAt: number | null): void {
+function requireToOutlive(actor: Principal, expiresAt: number | null): void {
   const end = chainExpiry(actor.chain);
   if (end === null || (expiresAt !== null && expiresAt <= end)) return;
-  throw new ForbiddenError(`${RULE}this key expires at ${formatTime(end)}.`);
+  throw denied(actor, `${RULE}this key expires at ${formatTime(end)}.`);
 }
 
 /**

@@ -41,32 +41,23 @@ export function principalOf(
   return { key: chain.keys[0], chain, access: chainAccess(chain, catalog), secret, observer };
 }
 
-/** What an actor may do to any key, or to its own keys only (see `owns`). */
+/** What an actor may do to any key, or to its own keys only (see `actionOn`). */
 type Verb = 'CREATE' | 'READ' | 'UPDATE' | 'DELETE';
 
-/** A key owns itself and the keys that it created. */
-function owns(principal: Principal, key: ApiKey): boolean {
-  return key.id === principal.key.id || key.createdBy === principal.key.id;
-}
-
-/** Whether an actor may do this to every key. */
-export function mayForAny(actor: Actor, verb: Verb): boolean {
-  return actor === OPERATOR || uses(actor, 'API_KEY', `${verb}_ANY`);
+/** What a principal must be allowed to. A key owns itself and the keys that it created. */
+function actionOn({ key: { id } }: Principal, verb: Verb, key: ApiKey): Action {
+  return key.id === id || key.createdBy === id ? `${verb}_OWN` : `${verb}_ANY`;
 }
 
 /** Whether an actor may do this to a key. */
 export function mayFor(actor: Actor, verb: Verb, key: ApiKey): boolean {
-  if (actor !== OPERATOR && owns(actor, key)) return uses(actor, 'API_KEY', `${verb}_OWN`);
-  return mayForAny(actor, verb);
+  return actor === OPERATOR || uses(actor, 'API_KEY', actionOn(actor, verb, key));
 }
 
 /** Refuses an actor unless it may do this to each of these keys. @throws ForbiddenError */
 export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): void {
-  for (const key of keys) {
-    if (mayFor(actor, verb, key)) continue;
-    const own = actor !== OPERATOR && owns(actor, key);
-    throw forbidden(actor, [`API_KEY:${verb}_${own ? 'OWN' : 'ANY'}` as Permission]);
-  }
+  if (actor === OPERATOR) return;
+  for (const key of keys) requirePermission(actor, 'API_KEY', actionOn(actor, verb, key));
 }
 
 /**
@@ -102,10 +93,15 @@ export class ForbiddenError extends KeysError {
   }
 }
 
-/** The error for missing permissions, of which the actor's observer is told. */
-export function forbidden(actor: Actor, missing: readonly Permission[], reason = ''): ForbiddenError {
-  if (actor !== OPERATOR) actor.observer?.lacked(missing);
+/** The error for missing permissions. */
+export function forbidden(principal: Principal, missing: readonly Permission[], reason = ''): ForbiddenError {
   const shown: string[] = missing.slice(0, 5);
   if (missing.length > 5) shown.push(`${missing.length - 5} more`);
-  return new ForbiddenError(`${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);
+  return denied(principal, `${reason}this key lacks ${listOf(shown)}.`.replace(/^t/, 'T'), missing);
+}
+
+/** The error for what a rule denies to a principal, whose observer is told of it. */
+export function denied(principal: Principal, message: string, missing: readonly Permission[] = []): ForbiddenError {
+  principal.observer?.lacked(missing);
+  return new ForbiddenError(message, missing);
 }

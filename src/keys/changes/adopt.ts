@@ -1,4 +1,4 @@
-import { ForbiddenError, OPERATOR } from '../authorization/principal.ts';
+import { denied, OPERATOR } from '../authorization/principal.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
 
 /**
@@ -6,7 +6,7 @@ import type { ChangedKey, Transaction } from './transaction.ts';
  * @throws KeysError NOT_FOUND; ForbiddenError for everybody but the operator
  */
 export async function adoptKey(transaction: Transaction, id: string): Promise<ChangedKey> {
-  if (transaction.caller !== OPERATOR) throw new ForbiddenError('Only the operator adopts keys.');
+  if (transaction.caller !== OPERATOR) throw denied(transaction.caller, 'Only the operator adopts keys.');
   const before = await transaction.findToChange(id);
   return transaction.change(before, { ...before, createdBy: null }, 'ADOPT');
 }

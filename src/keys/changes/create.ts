@@ -1,6 +1,6 @@
 import { chainExpiry } from '../authorization/chain.ts';
 import { requireToCreate } from '../authorization/granting.ts';
-import { OPERATOR, requireFor } from '../authorization/principal.ts';
+import { denied, OPERATOR, requireFor } from '../authorization/principal.ts';
 import { NameTakenError } from '../errors.ts';
 import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
 import { normalizeDescription } from '../key/description.ts';
@@ -76,8 +76,10 @@ export async function planCreation<Key extends ApiKey>(
   if (!existing) return { key, replaced: [], confusable: await findConfusableNames(caller, find, [key.name]) };
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
-  // A key that replaces its own creator, or itself, inherits that key's creator.
-  if (replaced.some(({ id }) => id === key.createdBy)) key.createdBy = existing.createdBy;
+  if (existing.id === key.createdBy) key.createdBy = existing.createdBy;
+  // It would take the place of that key, and its creator: nobody would stand above it any more.
+  else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
+    throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
   return { key, replaced, confusable: [] };
 }
 
@@ -96,6 +98,5 @@ export async function revertCreation(transaction: Transaction, { key, replaced }
   if (!created) return;
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;
-  if (replaced.length > 0 && (!creator || (await transaction.find.findById(creator))))
-    await transaction.insert(replaced);
+  if (!creator || (await transaction.find.findById(creator))) await transaction.insert(replaced);
 }

@@ -5,8 +5,10 @@ import {
   type AuditActor,
   auditChange,
   type AuditDraft,
+  type AuditReader,
   auditValuesOf,
 } from '../audit/audit-entry.ts';
+import { requireWhole } from '../key/damage.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
@@ -36,6 +38,7 @@ export class Transaction {
   readonly catalog: Catalog;
   readonly now: number;
   readonly find: StoredKeyFinder;
+  readonly auditLog: AuditReader;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
@@ -45,6 +48,7 @@ export class Transaction {
     this.catalog = catalog;
     this.now = now;
     this.find = writer;
+    this.auditLog = writer.auditLog;
     this.#writer = writer;
     this.#actor =
       caller === OPERATOR
@@ -71,7 +75,9 @@ export class Transaction {
     for (const key of keys) this.#note(action, key, { before: null, after: auditValuesOf(key) });
   }
 
+  /** @throws KeysError STORE_CORRUPT for a damaged key */
   async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
+    requireWhole(before);
     const changed = auditChange(before, after);
     if (Object.keys(changed.after).length > 0) {
       await this.#writer.update(before, after);
@@ -90,6 +96,7 @@ export class Transaction {
   /** Writes down what was done: the last step. */
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);
+    await this.#writer.rememberTime(this.now);
   }
 
   #note(action: AuditAction, { id, name }: ApiKey, values: Pick<AuditDraft, 'before' | 'after'>): void {

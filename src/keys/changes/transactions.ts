@@ -80,11 +80,14 @@ async function refreshed(
   find: KeyFinder,
   { catalog, now }: { catalog: Catalog; now: number },
 ): Promise<Principal> {
+  const refused = (message: string) => {
+    observer?.lacked([]);
+    return new KeysError('FORBIDDEN', message);
+  };
   const current = await find.findById(key.id);
   const chain = current && (await findChain(find, current));
-  if (!chain || chainStatus(chain, now) !== 'ACTIVE')
-    throw new KeysError('FORBIDDEN', 'The key that asks for this is no longer valid.');
+  if (!chain || chainStatus(chain, now) !== 'ACTIVE') throw refused('The key that asks for this is no longer valid.');
   if (secret === 'previous' || current.publicId !== key.publicId)
-    throw new KeysError('FORBIDDEN', 'A previous secret changes no keys. Use the newest secret of this key.');
+    throw refused('A previous secret changes no keys. Use the newest secret of this key.');
   return principalOf(chain, catalog, { observer });
 }

@@ -5,7 +5,7 @@ import { codePoints, describeCharacter, hasTooManyMarks, listOf, MAX_MARKS, norm
 export const MAX_NAME_LENGTH = 100;
 
 /** Letters with the marks that belong to them, decimal digits and spaces. */
-const ALLOWED = /(?:\p{L}\p{M}*|\p{Nd}|\u0020)+/uy;
+const ALLOWED = /\p{L}\p{M}*|\p{Nd}|\u0020/uy;
 /** Hangul fillers, variation selectors and the like: letters or marks by category, but invisible. */
 const INVISIBLE = /\p{DI}/u;
 
@@ -36,17 +36,12 @@ export function validateName(name: string): Issue | undefined {
 
 function invalidCharacters(name: string): string[] {
   const invalid = new Set<string>();
-  let index = 0;
-  while (index < name.length) {
+  for (let index = 0; index < name.length;) {
     ALLOWED.lastIndex = index;
-    const run = ALLOWED.exec(name)?.[0] ?? '';
-    for (const character of run) if (INVISIBLE.test(character)) invalid.add(character);
-    index += run.length;
-    const next = name.codePointAt(index);
-    if (next === undefined) break;
-    const character = String.fromCodePoint(next);
-    invalid.add(character);
-    index += character.length;
+    const allowed = ALLOWED.exec(name)?.[0];
+    const next = allowed ?? String.fromCodePoint(name.codePointAt(index)!);
+    for (const character of next) if (allowed === undefined || INVISIBLE.test(character)) invalid.add(character);
+    index += next.length;
   }
   return [...invalid];
 }

@@ -71,7 +71,7 @@ function match<Word extends string>(text: string, words: readonly Word[]): Word 
 }
 
 function suggest(what: 'role' | 'resource' | 'action', item: string, words: readonly string[]): string {
-  const close = item === '' ? [] : nearest(item, words);
+  const close = nearest(item, words);
   if (close.length > 0) return `Did you mean ${listOf(close, 'or')}?`;
   return `The ${what}s are ${listOf(words)}.`;
 }

@@ -21,7 +21,7 @@ export class PermissionSet {
   readonly #masks = new Map<string, number>();
 
   /** The set of these permissions and of those that they include. */
-  constructor(permissions: Iterable<Permission>) {
+  constructor(permissions: Iterable<Permission> = []) {
     for (const permission of permissions) {
       const [resource, action] = splitPermission(permission);
       const bit = BITS.get(action) ?? 0;
@@ -31,7 +31,7 @@ export class PermissionSet {
 
   /** What roles and permissions allow together, in an installation with this catalog. */
   static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
-    const set = new PermissionSet([]);
+    const set = new PermissionSet();
     for (const role of granted.roles) set.#add(setOf(catalog.permissionsOf(role)));
     set.#add(setOf(granted.permissions));
     return set;
@@ -44,7 +44,7 @@ export class PermissionSet {
 
   /** The permissions that are in both sets. */
   intersection(other: PermissionSet): PermissionSet {
-    const both = new PermissionSet([]);
+    const both = new PermissionSet();
     for (const [resource, mask] of this.#masks) {
       const shared = mask & (other.#masks.get(resource) ?? 0);
       if (shared !== 0) both.#masks.set(resource, shared);
@@ -54,11 +54,8 @@ export class PermissionSet {
 
   /** The permissions of this set that another one lacks. */
   missingFrom(other: PermissionSet): Permission[] {
-    const missing = new PermissionSet([]);
-    for (const [resource, mask] of this.#masks) {
-      const lacking = mask & ~(other.#masks.get(resource) ?? 0);
-      if (lacking !== 0) missing.#masks.set(resource, lacking);
-    }
+    const missing = new PermissionSet();
+    for (const [resource, mask] of this.#masks) missing.#masks.set(resource, mask & ~(other.#masks.get(resource) ?? 0));
     return missing.permissions();
   }
 

@@ -28,7 +28,7 @@ export class SecretFinder {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, next]) : next;
     let counted = 0;
     let start = bytes.indexOf(SECRET_START, 0, 'latin1');
-    while (start >= 0 && start + SECRET_LENGTH <= bytes.length) {
+    while (start >= 0) {
       const secret = bytes.toString('latin1', start, start + SECRET_LENGTH);
       const read = readSecret(secret);
       if (read) {

@@ -1,4 +1,5 @@
 import type { StoredKey } from '../key/api-key.ts';
+import { requireWhole } from '../key/damage.ts';
 import { hexOf } from '../secret/digest.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import type { KeyRepository, ListPosition } from '../repository.ts';
@@ -72,6 +73,7 @@ export async function* exportKeys(
 }
 
 function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
+  requireWhole(key);
   return {
     id: key.id,
     name: key.name,
@@ -81,7 +83,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
-    expiresAt: key.expiresAt === null ? null : formatTime(key.expiresAt),
+    expiresAt: formatTime(key.expiresAt),
     disabled: key.disabledAt !== null,
     ...(withDigests && { sha256: hexOf(key.digest) }),
   };

@@ -1,7 +1,7 @@
-import type { StoredKey } from '../key/api-key.ts';
+import type { ApiKey, StoredKey } from '../key/api-key.ts';
 import { type ErrorCode, NameTakenError } from '../errors.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
-import type { StoredKeyFinder } from '../repository.ts';
+import type { KeyFinder } from '../repository.ts';
 import { findConfusableNames, warningsOf } from '../changes/confusable-names.ts';
 import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
 import { OPERATOR } from '../authorization/principal.ts';
@@ -36,83 +36,95 @@ export interface ImportReport {
   lines: LineReport[];
 }
 
+/** A value that must be unique, and the key that has it. */
+type Holder = readonly [value: string | null, key: ApiKey];
+
 /** Values that must be unique, and the messages for those that are not. */
 const UNIQUE: readonly {
   code: ErrorCode;
   valueOf: (key: StoredKey) => string;
-  find: (find: StoredKeyFinder, values: readonly string[]) => Promise<StoredKey[]>;
-  valuesOf: (found: StoredKey) => readonly (string | null)[];
-  inStore: (key: StoredKey, holder: StoredKey) => string;
+  findHolders: (find: KeyFinder, values: readonly string[]) => Promise<Holder[]>;
+  inStore: (key: StoredKey, holder: ApiKey) => string;
   inFile: (line: number) => string;
 }[] = [
   {
     code: 'NAME_TAKEN',
     valueOf: ({ name }) => name,
-    find: (find, values) => find.findBy('name', values),
-    valuesOf: ({ name }) => [name],
+    findHolders: findHoldersBy('name'),
     inStore: ({ name }) => new NameTakenError(name, false).message,
     inFile: (line) => `Line ${line} has the same name.`,
   },
   {
     code: 'SECRET_TAKEN',
     valueOf: ({ digest }) => digest,
-    find: (find, values) => find.findByDigests(values),
-    valuesOf: ({ digest, previousDigest }) => [digest, previousDigest],
+    findHolders: async (find, values) =>
+      (await find.findByDigests(values)).flatMap((key): Holder[] => [
+        [key.digest, key],
+        [key.previousDigest, key],
+      ]),
     inStore: (_, { name }) => `The API key "${name}" already has this secret.`,
     inFile: (line) => `Line ${line} has the same secret.`,
   },
   {
     code: 'PREFIX_TAKEN',
     valueOf: ({ publicId }) => publicId,
-    find: (find, values) => find.findBy('publicId', values),
-    valuesOf: ({ publicId }) => [publicId],
+    findHolders: findHoldersBy('publicId'),
     inStore: ({ publicId }, { name }) => `The API key "${name}" already has the prefix ${prefixOf(publicId)}.`,
     inFile: (line) => `Line ${line} has the same prefix.`,
   },
   {
     code: 'ID_TAKEN',
     valueOf: ({ id }) => id,
-    find: (find, values) => find.findBy('id', values),
-    valuesOf: ({ id }) => [id],
+    findHolders: findHoldersBy('id'),
     inStore: (_, { name }) => `The API key "${name}" already has this id.`,
     inFile: (line) => `Line ${line} has the same id.`,
   },
 ];
 
-/** Imports the keys of all lines, or none if one of them fails. With `dryRun` it only checks them. */
-export async function importKeys(
-  transaction: Transaction,
-  lines: readonly ImportLine[],
-  { dryRun }: { dryRun: boolean },
-): Promise<ImportReport> {
-  const conflicts = await findConflicts(transaction.find, lines);
-  const likenesses = await findLikenesses(transaction.find, lines);
-  const checked = lines.map((line) => ({
-    ...line,
-    errors: [...line.errors, ...(conflicts.get(line.line) ?? [])],
-    warnings: [...line.warnings, ...(likenesses.get(line.name) ?? [])],
-  }));
-  const failed = checked.filter(({ errors }) => errors.length > 0).length;
-  const doesImport = failed === 0 && !dryRun;
-  if (doesImport) await transaction.insert(keysOf(lines), 'IMPORT');
+function findHoldersBy(field: 'id' | 'name' | 'publicId') {
+  return async (find: KeyFinder, values: readonly string[]): Promise<Holder[]> =>
+    (await find.findBy(field, values)).map((key) => [key[field], key]);
+}
+
+/** Imports the keys of all lines, or none if one of them fails. */
+export async function importKeys(transaction: Transaction, lines: readonly ImportLine[]): Promise<ImportReport> {
+  const report = await checkImport(transaction.find, lines);
+  if (report.failed > 0) return report;
+  await transaction.insert(keysOf(lines), 'IMPORT');
   return {
-    imported: doesImport ? lines.length : 0,
-    failed,
-    lines: checked.map(({ line, name, key, errors, warnings }) => ({
+    ...report,
+    imported: lines.length,
+    lines: report.lines.map((line, index) => ({ ...line, status: 'imported', ...identityOf(lines[index]!) })),
+  };
+}
+
+/** Checks whether the keys of all lines can be imported, and imports none. */
+export async function checkImport(find: KeyFinder, lines: readonly ImportLine[]): Promise<ImportReport> {
+  const conflicts = await findConflicts(find, lines);
+  const likenesses = await findLikenesses(find, lines);
+  const checked = lines.map(({ line, name, ...found }): LineReport => {
+    const errors = [...found.errors, ...(conflicts.get(line) ?? [])];
+    const warnings = [...found.warnings, ...(likenesses.get(name) ?? [])];
+    return {
       line,
-      status: errors.length > 0 ? 'failed' : doesImport ? 'imported' : 'not imported',
+      status: errors.length > 0 ? 'failed' : 'not imported',
       name,
-      id: doesImport && key ? key.id : null,
-      prefix: doesImport && key ? prefixOf(key.publicId) : null,
+      id: null,
+      prefix: null,
       errors,
       warnings,
-    })),
-  };
+    };
+  });
+  return { imported: 0, failed: checked.filter(({ status }) => status === 'failed').length, lines: checked };
+}
+
+function identityOf({ key }: ImportLine): Pick<LineReport, 'id' | 'prefix'> {
+  return { id: key?.id ?? null, prefix: key ? prefixOf(key.publicId) : null };
 }
 
 /** Warnings of names that look like others, by the name. */
 async function findLikenesses(
-  find: StoredKeyFinder,
+  find: KeyFinder,
   lines: readonly ImportLine[],
 ): Promise<Map<string | null, ImportWarning[]>> {
   const names = keysOf(lines).map(({ name }) => name);
@@ -126,10 +138,7 @@ async function findLikenesses(
 }
 
 /** Conflicts with existing keys and with earlier lines, by the number of the line. */
-async function findConflicts(
-  find: StoredKeyFinder,
-  lines: readonly ImportLine[],
-): Promise<Map<number, ImportProblem[]>> {
+async function findConflicts(find: KeyFinder, lines: readonly ImportLine[]): Promise<Map<number, ImportProblem[]>> {
   const conflicts = new Map<number, ImportProblem[]>();
   const add = (line: number, code: ErrorCode, message: string) => {
     const known = conflicts.get(line);
@@ -137,10 +146,7 @@ async function findConflicts(
     else conflicts.set(line, [{ code, message }]);
   };
   for (const unique of UNIQUE) {
-    const found = await unique.find(find, keysOf(lines).map(unique.valueOf));
-    const holders = new Map(
-      found.flatMap((holder) => unique.valuesOf(holder).map((value) => [value, holder] as const)),
-    );
+    const holders = new Map(await unique.findHolders(find, keysOf(lines).map(unique.valueOf)));
     const seen = new Map<string, number>();
     for (const { line, key } of lines) {
       if (!key) continue;
@@ -152,33 +158,32 @@ async function findConflicts(
       else seen.set(value, line);
     }
   }
-  for (const { line, code, message } of await validateCreators(find, lines)) add(line, code, message);
+  await validateCreators(find, lines, (line, { code, message }) => add(line, code, message));
   return conflicts;
 }
 
 /** Checks that each creator is there, and that no chain gets too long. */
 async function validateCreators(
-  find: StoredKeyFinder,
+  find: KeyFinder,
   lines: readonly ImportLine[],
-): Promise<(ImportProblem & { line: number })[]> {
+  report: (line: number, problem: ImportProblem) => void,
+): Promise<void> {
   const creators = new Set(keysOf(lines).flatMap(({ createdBy }) => createdBy ?? []));
   const ancestors = await find.findAncestors([...creators]);
-  /** How many keys the chain of a key has, by its id. */
+  /** How many keys the chain of a key on an earlier line has, by its id. */
   const lengths = new Map<string, number>();
   const lengthOf = (id: string): number | undefined => {
-    const known = lengths.get(id) ?? (ancestors.get(id)?.createdBy === null ? 1 : undefined);
-    const creator = known === undefined ? ancestors.get(id)?.createdBy : undefined;
+    const ancestor = ancestors.get(id);
+    if (!ancestor) return lengths.get(id);
     // An ancestor that is not among those found is too far up.
-    return creator == null ? known : (lengthOf(creator) ?? MAX_CHAIN_LENGTH) + 1;
+    return ancestor.createdBy === null ? 1 : (lengthOf(ancestor.createdBy) ?? MAX_CHAIN_LENGTH) + 1;
   };
-  const problems: (ImportProblem & { line: number })[] = [];
   for (const { line, id, key } of lines) {
     const above = key?.createdBy ? lengthOf(key.createdBy) : 0;
-    if (above === undefined) problems.push({ line, ...CREATOR_MISSING });
-    else if (above >= MAX_CHAIN_LENGTH) problems.push({ line, ...CHAIN_TOO_LONG });
+    if (above === undefined) report(line, CREATOR_MISSING);
+    else if (above >= MAX_CHAIN_LENGTH) report(line, CHAIN_TOO_LONG);
     if (id !== undefined) lengths.set(id, (above ?? 0) + 1);
   }
-  return problems;
 }
 
 const CREATOR_MISSING: ImportProblem = {

@@ -67,12 +67,12 @@ export function readFields(text: string): { fields?: ImportedFields; issues: Iss
   };
 }
 
-function readObject(text: string): object | undefined {
+function readObject(text: string): object | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+    return typeof value === 'object' && !Array.isArray(value) ? value : null;
   } catch {
-    return undefined;
+    return null;
   }
 }
 

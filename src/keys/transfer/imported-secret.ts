@@ -30,7 +30,7 @@ export function readImportedSecret(
   { secret, sha256, prefix }: Pick<ImportedFields, 'secret' | 'sha256' | 'prefix'>,
   randomBytes: RandomBytes,
 ): ImportedSecret | Issue {
-  const prefixed = prefix === undefined ? undefined : publicIdOfPrefix(prefix);
+  const prefixed = publicIdOfPrefix(prefix ?? '');
   if (prefix !== undefined && prefixed === undefined)
     return issue(
       '"prefix" is not an svc-api prefix, such as svc_0a1B2c3D4e5F_…. Leave it out for a key that was made elsewhere.',

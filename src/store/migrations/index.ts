@@ -11,6 +11,9 @@ import { createKeyState } from './007-key-state.ts';
 import { addAuditRetention } from './008-audit-retention.ts';
 import { addNameSkeletons } from './009-name-skeletons.ts';
 import { createRotatedSecrets } from './010-rotated-secrets.ts';
+import { addStatusToOrder } from './011-order-with-status.ts';
+import { createClock } from './012-clock.ts';
+import { addChecksums } from './013-checksums.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -27,4 +30,7 @@ export const MIGRATIONS: readonly Migration[] = [
   addAuditRetention,
   addNameSkeletons,
   createRotatedSecrets,
+  addStatusToOrder,
+  createClock,
+  addChecksums,
 ];

@@ -17,6 +17,24 @@ export async function forbidAuditChanges(db: Kysely<Tables>): Promise<void> {
     for each statement execute function forbid_audit_changes()`.execute(db);
 }
 
+/** Removes the checksum of a key that is changed without it. */
+export async function removeChecksums(db: Kysely<Tables>): Promise<void> {
+  await sql`create function remove_checksum() returns trigger language plpgsql as $$
+    begin new.checksum := null; return new; end $$`.execute(db);
+  await sql`create trigger api_keys_without_checksum before update on api_keys
+    for each row when (new.checksum is not distinct from old.checksum) execute function remove_checksum()`.execute(db);
+}
+
+/** Keeps the end of a grace that has begun: a user who may set one cannot bring a previous secret back. */
+export async function keepGraceEnds(db: Kysely<Tables>): Promise<void> {
+  await sql`create function forbid_longer_grace() returns trigger language plpgsql as $$
+    begin raise exception 'a grace that has begun only gets shorter'; end $$`.execute(db);
+  await sql`create trigger api_keys_keep_grace_ends before update on api_keys for each row
+    when (new.previous_digest = old.previous_digest and old.previous_ends_at is not null
+      and (new.previous_ends_at is null or new.previous_ends_at > old.previous_ends_at))
+    execute function forbid_longer_grace()`.execute(db);
+}
+
 /** Lets entries of the audit log be deleted that are no longer part of it: those up to the start of the log. */
 export async function allowPruning(db: Kysely<Tables>): Promise<void> {
   await sql`drop trigger audit_log_only_grows on audit_log`.execute(db);

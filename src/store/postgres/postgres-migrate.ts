@@ -13,6 +13,7 @@ export const STORE_TABLES = [
   'audit_log',
   'audit_head',
   'audit_start',
+  'clock',
 ];
 
 /** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */

@@ -16,11 +16,10 @@ const STICKY = 0o1000;
  * @throws KeysError STORE_INSECURE; an error of the file system
  */
 export function requireSecureFile(path: string): void {
+  const folder = requireSecureFolder(dirname(path));
   const user = process.geteuid?.();
-  if (user === undefined) return; // Windows has no modes.
-  const folder = dirname(path);
-  const { uid: folderOwner } = requireSecureFolder(folder, user);
-  const belongsToOthers = ({ uid }: Stats) => uid !== user && uid !== 0 && !(user === 0 && uid === folderOwner);
+  if (!folder || user === undefined) return;
+  const belongsToOthers = ({ uid }: Stats) => uid !== user && uid !== 0 && !(user === 0 && uid === folder.uid);
 
   const entry = lstatSync(path);
   if (belongsToOthers(entry)) throw belongsTo(entry.uid, path);
@@ -38,8 +37,12 @@ export function requireSecureFile(path: string): void {
 /**
  * Requires that others can replace neither what is in a folder nor the folder itself. In a sticky one, such as /tmp,
  * they cannot replace what is not theirs.
+ * @returns what is known of the folder; nothing on Windows, which has no modes
+ * @throws KeysError STORE_INSECURE; an error of the file system
  */
-function requireSecureFolder(folder: string, user: number): Stats {
+export function requireSecureFolder(folder: string): Stats | undefined {
+  const user = process.geteuid?.();
+  if (user === undefined) return undefined;
   const stat = statSync(folder);
   const belongsToOthers = user !== 0 && stat.uid !== user && stat.uid !== 0;
   if (belongsToOthers) throw replaceable(folder, `belongs to another user (${stat.uid})`);

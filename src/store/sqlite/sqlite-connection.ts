@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -14,8 +15,9 @@ import type { Connection, WriteWork } from '../connection.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
 import { retry } from '../retry.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
-import { requireSecureFile } from './sqlite-access.ts';
+import { requireSecureFile, requireSecureFolder } from './sqlite-access.ts';
 import {
+  createFolder,
   createStoreFile,
   type FileIdentity,
   identifySideFiles,
@@ -98,7 +100,7 @@ export class SqliteConnection implements Connection {
     { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
   ): Promise<SqliteConnection> {
     try {
-      const created = !mustExist && createStoreFile(path);
+      const created = !mustExist && createStore(path);
       const connection = new SqliteConnection(path, created, lockWaitMs);
       await connection.#database(mustExist);
       return connection;
@@ -188,6 +190,13 @@ export class SqliteConnection implements Connection {
       removeSideFiles(file.sideFiles);
     }
   }
+}
+
+/** Creates the file of a store. Nothing is left where others could replace it. @returns whether the file is new */
+function createStore(path: string): boolean {
+  createFolder(dirname(path));
+  requireSecureFolder(dirname(path));
+  return createStoreFile(path);
 }
 
 function retryWhileLocked<Result>(lockWaitMs: number, work: () => Promise<Result>): Promise<Result> {

@@ -1,4 +1,7 @@
+import { accessSync, constants } from 'node:fs';
 import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
+
+const READ_ONLY_FILE_SYSTEM = 'is on a read-only file system. Move it, or mount that file system writable';
 
 /** Result codes of SQLite and codes of the file system, by prefix. */
 const CAUSES: readonly Cause[] = [
@@ -22,7 +25,7 @@ const CAUSES: readonly Cause[] = [
     'STORE_READONLY',
     'is read-only for this user. Run as the user that owns it, or make it and its folder writable',
   ],
-  ['EROFS', 'STORE_READONLY', 'is on a read-only file system. Move it, or mount that file system writable'],
+  ['EROFS', 'STORE_READONLY', READ_ONLY_FILE_SYSTEM],
   [
     'SQLITE_IOERR_SHORT_READ',
     'STORE_CORRUPT',
@@ -60,7 +63,22 @@ const CAUSES: readonly Cause[] = [
 export function sqliteError(error: unknown, location: string): Error {
   const [, column] =
     /^UNIQUE constraint failed: api_keys\.(\w+)/.exec(error instanceof Error ? error.message : '') ?? [];
-  return takenError(column, error) ?? storeError(error, location, CAUSES);
+  return takenError(column, error) ?? storeError(error, location, causesAt(location, error));
+}
+
+/** SQLite has the same codes for a read-only file system as for missing rights. */
+function causesAt(location: string, error: unknown): readonly Cause[] {
+  if (!/^SQLITE_(?:READONLY|CANTOPEN)/.test(driverCodeOf(error)) || !isOnReadOnlyFileSystem(location)) return CAUSES;
+  return [['SQLITE_', 'STORE_READONLY', READ_ONLY_FILE_SYSTEM]];
+}
+
+function isOnReadOnlyFileSystem(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return driverCodeOf(error) === 'EROFS';
+  }
 }
 
 /** Whether another process holds the lock, so that a retry may succeed. */

@@ -20,13 +20,12 @@ export interface FileIdentity {
 }
 
 /**
- * Creates the store's file if it is missing, with mode 0600, and its folders with 0700, whatever the umask. SQLite
- * gives its -wal and -shm files the mode and the owner of the file. A file that root creates gets the owner of its
- * folder, for root must not lock out the user of a service. What exists stays as it is.
+ * Creates the store's file if it is missing, with mode 0600, whatever the umask; its folder is there. SQLite gives its
+ * -wal and -shm files the mode and the owner of the file. A file that root creates gets the owner of its folder, for
+ * root must not lock out the user of a service. What exists stays as it is.
  * @returns whether the file is new
  */
 export function createStoreFile(path: string): boolean {
-  createFolder(dirname(path));
   try {
     const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_RDWR, 0o600);
     fchmodSync(file, 0o600);
@@ -95,8 +94,11 @@ export function removeSideFiles(sideFiles: SideFiles): void {
   }
 }
 
-/** One folder at a time: the umask may deny access to the one just created. */
-function createFolder(folder: string): void {
+/**
+ * Creates the store's folder if it is missing, and those above it, with mode 0700. One at a time: the umask may deny
+ * access to the one just created.
+ */
+export function createFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })) return;
   createFolder(dirname(folder));
   try {

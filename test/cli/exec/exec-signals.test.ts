@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitCodeOf } from '../../../src/cli/exec/signal-relay.ts';
+import { exitCodeOf } from '../../../src/cli/signals.ts';
 import { runWithKey } from '../../../src/cli/exec/run-with-key.ts';
 import type { TemporaryKey } from '../../../src/cli/exec/temporary-key.ts';
-import { endExecs, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
+import { endExecs, execArgs, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { BIN } from '../../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
@@ -160,7 +160,7 @@ describe('apikey exec on a terminal', () => {
   });
   afterEach(() => terminal?.close());
   const start = (...command: string[]) => {
-    terminal = cliOnTerminal(['apikey', 'exec', '--roles', 'VIEWER', '--', ...command], { SVC_API_DATABASE: database });
+    terminal = cliOnTerminal(execArgs(command), { SVC_API_DATABASE: database });
     return terminal;
   };
 
@@ -201,18 +201,7 @@ describe('apikey exec on a terminal', () => {
 
   it('stops at Ctrl-Z with the command, and both go on in the foreground', async () => {
     const script = 'set -m; "$@"; echo "stopped $?"; fg > /dev/null; echo "ended $?"';
-    const exec = [
-      node,
-      BIN,
-      'apikey',
-      'exec',
-      '--roles',
-      'VIEWER',
-      '--',
-      'sh',
-      '-c',
-      `${SAY_WHO}; read line; echo "read $line"; exit 3`,
-    ];
+    const exec = [node, BIN, ...execArgs(['sh', '-c', `${SAY_WHO}; read line; echo "read $line"; exit 3`])];
     terminal = new TerminalSession('bash', ['-c', script, 'bash', ...exec], { SVC_API_DATABASE: database });
     await terminal.see('svc_');
     terminal.type(KEYS.ctrlZ);

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SECRET, testCli } from '../../support/cli.ts';
-import { endExecs, SAY_WHO, startExec } from '../../support/exec.ts';
+import { endExecs, execArgs, SAY_WHO, startExec } from '../../support/exec.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli, startCli } from '../../support/process.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
 import { isAccepted, keysIn } from '../../support/stored.ts';
@@ -23,18 +23,14 @@ import { tempFolder, tempStore } from '../../support/temp.ts';
 
 const node = process.execPath;
 
-function argsOf(command: readonly string[], flags: readonly string[] = []): string[] {
-  return ['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command];
-}
-
 /** Runs `apikey exec` with a role, in a process of its own, whose streams the command has. */
 function exec(database: string, command: readonly string[], flags?: readonly string[]): Promise<Finished> {
-  return testCli(database).runProcess(argsOf(command, flags));
+  return testCli(database).runProcess(execArgs(command, flags));
 }
 
 /** The same in this process, for commands that write nothing. */
 function execHere(database: string, command: readonly string[], flags?: readonly string[]): Promise<Finished> {
-  return testCli(database).run(argsOf(command, flags));
+  return testCli(database).run(execArgs(command, flags));
 }
 
 /** A text of /proc; nothing where the process has ended meanwhile, or is another user's. */
@@ -245,7 +241,7 @@ describe('apikey exec', () => {
 
 describe('the streams of apikey exec', () => {
   it('are those of the command, byte for byte', async () => {
-    const child = startCli(['apikey', 'exec', '--roles', 'VIEWER', '--', 'bash', '-c', 'tee >(cat >&2)'], {
+    const child = startCli(execArgs(['bash', '-c', 'tee >(cat >&2)']), {
       env: { SVC_API_DATABASE: tempStore() },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -270,22 +266,13 @@ describe('the streams of apikey exec', () => {
       finished(spawn('bash', ['-c', script, 'bash', ...command], { env: cleanEnv({ SVC_API_DATABASE: database }) }));
     const steady = (text: string) => text.replaceAll(/pipe:\[\d+\]/g, 'pipe');
     const plain = await run('sh', '-c', show);
-    const within = await run(node, BIN, 'apikey', 'exec', '--roles', 'VIEWER', '--', 'sh', '-c', show);
+    const within = await run(node, BIN, ...execArgs(['sh', '-c', show]));
     assert.match(plain.stdout, /\/bin\/run\.js\n.*\n.*\/out\n/);
     assert.deepEqual(steady(within.stdout), steady(plain.stdout));
   });
 
   it('are the terminal where there is one', async () => {
-    const args = [
-      'apikey',
-      'exec',
-      '--roles',
-      'VIEWER',
-      '--',
-      'sh',
-      '-c',
-      'test -t 0 && test -t 1 && test -t 2 && echo all',
-    ];
+    const args = execArgs(['sh', '-c', 'test -t 0 && test -t 1 && test -t 2 && echo all']);
     const terminal = cliOnTerminal(args, { SVC_API_DATABASE: tempStore() });
     assert.equal(await terminal.end(), 0);
     assert.equal(terminal.screen, 'all\n');
@@ -294,7 +281,7 @@ describe('the streams of apikey exec', () => {
   it('may end early, which ends the command as it does at a shell', async () => {
     const database = tempStore();
     const script = 'set -o pipefail; "$@" | head -n 1';
-    const command = [node, BIN, 'apikey', 'exec', '--roles', 'VIEWER', '--', 'yes'];
+    const command = [node, BIN, ...execArgs(['yes'])];
     const child = spawn('bash', ['-c', script, 'bash', ...command], { env: cleanEnv({ SVC_API_DATABASE: database }) });
     assert.deepEqual(await finished(child), { stdout: 'y\n', stderr: '', code: 141, signal: null });
     assert.deepEqual(await keysIn(database), []);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { scan as scanPaths } from '../../../src/cli/scan/scan.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../../src/open-keys.ts';
-import { openTestKeys } from '../../support/keys.ts';
+import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 import { runCliHere, type Surroundings } from '../../support/cli-here.ts';
 import { cleanEnv, type Finished, runCli, startCli } from '../../support/process.ts';
 import { AS_NOBODY, runStoreChild } from '../../support/store-process.ts';
@@ -275,6 +275,18 @@ describe('apikey scan', () => {
       );
       const again = await report(['--revoke', 'keys']);
       assert.deepEqual([again.live, again.revoked, again.code], [0, 0, 0]);
+    });
+
+    it('disables a key that is refused only for one above it, and would be live again with that one', async () => {
+      const keys = await openKeys({ database });
+      const { principal } = await createPrincipal(keys, { name: 'Above', roles: ['ADMIN'] });
+      const { secret, key } = await keys.create({ name: 'Below', roles: ['GUEST'] }, principal);
+      await keys.setEnabled(principal.key.id, false, OPERATOR);
+      write('keys', secret);
+      const { live, revoked, found, code } = await report(['--revoke', '.']);
+      assert.deepEqual([live, revoked, found[0]!.status, code], [0, 1, 'DISABLED', 0]);
+      assert.notEqual((await keys.findById(key.id, OPERATOR))!.disabledAt, null);
+      await keys.close();
     });
 
     it('counts in JSON what it has disabled', async () => {

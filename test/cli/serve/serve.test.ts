@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { changeDirectly } from '../../support/direct.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';
 import { query } from '../../support/server.ts';
@@ -129,6 +133,37 @@ describe('serve', () => {
       signal: null,
     });
     assert.match(byFlag.url, /^http:\/\/127\.0\.0\.1:/);
+  });
+
+  it('does not start without the key of the audit log, and logs that it has another', async () => {
+    const cli = testCli();
+    const [path, other] = ['one', 'other'].map((name) => join(dirname(cli.database), name)) as [string, string];
+    for (const file of [path, other]) writeFileSync(file, randomBytes(32), { mode: 0o600 });
+    await cli.run(['apikey', 'create', '--name', 'A', '--roles', 'GUEST'], { env: { SVC_API_AUDIT_KEY: path } });
+    const { stderr, code } = await cli.runProcess(['serve', '--port', '0'], { env: { LOG_LEVEL: 'silent' } });
+    assert.deepEqual([stderr.split('. ')[0], code], ['Error: The audit log of this key store has a key', 1]);
+    for (const [file, errors] of [
+      [path, 0],
+      [other, 1],
+    ] as const) {
+      const { child, end } = await serve(cli, ['--port', '0'], { SVC_API_AUDIT_KEY: file, LOG_LEVEL: 'error' });
+      child.kill('SIGTERM');
+      assert.equal((await end).stderr.match(/the newest entry of the audit log was not made/g)?.length ?? 0, errors);
+    }
+  });
+
+  it('refuses a key that had expired before the clock of the machine was set back, and logs how far', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Short', { roles: ['GUEST'], expiresIn: '1h' });
+    await changeDirectly(cli.database, `update clock set latest = ${Date.now() + 7_200_000}`);
+    const { url, child, end } = await serve(cli, ['--port', '0'], { LOG_LEVEL: 'warn' });
+    assert.equal((await query(url, key, '{ me { name } }')).status, 401);
+    child.kill('SIGTERM');
+    const [{ msg, behindMs }] = (await end).stderr.split('\n', 1).map((line) => JSON.parse(line)) as [
+      { msg: string; behindMs: number },
+    ];
+    assert.equal(msg, 'the clock is behind the latest time that the store has seen');
+    assert.ok(behindMs > 7_000_000 && behindMs < 7_200_000, String(behindMs));
   });
 
   it('says what is wrong with an address that is not available', async () => {

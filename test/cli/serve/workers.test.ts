@@ -40,8 +40,8 @@ describeOnEach('serve --workers', (dialect) => {
   it('answers on one port in several processes, says the address once, and stops all of them', async () => {
     const cli = testCli();
     const { key } = await cli.given('CI');
-    const server = await startWorkers(cli.database, '--workers', '3', '--port', '0');
-    await server.until(() => server.listening().size === 3 && server.printed() !== '');
+    const server = await startWorkers(cli.database, '--workers', '2', '--port', '0');
+    await server.until(() => server.listening().size === 2 && server.printed() !== '');
     const [, url] = /^Listening on (http:\S+)\n$/.exec(server.printed())!;
     const answers = async () => {
       const all = [];

@@ -127,7 +127,8 @@ describe('applying declared keys', () => {
       await test.keys.plan([], { prune: true }, OPERATOR);
       // Nor does it wait for its turn to write.
       watcher.exec('BEGIN IMMEDIATE');
-      assert.deepEqual(await counts([again, A]), [0, 0, 0, 2]);
+      const { plan, created } = await apply([again, A]);
+      assert.deepEqual([plan.unchanged, created], [2, []]);
       watcher.exec('ROLLBACK');
       assert.equal(version(), before);
       await apply([{ ...again, roles: ['VIEWER'] }, A]);
@@ -136,6 +137,37 @@ describe('applying declared keys', () => {
       watcher.close();
     }
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE Lists', 'UPDATE Lists']);
+  });
+
+  it('adds to the grants of a key, and takes from them', async () => {
+    await apply([A]);
+    for (const grants of [
+      { roles: ['GUEST', 'VIEWER'], permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY'] },
+      { roles: ['VIEWER'], permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY', 'VMS:READ_ANY'] },
+      { roles: ['VIEWER', 'CONNECT'], permissions: ['ME:READ_OWN'] },
+    ]) {
+      assert.deepEqual(await counts([{ ...A, ...grants }]), [0, 1, 0, 0]);
+      const { roles, permissions } = await find('A');
+      assert.deepEqual({ roles, permissions }, grants);
+    }
+  });
+
+  it('leaves a key as it is that is disabled or enabled already', async () => {
+    const declared = [
+      { ...A, enabled: false },
+      { ...B, enabled: true },
+    ];
+    await apply(declared);
+    const { disabledAt } = await find('A');
+    test.time.now += 1000;
+    assert.deepEqual(await counts(declared), [0, 0, 0, 2]);
+    assert.deepEqual([(await find('A')).disabledAt, (await find('B')).disabledAt], [disabledAt, null]);
+  });
+
+  it('may give the name of a pruned key to one that looks like it', async () => {
+    await apply([{ ...A, name: 'Admin' }]);
+    const { plan } = await apply([{ ...A, name: '\u0410dmin' }], { prune: true });
+    assert.deepEqual([plan.confusable, await names()], [[], ['\u0410dmin']]);
   });
 
   it('accepts a past expiry only where the key has it already', async () => {
@@ -195,67 +227,6 @@ describe('applying declared keys', () => {
     });
   });
 
-  describe('as a key that may do less than all', () => {
-    const principal = async (name: string, ...permissions: string[]) =>
-      (
-        await createPrincipal(test.keys, {
-          name,
-          permissions: permissions.map((action) => (action.includes(':') ? action : `API_KEY:${action}`)),
-        })
-      ).principal;
-
-    it('requires the permission to create, to change and to delete, and grants no more than the key holds', async () => {
-      await apply([A, C]);
-      const creator = await principal('Creator', 'CREATE_ANY', 'DOCKER:READ_ANY');
-      const changer = await principal('Changer', 'UPDATE_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY');
-      const refused: [Actor, object[], boolean, RegExp][] = [
-        [changer, [B], false, /lacks API_KEY:CREATE_OWN/],
-        [creator, [C, { name: 'D', roles: ['ADMIN'] }], false, /A key cannot grant more than it holds/],
-        [creator, [{ ...A, description: 'New' }], false, /lacks API_KEY:UPDATE_ANY/],
-        [creator, [A], false, /lacks API_KEY:UPDATE_ANY/],
-        [changer, [{ name: 'A', roles: ['VIEWER'] }], false, /A key cannot grant more than it holds/],
-        [changer, [A], true, /lacks API_KEY:DELETE_ANY/],
-      ];
-      for (const [actor, declared, prune, message] of refused) {
-        await assert.rejects(apply(declared, { prune }, actor), { code: 'FORBIDDEN', message }, String(message));
-        const { catalog } = test.keys;
-        await assert.rejects(test.keys.plan(readDeclaration({ keys: declared }, catalog), { prune }, actor), {
-          code: 'FORBIDDEN',
-          message,
-        });
-      }
-      assert.deepEqual(await names(), ['A', 'C', 'Changer', 'Creator']);
-      assert.deepEqual(await counts([B], {}, creator), [1, 0, 0, 0]);
-      assert.equal((await find('B')).createdBy, creator.key.id);
-      assert.deepEqual(await counts([{ ...C, description: 'New' }, A], {}, changer), [0, 1, 0, 1]);
-    });
-
-    it('gives no later expiry than its own, none included', async () => {
-      const { principal: short } = await createPrincipal(test.keys, {
-        name: 'Short',
-        roles: ['ADMIN'],
-        expiresIn: '1d',
-      });
-      for (const end of [null, '2030-02-01T00:00:00Z'])
-        await assert.rejects(apply([{ ...A, expiresAt: end }], {}, short), {
-          code: 'FORBIDDEN',
-          message: /this key expires at/,
-        });
-      assert.deepEqual(await counts([{ ...A, expiresAt: '2030-01-01T12:00:00Z' }], {}, short), [1, 0, 0, 0]);
-    });
-
-    it('does not prune the key that asks', async () => {
-      const { created } = await apply([{ name: 'Deployer', roles: ['ADMIN'] }]);
-      const deployer = await test.keys.authenticate(created[0]!.secret);
-      assert.ok('principal' in deployer);
-      await assert.rejects(apply([A], { prune: true }, deployer.principal), {
-        code: 'PRUNE_REFUSED',
-        message: /the key that requests it/,
-      });
-      assert.deepEqual(await names(), ['Deployer']);
-    });
-  });
-
   describe('in one transaction', () => {
     const thousand = Array.from({ length: 1000 }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
 
@@ -308,6 +279,17 @@ describe('applying declared keys', () => {
       ];
       await applyLost(declared, async () => assert.deepEqual(await names(), ['A', 'D']));
       assert.deepEqual(await all(), before);
+    });
+
+    it('leaves out a deleted key whose creator was deleted since', async () => {
+      const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+      await apply([A], {}, admin.principal);
+      await apply([B]);
+      await applyLost([], () => test.keys.delete([admin.principal.key.id], OPERATOR));
+      assert.deepEqual(await names(), ['B']);
+      await apply([A], {}, (await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] })).principal);
+      await applyLost([]);
+      assert.deepEqual(await names(), ['A', 'Admin', 'B']);
     });
 
     it('leaves what somebody else has changed since', async () => {

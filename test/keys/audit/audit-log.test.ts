@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import type { AuditQuery } from '../../../src/keys/audit/audit-entry.ts';
-import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { createPrincipal, openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
+import { tempFolder } from '../../support/temp.ts';
 
 describeOnEach('the audit log', (dialect) => {
   let test: TestKeys;
@@ -64,7 +66,8 @@ describeOnEach('the audit log', (dialect) => {
       ['tester', 'ROTATE', 'CI 2', ['prefix', 'rotation'], ['prefix', 'rotation']],
       ['tester', 'ROTATE_FINISH', 'CI 2', ['rotation'], ['rotation']],
     ]);
-    assert.deepEqual(short.at(-1)!.slice(0, 3), ['Admin', 'DELETE', 'CI 2']);
+    assert.deepEqual(short.at(-1), ['Admin', 'DELETE', 'CI 2', Object.keys({ ...values, ...more }), []]);
+    assert.equal(rest.at(-1)!.at(-1), null);
     assert.deepEqual((rest[0] as unknown[])[3], { name: 'CI', roles: ['GUEST'] });
     const all = await entries();
     assert.deepEqual(
@@ -150,6 +153,9 @@ describeOnEach('the audit log', (dialect) => {
       { first: 501 },
       { first: -1 },
       { first: 1.5 },
+      { key: '\0' },
+      { actor: '\0' },
+      { key: 'x'.repeat(1001) },
     ])
       await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
   });
@@ -188,19 +194,15 @@ describeOnEach('the audit log', (dialect) => {
       let isAdded = false;
       const adding = await openTestKeys({
         database: test.database,
-        repository: (repository) => ({
-          ...repository,
-          auditLog: {
-            ...repository.auditLog,
-            async find(query: AuditQuery) {
-              if (query.limit === 1) {
-                isAdded = true;
-                await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
-              }
-              return repository.auditLog.find(query);
-            },
+        repository: withAuditLog((log) => ({
+          async find(query) {
+            if (query.limit === 1) {
+              isAdded = true;
+              await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
+            }
+            return log.find(query);
           },
-        }),
+        })),
       });
       const result = await adding.keys.verifyAuditLog();
       assert.deepEqual([isAdded, 'entries' in result && result.entries], [true, 4]);
@@ -213,6 +215,28 @@ describeOnEach('the audit log', (dialect) => {
       assert.equal(await reasonOf(), 'is missing');
       await tamper('delete from audit_log where number > 2');
       assert.equal(await reasonOf(), 'is missing');
+    });
+
+    it('against a head that was kept, with which it still agrees', async () => {
+      for (let count = 5; count <= 10; count += 1)
+        await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'] }, OPERATOR);
+      const { hash } = (await entries()).at(-1)!;
+      for (const head of [`10:${hash}`, ` 10:${hash}\n`])
+        assert.deepEqual(await test.keys.verifyAuditLog(head), { entries: 10, number: 10, hash });
+      assert.deepEqual(await test.keys.verifyAuditLog(`9:${hash}`), {
+        broken: 9,
+        reason: 'is not the one with the given hash',
+      });
+      for (const wrong of ['', hash, `10${hash}`, `x10:${hash}`, `10:${hash}0`, `10:${hash.slice(1)}`, `-1:${hash}`])
+        await assert.rejects(test.keys.verifyAuditLog(wrong), { code: 'INPUT_INVALID', message: /is not the head of/ });
+    });
+
+    it('as whole with a key, too, as long as it is empty', async () => {
+      const path = join(tempFolder(), 'audit.key');
+      writeFileSync(path, randomBytes(32), { mode: 0o600 });
+      const keyed = await openTestKeys({ env: { SVC_API_AUDIT_KEY: path } });
+      assert.deepEqual(await keyed.keys.verifyAuditLog(), { entries: 0, number: 0, hash: '0'.repeat(64) });
+      await keyed.store.close();
     });
 
     it('while others append to it', async () => {

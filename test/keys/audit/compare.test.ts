@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { createPrincipal, jsonLines, openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 
 describeOnEach('the keys, compared with the audit log', () => {
   let test: TestKeys;
@@ -57,6 +57,31 @@ describeOnEach('the keys, compared with the audit log', () => {
     }));
     await test.keys.importKeys(jsonLines(...lines));
     assert.deepEqual(await found(), [1100, 0, []]);
+  });
+
+  it('are as it says where the log has thousands of their changes', async () => {
+    const { key } = await create('CI');
+    const [entry] = await test.keys.auditLog({}, OPERATOR);
+    const change = { ...entry!, action: 'UPDATE' as const, before: null, after: { description: 'x' } };
+    await test.store.repository.write(async (writer) => {
+      await writer.appendToAuditLog(Array.from({ length: 2000 }, () => change));
+      await writer.appendToAuditLog([{ ...change, after: { description: null } }]);
+    });
+    assert.deepEqual(await found(), [1, 0, []]);
+    await test.keys.update(key.id, { description: 'y' }, OPERATOR);
+    assert.deepEqual(await found(), [1, 0, []]);
+  });
+
+  it('are named up to the hundredth that is not', async () => {
+    const lines = Array.from({ length: 102 }, (_, index) => ({
+      name: `Key ${index}`,
+      secret: `a-long-secret-from-elsewhere-${index}`,
+      roles: ['GUEST'],
+    }));
+    await test.keys.importKeys(jsonLines(...lines));
+    await changeDirectly(test.database, `update api_keys set description = 'x'`);
+    const { compared, differences } = await test.keys.compareWithAuditLog();
+    assert.deepEqual([compared, differences.length], [102, 100]);
   });
 
   it('are not, where a field was changed by hand', async () => {
@@ -117,21 +142,16 @@ describeOnEach('the keys, compared with the audit log', () => {
 
   it('are compared once they do not change meanwhile', async () => {
     const { key } = await create('CI');
-    const log = test.store.repository.auditLog;
     let changes = 0;
     const racing = await openTestKeys({
       database: test.database,
-      repository: (repository) => ({
-        ...repository,
-        auditLog: {
-          ...log,
-          async find(query) {
-            changes += 1;
-            if (changes < 5) await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
-            return log.find(query);
-          },
+      repository: withAuditLog((log) => ({
+        async find(query) {
+          changes += 1;
+          if (changes < 5) await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
+          return log.find(query);
         },
-      }),
+      })),
     });
     assert.deepEqual(await racing.keys.compareWithAuditLog(), { compared: 1, older: 0, differences: [] });
     assert.ok(changes > 5);

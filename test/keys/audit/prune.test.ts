@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
-import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { openTestKeys, type TestKeys, withAuditLog } from '../../support/keys.ts';
 
 const HOUR = 3_600_000;
 
@@ -45,8 +45,8 @@ describeOnEach('pruning the audit log', () => {
   });
 
   it('goes on: again, and down to nothing but its own record', async () => {
-    await test.keys.pruneAuditLog('3h');
-    await test.keys.pruneAuditLog('1h');
+    assert.equal((await test.keys.pruneAuditLog('3h'))?.entries, 1);
+    assert.equal((await test.keys.pruneAuditLog('1h'))?.entries, 2);
     assert.equal(await verified(), 3);
     test.time.now += HOUR;
     await test.keys.pruneAuditLog('1s');
@@ -91,22 +91,40 @@ describeOnEach('pruning the audit log', () => {
     assert.deepEqual(await verified(), [1, 'is missing']);
   });
 
+  it('is told from one whose record was changed', async () => {
+    await test.keys.pruneAuditLog('2h');
+    await unlockAuditLog(test.database);
+    await changeDirectly(test.database, `update audit_start set hash = '${'0'.repeat(64)}'`);
+    assert.deepEqual(await verified(), [2, 'was not deleted by svc-api']);
+    await changeDirectly(test.database, "update audit_log set after = null where action = 'PRUNE'");
+    assert.deepEqual(await verified(), [2, 'was not deleted by svc-api']);
+  });
+
+  it('leaves the last entry that it deleted to compare a kept head with', async () => {
+    const { last } = (await test.keys.pruneAuditLog('2h'))!;
+    const compared = (head: string) => test.keys.verifyAuditLog(head);
+    assert.ok('entries' in (await compared(`${last.number}:${last.hash}`)));
+    assert.deepEqual(await compared(`${last.number}:${'0'.repeat(64)}`), {
+      broken: 2,
+      reason: 'is not the one with the given hash',
+    });
+    assert.deepEqual(await compared(`1:${last.hash}`), {
+      unverifiable: 1,
+      reason: 'was pruned: compare with a newer head',
+    });
+  });
+
   it('may run while the log is verified', async () => {
-    const log = test.store.repository.auditLog;
     let pruned = false;
     const racing = await openTestKeys({
       database: test.database,
-      repository: (repository) => ({
-        ...repository,
-        auditLog: {
-          ...log,
-          async head() {
-            if (!pruned) await test.keys.pruneAuditLog('2h');
-            pruned = true;
-            return log.head();
-          },
+      repository: withAuditLog((log) => ({
+        async head() {
+          if (!pruned) await test.keys.pruneAuditLog('2h');
+          pruned = true;
+          return log.head();
         },
-      }),
+      })),
     });
     const result = await racing.keys.verifyAuditLog();
     assert.ok(pruned && 'entries' in result && result.entries === 3);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
+import { KeysError } from '../../../src/keys/errors.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
@@ -90,12 +91,65 @@ describeOnEach('activity, written in the background', (dialect) => {
           elapse();
           await until(() => scheduled.length > 0);
         });
+      else scheduled.splice(1); // What is scheduled for later is not needed.
       elapse();
       const endOf = async () => (await test.keys.findById(key.id, OPERATOR))!.rotation!.previousEndsAt;
       await until(async () => (await endOf()) !== null);
       assert.equal(await endOf(), test.time.now + 3_600_000);
     });
   }
+
+  it('begins the grace of a second rotation, which came while the first was written in vain', async () => {
+    const { key } = await create('CI');
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const failing = await openTestKeys({
+      database: test.database,
+      repository: (repository) => ({
+        ...repository,
+        async write(work) {
+          const next = meanwhile;
+          meanwhile = undefined;
+          await next?.();
+          if (next) throw new KeysError('STORE_LOCKED', 'The store is locked.');
+          return repository.write(work);
+        },
+      }),
+    });
+    const useNewSecret = async () => {
+      const { secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
+      assert.ok('principal' in (await failing.keys.authenticate(secret)));
+    };
+    await useNewSecret();
+    meanwhile = async () => {
+      await test.keys.finishRotation(key.id, OPERATOR);
+      await useNewSecret();
+    };
+    await assert.rejects(failing.keys.finishActivity(), { code: 'STORE_LOCKED' });
+    await failing.keys.finishActivity();
+    const { rotation } = (await test.keys.findById(key.id, OPERATOR))!;
+    assert.equal(rotation!.previousEndsAt, test.time.now + 3_600_000);
+    await failing.store.close();
+  });
+
+  it('asks nothing of the store where there was no activity', async () => {
+    let writes = 0;
+    const idle = await openTestKeys({
+      database: test.database,
+      repository: (repository) => ({
+        ...repository,
+        write: (work) => {
+          writes += 1;
+          return repository.write(work);
+        },
+      }),
+    });
+    await idle.keys.finishActivity();
+    assert.equal(writes, 0);
+    await idle.keys.authenticate('nonsense');
+    await idle.keys.finishActivity();
+    assert.equal(writes, 1);
+    await idle.store.close();
+  });
 
   it('passes over the new secret of a key that is gone, without losing the use of others', async () => {
     const [gone, kept] = [await create('Gone'), await create('Kept')];

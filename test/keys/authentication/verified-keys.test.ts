@@ -121,11 +121,11 @@ describe('a key that was accepted', () => {
     assert.equal(await enter(), 'unknown');
   });
 
-  it('expires on time, without another query', async () => {
+  it('expires on time, and is not looked up again before', async () => {
     await test.keys.update(id, { expiresIn: '1h' }, OPERATOR);
     await enter();
     test.time.now += 3_600_000 - 1;
-    assert.equal(await enter(), 'accepted');
+    assert.deepEqual([await enter(), counted.asked()], ['accepted', 1]);
     test.time.now += 1;
     assert.equal(await enter(), 'expired');
   });
@@ -173,5 +173,6 @@ describe('the cache of verified keys', () => {
     );
     verified.set('c', undefined, entryOf('c'));
     assert.equal(verified.get('c', undefined, 0), undefined);
+    assert.equal(verified.get('b', 2, 0)?.principal.key.id, 'b');
   });
 });

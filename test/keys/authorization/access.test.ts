@@ -128,10 +128,16 @@ describeOnEach('what a key may do to keys', () => {
   });
 
   it('is the same where nobody looks on', async () => {
-    const { chain } = await create('By', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN', 'ME:READ_OWN']);
+    const { chain } = await create('By', [
+      'API_KEY:CREATE_OWN',
+      'API_KEY:READ_OWN',
+      'API_KEY:UPDATE_OWN',
+      'ME:READ_OWN',
+    ]);
     const by = principalOf(chain, test.keys.catalog);
     const child = await test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by);
     await test.keys.update(child.key.id, { description: 'x' }, by);
+    assert.equal((await test.keys.findById(child.key.id, by))?.description, 'x');
     requirePermission(by, 'ME', 'READ_OWN');
     const missing = forbidden('This key lacks API_KEY:DELETE_OWN.', 'API_KEY:DELETE_OWN');
     await assert.rejects(test.keys.delete([child.key.id], by), missing);

@@ -72,6 +72,7 @@ describeOnEach('creating a key', () => {
     const { secret, key } = await test.keys.create({ name: 'Caf\u00e9', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(test.keys.create({ name: ' Cafe\u0301', roles: ['ADMIN'] }, OPERATOR), {
       code: 'NAME_TAKEN',
+      replaceable: true,
       message: 'An API key named "Caf\u00e9" already exists.',
     });
     assert.deepEqual(await bearerOf(secret), key);
@@ -195,6 +196,23 @@ describeOnEach('creating a key', () => {
       const { key } = await test.keys.create({ name: 'Middle', roles: ['GUEST'], overwrite: true }, parent.principal);
       assert.equal(key.createdBy, old.key.id);
       assert.deepEqual(await names(), ['Child', 'Middle', 'Parent']);
+    });
+
+    it('takes that place also where the keys that it created go with it', async () => {
+      const { principal } = await createPrincipal(
+        test.keys,
+        { name: 'Middle', roles: ['ADMIN'] },
+        await principalOf(old.secret),
+      );
+      await test.keys.create({ name: 'Grandchild', roles: ['GUEST'] }, principal);
+      const { key } = await test.keys.create({ name: 'Middle', roles: ['GUEST'], overwrite: true }, principal);
+      assert.equal(key.createdBy, old.key.id);
+    });
+
+    it('is created by the key that asks for it, whoever had created the old one', async () => {
+      const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+      const { key } = await test.keys.create({ ...admin, overwrite: true }, principal);
+      assert.equal(key.createdBy, principal.key.id);
     });
 
     it('changes nothing when it is refused', async () => {

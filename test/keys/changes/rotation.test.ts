@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { OPERATOR, type Principal, principalOf } from '../../../src/keys/authorization/principal.ts';
+import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import type { RotatedKey } from '../../../src/keys/service.ts';
@@ -165,6 +166,122 @@ describeOnEach('rotating a key', () => {
     };
     const { after } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR, { deliver });
     assert.equal(after.rotation?.previousEndsAt, test.time.now + HOUR);
+  });
+
+  it('is not reverted where the key was deleted meanwhile', async () => {
+    await failDelivery(
+      (delivery) => test.keys.rotate(id, {}, OPERATOR, delivery),
+      () => test.keys.delete([id], OPERATOR),
+    );
+    assert.equal(await test.keys.findById(id, OPERATOR), undefined);
+  });
+
+  describe('whose grace begins with the first use of the new secret', () => {
+    const endOf = async () => (await test.keys.findById(id, OPERATOR))!.rotation?.previousEndsAt;
+    let secret: string;
+    beforeEach(async () => {
+      ({ secret } = await rotate('1h', 'on-first-use'));
+      await enter(secret);
+    });
+
+    it('begins none for a later secret, which was not used', async () => {
+      await test.keys.finishRotation(id, OPERATOR);
+      await rotate('1h', 'on-first-use');
+      await test.keys.finishActivity();
+      assert.equal(await endOf(), null);
+    });
+
+    it('begins none where the previous secret was revoked by then', async () => {
+      await test.keys.finishRotation(id, OPERATOR);
+      await test.keys.finishActivity();
+      assert.equal((await test.keys.findById(id, OPERATOR))!.rotation, null);
+    });
+
+    it('begins it once, though several servers have seen the new secret', async () => {
+      const other = await openTestKeys({ database: test.database });
+      await other.keys.authenticate(secret);
+      await test.keys.finishActivity();
+      const end = test.time.now + HOUR;
+      other.time.now += HOUR / 2;
+      await other.keys.finishActivity();
+      assert.equal(await endOf(), end);
+      await other.store.close();
+    });
+  });
+
+  it('begins no grace where the key is deleted, or the rotation finished, while the secret is delivered', async () => {
+    await test.keys.rotate(id, {}, OPERATOR, {
+      deliver: async () => void (await test.keys.finishRotation(id, OPERATOR)),
+    });
+    assert.equal((await test.keys.findById(id, OPERATOR))!.rotation, null);
+    await test.keys.rotate(id, {}, OPERATOR, { deliver: async () => void (await test.keys.delete([id], OPERATOR)) });
+    assert.equal(await test.keys.findById(id, OPERATOR), undefined);
+  });
+
+  describe('that disables the keys that it had created', () => {
+    let parent: Principal;
+    let child: ApiKey;
+    const disabledAt = async () => (await test.keys.findById(child.id, OPERATOR))?.disabledAt;
+    beforeEach(async () => {
+      const permissions = ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN'];
+      ({ principal: parent } = await createPrincipal(test.keys, { name: 'Parent', permissions }));
+      ({ key: child } = await test.keys.create({ name: 'Child', permissions }, parent));
+      test.time.now += HOUR;
+    });
+    const request = { grace: '0s', disableCreated: true };
+    const rotateLost = (meanwhile: () => Promise<unknown>) =>
+      failDelivery((delivery) => test.keys.rotate(parent.key.id, request, OPERATOR, delivery), meanwhile);
+
+    it('takes those created since the very instant, and leaves what is disabled already as it is', async () => {
+      const since = new Date(child.createdAt).toISOString();
+      const late = await test.keys.rotate(parent.key.id, { ...request, createdSince: since }, OPERATOR);
+      assert.deepEqual([late.disabled.map(({ name }) => name), await disabledAt()], [['Child'], test.time.now]);
+      test.time.now += HOUR;
+      const again = await test.keys.rotate(parent.key.id, request, OPERATOR);
+      assert.deepEqual([again.disabled, again.created.length, await disabledAt()], [[], 1, test.time.now - HOUR]);
+    });
+
+    it('is refused to a key that may not change those', async () => {
+      const [chain] = await test.keys.chainsOf([child]);
+      const { principal } = await createPrincipal(
+        test.keys,
+        {
+          name: 'Grandchild',
+          permissions: ['API_KEY:CREATE_OWN'],
+        },
+        principalOf(chain!, test.keys.catalog),
+      );
+      assert.equal(principal.key.createdBy, child.id);
+      await assert.rejects(test.keys.rotate(child.id, request, parent), {
+        code: 'FORBIDDEN',
+        message: 'This key lacks API_KEY:UPDATE_ANY.',
+      });
+    });
+
+    it('enables them again where its secret cannot be delivered', async () => {
+      await rotateLost(async () => assert.equal(await disabledAt(), test.time.now));
+      assert.equal(await disabledAt(), null);
+      const [entry] = await test.keys.auditLog({ key: 'Child' }, OPERATOR);
+      assert.equal(entry!.action, 'ENABLE');
+    });
+
+    it('leaves them as they are where they were changed or deleted meanwhile', async () => {
+      await rotateLost(async () => {
+        await test.keys.setEnabled(child.id, true, OPERATOR);
+        test.time.now += 1000;
+        await test.keys.setEnabled(child.id, false, OPERATOR);
+      });
+      assert.equal(await disabledAt(), test.time.now);
+      await test.keys.setEnabled(child.id, true, OPERATOR);
+      await rotateLost(() => test.keys.delete([child.id], OPERATOR));
+      assert.equal(await disabledAt(), undefined);
+    });
+  });
+
+  it('begins the grace with the first use where that is asked for, not with the delivery', async () => {
+    const { after } = await test.keys.rotate(id, { activate: 'on-first-use' }, OPERATOR, { deliver: () => {} });
+    assert.equal(after.rotation?.previousEndsAt, null);
+    assert.equal((await test.keys.findById(id, OPERATOR))!.rotation?.previousEndsAt, null);
   });
 
   it('names every issue: of the duration, of the activation, of the id', async () => {

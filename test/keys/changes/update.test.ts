@@ -69,7 +69,8 @@ describeOnEach('updating a key', () => {
       after: key,
       confusable: [],
     });
-    await assert.rejects(test.keys.update(key.id, { name: 'Other' }, OPERATOR), { code: 'NAME_TAKEN' });
+    const taken = { code: 'NAME_TAKEN', replaceable: false };
+    await assert.rejects(test.keys.update(key.id, { name: 'Other' }, OPERATOR), taken);
     assert.deepEqual(await test.keys.findById(key.id, OPERATOR), key);
   });
 
@@ -88,6 +89,16 @@ describeOnEach('updating a key', () => {
       );
       return true;
     });
+  });
+
+  it('keeps the time at which it was disabled where it is disabled again', async () => {
+    const { after } = await test.keys.setEnabled(key.id, false, OPERATOR);
+    test.time.now += 1000;
+    assert.deepEqual(await test.keys.setEnabled(key.id, false, OPERATOR), { before: after, after });
+  });
+
+  it('refuses an id that no store takes', async () => {
+    await assert.rejects(test.keys.update('\0', { name: 'X' }, OPERATOR), { code: 'INPUT_INVALID' });
   });
 
   it('says which key does not exist, without showing a secret that was given as its id', async () => {

@@ -45,6 +45,14 @@ describe('a description', () => {
     assert.equal(validateDescription(`Replaces svc_${publicId}_…, svc_api and svc_`), undefined);
   });
 
+  it('has at most 30 combining marks in a row', () => {
+    assert.equal(validateDescription(`x${'\u0301'.repeat(30)}`), undefined);
+    assert.deepEqual(validateDescription(`x${'\u0301'.repeat(31)}`), {
+      code: 'DESCRIPTION_INVALID',
+      message: 'The description has more than 30 combining marks in a row.',
+    });
+  });
+
   it('has at most 1,000 code points', () => {
     for (const letter of ['a', '𠀀', 'e\u0301']) {
       assert.equal(validateDescription(` ${letter.repeat(1000)} `), undefined);

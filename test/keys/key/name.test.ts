@@ -87,6 +87,14 @@ describe('a name', () => {
     });
   }
 
+  it('has at most 30 combining marks in a row', () => {
+    assert.equal(validateName(`x${'\u0301'.repeat(30)}`), undefined);
+    assert.deepEqual(validateName(`x${'\u0301'.repeat(31)}`), {
+      code: 'NAME_INVALID',
+      message: 'The name has more than 30 combining marks in a row.',
+    });
+  });
+
   it('has at most 100 code points, counted after trimming and composing', () => {
     for (const letter of ['a', '𠀀', 'e\u0301']) {
       assert.equal(validateName(`  ${letter.repeat(100)}  `), undefined);

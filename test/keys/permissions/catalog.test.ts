@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import { type Catalog, createCatalog } from '../../../src/keys/permissions/catalog.ts';
 
 const RESOURCES =
   `ACTIVATION_CODE, API_KEY, ARRAY, CLOUD, CONFIG, CONNECT, CONNECT__REMOTE_ACCESS, CUSTOMIZATIONS, DASHBOARD, DISK,
@@ -13,7 +13,10 @@ const GUEST = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
 const sorted = (grants: Iterable<string>) => [...new Set(grants)].toSorted();
 
 describe('the catalog', () => {
-  const catalog = createCatalog();
+  let catalog: Catalog;
+  beforeEach(() => {
+    catalog = createCatalog();
+  });
 
   it('has the 29 resources, the 8 actions and the 4 roles', () => {
     assert.deepEqual(catalog.resources, RESOURCES);
@@ -44,6 +47,27 @@ describe('the catalog', () => {
 
   it('lets GUEST read itself, online and welcome', () => {
     assert.deepEqual(sorted(catalog.permissionsOf('GUEST')), sorted(GUEST));
+  });
+
+  it('lets each role be a part of itself and of those that include it', () => {
+    assert.deepEqual(
+      catalog.roles.map((role) => catalog.rolesIn(role)),
+      [['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'], ['CONNECT', 'GUEST'], ['VIEWER', 'GUEST'], ['GUEST']],
+    );
+  });
+
+  it('lets VIEWER read no resource of the host that holds credentials', () => {
+    const host = createCatalog(['WIKI', { name: 'VAULT', credentials: true }, { name: 'PRINTER', credentials: false }]);
+    assert.deepEqual(host.resources.slice(RESOURCES.length), ['WIKI', 'VAULT', 'PRINTER']);
+    const may = (role: 'ADMIN' | 'VIEWER') =>
+      ['WIKI', 'VAULT', 'PRINTER'].filter((name) => host.permissionsOf(role).includes(`${name}:READ_ANY`));
+    assert.deepEqual(
+      [may('ADMIN'), may('VIEWER')],
+      [
+        ['WIKI', 'VAULT', 'PRINTER'],
+        ['WIKI', 'PRINTER'],
+      ],
+    );
   });
 
   it("holds the host's resources too, each once, for ADMIN and VIEWER", () => {

@@ -64,6 +64,8 @@ describe('permissions', () => {
     DOCKER: '"DOCKER" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
     'DOCKER:': '"DOCKER:" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
     ':UPDATE_ANY': '":UPDATE_ANY" is not a permission. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY.',
+    ARAY: '"ARAY" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_ANY.',
+    ':UPDAT_ANY': '":UPDAT_ANY" is not a permission. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY.',
     ARRAY: '"ARRAY" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_ANY.',
     'ARRAY:READ_OWN:X': '"ARRAY:READ_OWN:X" is not a permission. Write RESOURCE:ACTION, such as ARRAY:READ_OWN.',
     ':': '":" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',

@@ -36,6 +36,14 @@ describe('a permission set', () => {
     assert.equal(set.permissions().length, 8);
   });
 
+  it('has in common with another one what both allow', () => {
+    const one = new PermissionSet(['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY', 'ME:READ_OWN', 'VMS:READ_ANY']);
+    const other = new PermissionSet(['ME:UPDATE_OWN', 'DOCKER:UPDATE_OWN', 'DOCKER:READ_ANY', 'ARRAY:READ_ANY']);
+    assert.deepEqual(one.intersection(other).byResource(), [
+      { resource: 'DOCKER', actions: ['READ_ANY', 'READ_OWN', 'UPDATE_OWN'] },
+    ]);
+  });
+
   it('tells which of its grants another one lacks', () => {
     const wanted = new PermissionSet(['DOCKER:READ_ANY', 'ARRAY:READ_OWN', 'ME:READ_OWN']);
     const held = new PermissionSet(['DOCKER:READ_OWN', 'ARRAY:READ_ANY', 'VMS:READ_ANY']);

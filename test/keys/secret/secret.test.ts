@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { createSecret, digestSecret, readSecret, redactSecrets } from '../../../src/keys/secret/secret.ts';
+import {
+  createImportedId,
+  createSecret,
+  digestSecret,
+  hasOwnForm,
+  holdsSecret,
+  isImportedId,
+  prefixOf,
+  publicIdOfPrefix,
+  readSecret,
+  redactSecrets,
+} from '../../../src/keys/secret/secret.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** What the documentation tells scanners to look for. */
@@ -40,6 +51,14 @@ describe('a secret', () => {
     const ids = Array.from({ length: 20 }, () => createSecret(falling).publicId).join('');
     // From 247 on, each character comes as often as any other.
     assert.equal(ids, BASE62.split('').toReversed().join('').repeat(4).slice(0, 240));
+  });
+
+  it('has a public id of 12 characters, however many bytes were thrown away', () => {
+    let calls = 0;
+    const { publicId } = createSecret((size) =>
+      new Uint8Array(size).fill(255, 0, size === 12 && calls++ === 0 ? 5 : 0),
+    );
+    assert.deepEqual([publicId, calls], ['0'.repeat(12), 2]);
   });
 
   it('takes other random bytes each time', () => {
@@ -92,6 +111,41 @@ describe('reading a secret', () => {
   }
 });
 
+describe('the form of a secret', () => {
+  const { text } = createSecret(randomBytes);
+
+  it('is recognized whatever its checksum', () => {
+    for (const own of [text, `${text.slice(0, -1)}0`, `${text.slice(0, -1)}1`]) assert.equal(hasOwnForm(own), true);
+    for (const other of ['', text.slice(1), text.slice(0, -1), `${text}0`]) assert.equal(hasOwnForm(other), false);
+  });
+});
+
+describe('a prefix', () => {
+  const { publicId } = createSecret(randomBytes);
+  const imported = createImportedId(fixed(0));
+
+  it('is the public id, in the form of the secret unless that was imported', () => {
+    assert.equal(prefixOf(publicId), `svc_${publicId}_…`);
+    assert.equal(imported, 'imported-000000000000');
+    assert.equal(prefixOf(imported), imported);
+    assert.deepEqual([isImportedId(imported), isImportedId(publicId)], [true, false]);
+  });
+
+  it('is read back', () => {
+    for (const id of [publicId, imported]) assert.equal(publicIdOfPrefix(prefixOf(id)), id);
+    for (const other of [
+      '',
+      publicId,
+      `svc_${publicId}_`,
+      `x${prefixOf(publicId)}`,
+      `${prefixOf(publicId)}x`,
+      `${imported}0`,
+      `x${imported}`,
+    ])
+      assert.equal(publicIdOfPrefix(other), undefined, other);
+  });
+});
+
 describe('a text whose checksum fits', () => {
   /** The text with its CRC-32 in six characters of base62, as a secret ends. */
   const checked = (text: string) => {
@@ -128,6 +182,11 @@ describe('redacting', () => {
   it('replaces each secret by its prefix and leaves the rest', () => {
     assert.equal(redactSecrets(`a ${text}, "${text}"`), `a ${prefix}, "${prefix}"`);
     assert.equal(redactSecrets('svc_api and svc_keys'), 'svc_api and svc_keys');
+  });
+
+  it('is needed where a text holds a secret, even a cut one', () => {
+    for (const held of [text, `a ${text}`, text.slice(0, 18)]) assert.equal(holdsSecret(held), true, held);
+    for (const none of ['', prefix, 'svc_api and svc_keys']) assert.equal(holdsSecret(none), false, none);
   });
 
   it('replaces secrets that are cut, mistyped or stuck to other text', () => {

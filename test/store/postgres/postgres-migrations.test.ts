@@ -15,16 +15,16 @@ import { runStoreChild } from '../../support/store-process.ts';
 const NEWEST = MIGRATIONS.length;
 
 describeOn('postgres', 'the tables of a store', () => {
-  it('are made by one of ten programs that start at once, which all write into them', async () => {
+  it('are made by one of five programs that start at once, which all write into them', async () => {
     const database = postgresStore();
-    const names = Array.from({ length: 10 }, (_, index) => `Key ${index}`);
+    const names = Array.from({ length: 5 }, (_, index) => `Key ${index}`);
     const results = await Promise.all(names.map((name) => runStoreChild(['write', database, name])));
     assert.deepEqual(
       results,
       names.map((name) => ({ written: [name] })),
     );
     const { keys, store } = await openTestKeys({ database });
-    assert.equal((await keys.list({}, OPERATOR)).keys.length, 10);
+    assert.equal((await keys.list({}, OPERATOR)).keys.length, 5);
     assert.deepEqual(await readDirectly(database, 'select * from svc_api_schema'), [{ one: 1, version: NEWEST }]);
     await store.close();
   });
@@ -53,7 +53,7 @@ describeOn('postgres', 'the tables of a store', () => {
       async (db) => void (await sql`alter table api_keys add column team text`.execute(db)),
     ];
     const { location, schema, config } = readPostgresUrl(database);
-    const pools = await Promise.all(Array.from({ length: 10 }, () => openPool(config)));
+    const pools = await Promise.all(Array.from({ length: 5 }, () => openPool(config)));
     await Promise.all(pools.map((db) => migratePostgres(db, { location, schema, migrations: newer })));
     for (const db of pools) await db.destroy();
     await keys.create({ name: 'After', roles: ['GUEST'] }, OPERATOR);

@@ -1,0 +1,43 @@
+import type { SecretDelivery } from '../keys/changes/delivery.ts';
+import { isKeysError } from '../keys/errors.ts';
+import { CliError, InterruptedError } from './errors.ts';
+import { HeldSignals } from './signals.ts';
+
+/**
+ * Runs a change that makes secrets, so that it is made and its secrets are delivered, or neither: an output that fails
+ * reverts it, and so does a signal that comes after it was committed and before its secrets are out.
+ * @param reverted says what that leaves, as a sentence
+ * @throws CliError OUTPUT_FAILED, INTERRUPTED; what `change` throws
+ */
+export async function deliverSecrets<Change, Result>(
+  { prepare, deliver }: SecretDelivery<Change>,
+  reverted: string,
+  change: (delivery: SecretDelivery<Change>) => Promise<Result>,
+): Promise<Result> {
+  const signals = new HeldSignals();
+  let interrupted = false;
+  try {
+    return await change({
+      prepare: (made) => {
+        signals.hold();
+        prepare?.(made);
+      },
+      deliver: async (made) => {
+        const signal = await signals.first();
+        if (signal) {
+          interrupted = true;
+          throw new InterruptedError(signal, reverted);
+        }
+        try {
+          await deliver(made);
+        } catch (error) {
+          if (isKeysError(error)) throw error;
+          throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${reverted}`, { cause: error });
+        }
+      },
+    });
+  } finally {
+    const signal = await signals.release();
+    if (signal && !interrupted) process.kill(process.pid, signal);
+  }
+}

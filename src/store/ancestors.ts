@@ -1,0 +1,23 @@
+import { type Kysely, sql } from 'kysely';
+import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
+import type { Tables } from './tables.ts';
+
+/** Selects from the keys with these ids, the keys that created them, and so on: `MAX_CHAIN_LENGTH` generations. */
+export function selectAncestors(db: Kysely<Tables>, ids: readonly string[]) {
+  return db
+    .withRecursive('ancestors(id, created_by, generation)', (query) =>
+      query
+        .selectFrom('api_keys')
+        .where('id', 'in', ids)
+        .select(['id', 'created_by', sql<number>`1`.as('generation')])
+        .union(
+          query
+            .selectFrom('ancestors')
+            .innerJoin('api_keys as creator', 'creator.id', 'ancestors.created_by')
+            .where('ancestors.generation', '<', MAX_CHAIN_LENGTH)
+            .select(['creator.id', 'creator.created_by', sql<number>`ancestors.generation + 1`.as('generation')]),
+        ),
+    )
+    .selectFrom('api_keys')
+    .where('id', 'in', (query) => query.selectFrom('ancestors').select('ancestors.id'));
+}

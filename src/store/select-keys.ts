@@ -1,0 +1,62 @@
+import { type Expression, type ExpressionBuilder, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { Status } from '../keys/key/status.ts';
+import type { KeyFilter, ListPosition } from '../keys/repository.ts';
+import type { DialectName } from './connection.ts';
+import { searchTextOf } from './rows.ts';
+import type { Tables } from './tables.ts';
+
+type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
+/** Whether a key is selected. */
+export type Condition = (row: KeyColumns) => Expression<SqlBool>;
+
+/** Keys between two positions, by time of creation, then id. */
+export function selectKeys(
+  db: Kysely<Tables>,
+  { after, upTo }: { after?: ListPosition | undefined; upTo?: ListPosition | undefined },
+  condition: Condition,
+) {
+  return db
+    .selectFrom('api_keys')
+    .where(condition)
+    .$if(after !== undefined, (select) =>
+      select.where((row) => row(row.refTuple('created_at', 'id'), '>', row.tuple(after!.createdAt, after!.id))),
+    )
+    .$if(upTo !== undefined, (select) =>
+      select.where((row) => row(row.refTuple('created_at', 'id'), '<=', row.tuple(upTo!.createdAt, upTo!.id))),
+    )
+    .orderBy('created_at')
+    .orderBy('id');
+}
+
+/** The condition of a filter. Of a status it is what a key's own row says: see `selectIdsOfStatus`. */
+export function matching(row: KeyColumns, { search, ownedBy, roles, status }: KeyFilter, dialect: DialectName) {
+  const has = (column: 'roles' | 'search_text', text: string) => contains(dialect, column, text);
+  const conditions: Expression<SqlBool>[] = [];
+  if (search !== undefined) conditions.push(has('search_text', searchTextOf({ name: search, description: null })));
+  if (roles !== undefined) conditions.push(row.or(roles.map((role) => has('roles', `"${role}"`))));
+  if (status !== undefined) conditions.push(couldHaveStatus(status));
+  if (ownedBy !== undefined) conditions.push(row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)]));
+  return row.and(conditions);
+}
+
+/** Whether a column contains a text literally. */
+function contains(dialect: DialectName, column: string, text: string): Expression<SqlBool> {
+  // SQLite's LIKE stops at a NUL and ignores case. PostgreSQL estimates the selectivity of a LIKE pattern, but not of a
+  // position, for which it would scan all keys in order.
+  if (dialect === 'sqlite') return sql<SqlBool>`instr(${sql.ref(column)}, ${text}) > 0`;
+  return sql<SqlBool>`${sql.ref(column)} like ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
+}
+
+/**
+ * Whether a key has a status, or may have it by its ancestors: they only make an active key disabled or expired, and a
+ * disabled one expired.
+ */
+function couldHaveStatus({ is, now }: { is: Status; now: number }): RawBuilder<SqlBool> {
+  const isExpired = sql`coalesce(expires_at <= ${now}, false)`;
+  const own: Record<Status, RawBuilder<unknown>> = {
+    ACTIVE: sql`not ${isExpired} and disabled_at is null`,
+    DISABLED: sql`not ${isExpired} and (disabled_at is not null or created_by is not null)`,
+    EXPIRED: sql`(${isExpired} or created_by is not null)`,
+  };
+  return sql<SqlBool>`(${own[is]})`;
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import {
+  formatTime,
+  lowerCaseHint,
+  pastTimeRemedy,
+  readDate,
+  readDuration,
+  readPastTime,
+} from '../../src/keys/time.ts';
+
+const NOW = Date.UTC(2030, 0, 1);
+
+describe('a time', () => {
+  it('is a number with a unit', () => {
+    const rows = {
+      '1s': 1000,
+      '90m': 5_400_000,
+      '12h': 43_200_000,
+      '30d': 2_592_000_000,
+      ' 2w ': 1_209_600_000,
+      '999999999s': 999_999_999_000,
+    };
+    for (const [text, milliseconds] of Object.entries(rows)) assert.equal(readDuration(text), milliseconds, text);
+    const wrong = ['', '0m', '-5m', '5', 'm', '1.5h', '1h30m', '1y', '1e9s', '9999999999d', '１h', '12H', '1M', 'x1h'];
+    for (const text of wrong) assert.equal(readDuration(text), undefined, text);
+  });
+
+  it('or an RFC 3339 date and time', () => {
+    const rows = {
+      '2030-06-01T12:00:00Z': Date.UTC(2030, 5, 1, 12),
+      '2030-06-01t12:00:00.5+02:00': Date.UTC(2030, 5, 1, 10, 0, 0, 500),
+      '2030-06-01T12:00:00.25-02:00': Date.UTC(2030, 5, 1, 14, 0, 0, 250),
+      '2032-02-29 00:00:00z': Date.UTC(2032, 1, 29),
+      ' 2030-06-01T12:00:00Z ': Date.UTC(2030, 5, 1, 12),
+    };
+    for (const [text, instant] of Object.entries(rows)) assert.equal(readDate(text), instant, text);
+    const wrong = [
+      '',
+      'tomorrow',
+      '2030-06-01',
+      '2030-06-01T12:00:00',
+      '2030-02-30T00:00:00Z',
+      '2031-02-29T00:00:00Z',
+      '2030-13-01T00:00:00Z',
+      '2030-06-01T24:00:01Z',
+      '2030-06-01T12:00:60Z',
+      '1893456000',
+      '2030-06-01T12:00:00+25:00',
+      'x2030-06-01T12:00:00Z',
+      '2030-06-01T12:00:00Zx',
+    ];
+    for (const text of wrong) assert.equal(readDate(text), undefined, text);
+  });
+
+  it('in the past is either of them: how long ago, or when', () => {
+    const read = (text: string) => readPastTime(text, NOW);
+    assert.deepEqual(
+      [read('24h'), read('2029-12-31T00:00:00Z'), read('yesterday')],
+      [NOW - 86_400_000, NOW - 86_400_000, undefined],
+    );
+  });
+
+  it('has its unit in lower case, which is what to write in place of capitals', () => {
+    const rows = {
+      '12H': 'Units are lower case: write 12h.',
+      ' 09D ': 'Units are lower case: write 9d.',
+      '1M': 'Units are lower case: 1m is 1 minute; for months write 30d.',
+      '3M': 'Units are lower case: 3m is 3 minutes; for months write 90d.',
+    };
+    for (const [text, hint] of Object.entries(rows))
+      assert.deepEqual([lowerCaseHint(text), pastTimeRemedy(text)], [hint, hint], text);
+    const general = 'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.';
+    for (const text of ['', '12h', '12', 'H', 'x12H', '12Hx', '1234567890H'])
+      assert.deepEqual([lowerCaseHint(text), pastTimeRemedy(text)], [undefined, general], text);
+  });
+
+  it('is shown by RFC 3339, in UTC', () => {
+    assert.deepEqual([formatTime(NOW + 1), formatTime(null)], ['2030-01-01T00:00:00.001Z', null]);
+  });
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import type { ApiKey } from '../../src/keys/key/api-key.ts';
+import { damageKey } from '../support/damage.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly, readDirectly } from '../support/direct.ts';
+import { openTestKeys, type TestKeys } from '../support/keys.ts';
+
+const DAMAGED = { code: 'STORE_CORRUPT', message: /^The API key "Key" is damaged: .* Delete or replace it/ };
+
+describeOnEach('a key that a fault of the disk has changed', () => {
+  let test: TestKeys;
+  let secret: string;
+  let key: ApiKey;
+  beforeEach(async () => {
+    test = await openTestKeys();
+    ({ secret, key } = await test.keys.create({ name: 'Key', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR));
+  });
+  afterEach(() => test.store.close());
+
+  const reasonOf = async (presented: string) => {
+    const result = await test.keys.authenticate(presented);
+    return 'principal' in result ? 'accepted' : result.refused;
+  };
+
+  for (const change of [
+    `roles = '["ADMIN"]'`,
+    `roles = '["GUEST'`,
+    `permissions = '{}'`,
+    'expires_at = null',
+    'expires_at = expires_at + 1048576',
+    'created_at = created_at + 1',
+    "name_skeleton = 'x', public_id = 'another'",
+    "previous_digest = 'x', previous_public_id = 'y', rotated_at = 1, rotation_grace = 1",
+  ]) {
+    it(`is refused where ${change}`, async () => {
+      await damageKey(test.database, 'Key', change);
+      assert.equal(await reasonOf(secret), 'damaged');
+      assert.deepEqual((await test.keys.findById(key.id, OPERATOR))?.damaged, true);
+    });
+  }
+
+  it('takes the keys beneath it along', async () => {
+    const parent = await test.keys.create({ name: 'Parent', roles: ['ADMIN'] }, OPERATOR);
+    const found = await test.keys.authenticate(parent.secret);
+    assert.ok('principal' in found);
+    const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
+    assert.equal(await reasonOf(child.secret), 'accepted');
+    await damageKey(test.database, 'Parent', 'disabled_at = null, expires_at = 1');
+    assert.equal(await reasonOf(child.secret), 'damaged');
+  });
+
+  it('cannot be changed, which would make it whole, nor exported', async () => {
+    await test.keys.rotate(key.id, {}, OPERATOR);
+    await damageKey(test.database, 'Key', `roles = '["ADMIN"]'`);
+    const declared = readDeclaration({ keys: [{ name: 'Key', roles: ['VIEWER'] }] }, test.keys.catalog);
+    for (const attempt of [
+      () => test.keys.update(key.id, { description: 'x' }, OPERATOR),
+      () => test.keys.setEnabled(key.id, false, OPERATOR),
+      () => test.keys.rotate(key.id, { grace: '0s' }, OPERATOR),
+      () => test.keys.finishRotation(key.id, OPERATOR),
+      () => test.keys.rollBackRotation(key.id, OPERATOR),
+      () => test.keys.apply(declared, {}, OPERATOR),
+      async () => {
+        for await (const page of test.keys.exportKeys({ withDigests: true })) assert.ok(page);
+      },
+    ])
+      await assert.rejects(attempt, (error: Error & { code: string }) =>
+        error.code === 'STORE_CORRUPT' ? DAMAGED.message.test(error.message) : error.code === 'ROTATION_IN_PROGRESS',
+      );
+    assert.equal(await reasonOf(secret), 'damaged');
+  });
+
+  it('can be replaced, and deleted', async () => {
+    await damageKey(test.database, 'Key', `roles = '["ADMIN"]'`);
+    const made = await test.keys.create({ name: 'Key', roles: ['GUEST'], overwrite: true }, OPERATOR);
+    assert.equal(await reasonOf(made.secret), 'accepted');
+    await damageKey(test.database, 'Key', 'expires_at = 9');
+    await test.keys.delete([made.key.id], OPERATOR);
+    assert.equal(await test.keys.findByName('Key', OPERATOR), undefined);
+  });
+
+  it('stays damaged when its replacement is reverted', async () => {
+    await damageKey(test.database, 'Key', `roles = '["ADMIN"]'`);
+    const failing = {
+      deliver: () => {
+        throw new Error('no room');
+      },
+    };
+    await assert.rejects(test.keys.create({ name: 'Key', roles: ['GUEST'], overwrite: true }, OPERATOR, failing));
+    assert.equal(await reasonOf(secret), 'damaged');
+  });
+
+  it('is named by the comparison with the audit log', async () => {
+    assert.deepEqual((await test.keys.compareWithAuditLog()).differences, []);
+    await damageKey(test.database, 'Key', "digest = 'x'");
+    assert.deepEqual((await test.keys.compareWithAuditLog()).differences, [
+      { id: key.id, name: 'Key', reason: 'is damaged: its row does not match its checksum' },
+    ]);
+  });
+
+  it('is not one that another program has changed through the database, which removes the checksum', async () => {
+    await changeDirectly(test.database, "update api_keys set description = 'By hand' where name = 'Key'");
+    assert.equal(await reasonOf(secret), 'accepted');
+    assert.deepEqual(await readDirectly(test.database, 'select checksum from api_keys'), [{ checksum: null }]);
+    await test.keys.update(key.id, { description: 'By the rules' }, OPERATOR);
+    await damageKey(test.database, 'Key', 'expires_at = null');
+    assert.equal(await reasonOf(secret), 'damaged', 'it has a checksum again');
+  });
+});
