@@ -4,6 +4,8 @@ import { enableCompileCache } from './compile-cache.js';
 import { refuseUnsupportedNode } from './node-version.js';
 
 refuseUnsupportedNode();
+// By default, Node would open its inspector, which shows all memory and runs what it is told.
+process.on('SIGUSR1', () => {});
 enableCompileCache();
 const [{ run }, { flush }] = await Promise.all([import('@oclif/core/run'), import('@oclif/core/flush')]);
 const [command] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 import { createApp, listen, OPERATOR, openKeys, openLog } from '../src/index.ts';
-import { stopSignal } from '../src/cli/serve/signals.ts';
+import { listenForStop } from '../src/cli/serve/signals.ts';
 
 /** `npm start`: serves the default store, and prints a new key and a request to paste. */
 const keys = await openKeys();
@@ -22,6 +22,8 @@ This key reads everything but credentials. Each start replaces it.
 
 `);
 
-await stopSignal();
+const stop = listenForStop();
+stop.serving();
+await stop.received;
 await server.stop();
 await keys.close();

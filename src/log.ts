@@ -1,6 +1,7 @@
 import { KeysError } from './keys/errors.ts';
 import { redactSecrets } from './keys/secret/secret.ts';
 import { printableJson } from './keys/text.ts';
+import { LogOutput } from './log-output.ts';
 
 /** The levels of the log, most verbose first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -31,18 +32,24 @@ export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
   return level;
 }
 
+/** A log that is written without waiting for its reader. */
+export interface OpenLog extends Log {
+  /** Waits until all lines have been read, but no longer than this, in milliseconds; tells whether they have. */
+  drained(withinMs: number): Promise<boolean>;
+}
+
 /**
  * Opens a log on stderr, in JSON lines. Secrets are redacted and hidden characters escaped in the finished line, so
- * that no field or stack trace can leak a secret, or deceive a terminal that shows it.
+ * that no field or stack trace can leak a secret, or deceive a terminal that shows it. Nothing waits for the reader: if
+ * it falls behind by 1 MiB, lines are dropped, and their number is logged.
  */
-export async function openLog(level: LogLevel): Promise<Log> {
-  if (level === 'silent') return NO_LOG;
+export async function openLog(level: LogLevel): Promise<OpenLog> {
+  if (level === 'silent') return { ...NO_LOG, drained: async () => true };
   const { pino } = await import('pino');
-  const stderr = pino.destination({ dest: 2, sync: true });
-  stderr.on('error', () => {}); // A closed stderr must not end the program.
+  const output = new LogOutput(process.stderr, (dropped) => log.error({ dropped }, `${dropped} lines dropped`));
   const log: Log = pino(
     { level, base: { name: 'svc-api', pid: process.pid } },
-    { write: (line) => void stderr.write(printableJson(redactSecrets(line))) },
+    { write: (line) => output.write(printableJson(redactSecrets(line))) },
   );
-  return log;
+  return Object.assign(log, { drained: (withinMs: number) => output.drained(withinMs) });
 }

@@ -1,19 +1,18 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
-import { CliError } from '../cli/errors.ts';
 import { hostExtensions } from '../cli/host.ts';
-import { stopSignal } from '../cli/serve/signals.ts';
-import { printable } from '../keys/text.ts';
+import { readOptions, type ServeOptions } from '../cli/serve/options.ts';
+import { announce, leave } from '../cli/serve/output.ts';
+import { listenForStop, type StopSignal } from '../cli/serve/signals.ts';
 import { logLevelOf, openLog } from '../log.ts';
 
 /** How long a request may wait for the store's lock. */
 const LOCK_WAIT_MS = 2000;
 
-interface ServeOptions {
+interface ServeContext extends Omit<ServeOptions, 'count'> {
   database: string | undefined;
-  host: string;
-  port: number;
-  workers: typeof import('../cli/serve/workers.ts');
+  stop: StopSignal;
+  onListening: (url: string) => void;
 }
 
 export default class Serve extends BaseCommand {
@@ -42,33 +41,43 @@ export default class Serve extends BaseCommand {
       description: 'Number of processes that share the port, up to 256; one that exits is replaced. Default: 1.',
       helpValue: '<number>',
     }),
+    'max-connections': Flags.string({
+      description:
+        'Connections that each process has at a time. Default: 128 fewer than it may have open files, at most 20000.',
+      helpValue: '<number>',
+    }),
+    'max-connections-per-address': Flags.string({
+      description:
+        'Of these, from one address, or one /64 of IPv6: set it for a proxy on another machine. ' +
+        'Default: half of all; from loopback, all.',
+      helpValue: '<number>',
+    }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
-    const port =
-      readPort(flags.port, '--port') ?? readPort(process.env['SVC_API_PORT'] || undefined, 'SVC_API_PORT') ?? 4000;
-    const host = readHost(flags.host) ?? (process.env['SVC_API_HOST'] || '127.0.0.1');
-    const count = readWorkers(flags.workers);
-    this.logger = await openLog(logLevelOf(process.env) ?? 'info');
+    const { count, ...options } = readOptions(flags, process.env);
+    const log = await openLog(logLevelOf(process.env) ?? 'info');
+    this.logger = log;
     const workers = await import('../cli/serve/workers.ts');
-    if (count > 1 && !workers.isWorker()) {
-      process.exitCode = await workers.runWorkers({
-        count,
-        log: this.logger,
-        onListening: (url) => this.announce(url),
-      });
-      return;
+    const isWorker = workers.isWorker();
+    const stop = isWorker ? workers.listenForOrder() : listenForStop();
+    process.on('SIGHUP', () => !isWorker && log.info({ signal: 'SIGHUP' }, 'there is nothing to reload'));
+    if (count > 1 && !isWorker)
+      process.exitCode = await workers.runWorkers({ count, log, stop, onListening: announce });
+    else {
+      try {
+        const onListening = isWorker ? workers.reportListening : announce;
+        await this.serve({ ...options, database: flags.database, stop, onListening });
+      } finally {
+        workers.leaveWorkers();
+      }
     }
-    try {
-      await this.serve({ database: flags.database, host, port, workers });
-    } finally {
-      workers.leaveWorkers();
-    }
+    await leave(log);
   }
 
   /** Serves from this process until told to stop. */
-  private async serve({ database, host, port, workers }: ServeOptions): Promise<void> {
+  private async serve({ database, stop, onListening, ...options }: ServeContext): Promise<void> {
     const [{ openKeys }, { createApp }, { listen }] = await Promise.all([
       import('../open-keys.ts'),
       import('../create-app.ts'),
@@ -87,11 +96,11 @@ export default class Serve extends BaseCommand {
       const behindMs = keys.clockBehindMs();
       if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
       const app = await createApp({ keys, extensions, log: this.logger });
-      const server = await listen({ app, host, port });
-      if (workers.isWorker()) workers.reportListening(server.url);
-      else this.announce(server.url);
+      const server = await listen({ app, ...options });
+      stop.serving();
+      onListening(server.url);
       this.logger.info({ url: `${server.url}/graphql`, store: keys.location }, 'listening');
-      const reason = await (workers.isWorker() ? workers.stopOrder() : stopSignal());
+      const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
       await server.stop();
       await keys.rememberTime().catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
@@ -99,34 +108,4 @@ export default class Serve extends BaseCommand {
       await keys.close();
     }
   }
-
-  /** Prints where it listens; a closed stdout does not stop the server. */
-  private announce(url: string): void {
-    try {
-      this.terminal.out(`Listening on ${url}\n`);
-    } catch (error) {
-      this.logger.debug({ err: error }, 'stdout is closed');
-    }
-  }
-}
-
-function readPort(value: string | undefined, from: string): number | undefined {
-  if (value === undefined) return undefined;
-  const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(port <= 65_535))
-    throw new CliError('USAGE', `${from} is "${value}", which is not a port. Give a number from 0 to 65535.`);
-  return port;
-}
-
-function readWorkers(value: string | undefined): number {
-  const count = value === undefined ? 1 : /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(count >= 1 && count <= 256))
-    throw new CliError('USAGE', `--workers is "${printable(value ?? '')}". Give a number from 1 to 256.`);
-  return count;
-}
-
-function readHost(value: string | undefined): string | undefined {
-  if (value !== undefined && value.trim() === '')
-    throw new CliError('USAGE', '--host is empty. Give an address to listen on, such as 127.0.0.1.');
-  return value;
 }

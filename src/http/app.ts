@@ -4,9 +4,11 @@ import type { ServedSchema } from '../graphql/schema.ts';
 import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { CompiledOperations } from '../graphql/compiled-operations.ts';
-import { type BearerEnv, bearerAuth } from './bearer-auth.ts';
+import { bearerAuthWith } from './bearer-auth.ts';
+import type { BearerEnv } from './bearer-check.ts';
 import { graphqlEndpoint } from './graphql-endpoint.ts';
 import { graphqlFastPath, type FastPath } from './fast-path.ts';
+import { RefusalLog } from './refusal-log.ts';
 import { errorBody, NO_STORE, refuse, unavailable } from './replies.ts';
 
 /** What the service is made of. */
@@ -17,15 +19,21 @@ export interface AppOptions {
   log?: Log;
 }
 
-/** The service as a Hono app, with the fast path that `listen` uses for repeated requests. */
-export type ServiceApp = Hono<BearerEnv> & { readonly fastPath: FastPath };
+/** The service as a Hono app, with what `listen` uses beside it. */
+export type ServiceApp = Hono<BearerEnv> & {
+  /** The fast path for repeated requests. */
+  readonly fastPath: FastPath;
+  /** Logs what clients are refused, in sums. */
+  readonly refusals: RefusalLog;
+};
 
 /** The service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
 export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions): ServiceApp {
   const app = new Hono<BearerEnv>();
   const operations = new CompiledOperations(schema.executed);
   const budgets = new Budgets(limits);
-  app.all('/graphql', bearerAuth({ keys, log }), graphqlEndpoint(schema, { operations, budgets, log }));
+  const refusals = new RefusalLog(log);
+  app.all('/graphql', bearerAuthWith({ keys, log }, refusals), graphqlEndpoint(schema, { operations, budgets, log }));
   app.get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE));
   app.get('/readyz', async (c) => {
     try {
@@ -42,5 +50,8 @@ export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions
     log.error({ err: error, requestId }, 'a request failed');
     return c.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR', { requestId }), 500, NO_STORE);
   });
-  return Object.assign(app, { fastPath: graphqlFastPath(keys, operations, budgets) });
+  return Object.assign(app, {
+    fastPath: graphqlFastPath(keys, operations, budgets),
+    refusals,
+  });
 }

@@ -35,10 +35,12 @@ export function graphqlFastPath(
   return (incoming, outgoing, next) => {
     const request = heads.read(incoming);
     // The key is checked before the body is read.
-    const verified = request && authenticator.findVerified(request.digest);
-    if (!request || !verified) return next();
+    if (!request || !authenticator.findVerified(request.digest)) return next();
     readBody(incoming, (body) => {
       incoming.rawBody = body;
+      // And again, once there is something to run.
+      const verified = authenticator.findVerified(request.digest);
+      if (!verified) return next();
       const parameters = bodies.read(body);
       const budget = budgets.speculative();
       const result = parameters && run(parameters, operations, contextOf(verified.principal, incoming, budget));

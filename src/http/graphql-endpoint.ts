@@ -11,7 +11,7 @@ import type { BudgetedContext } from '../graphql/context.ts';
 import { isIntrospection, readDocument } from '../graphql/document.ts';
 import type { ServedSchema } from '../graphql/schema.ts';
 import { type Log, NO_LOG } from '../log.ts';
-import type { BearerEnv } from './bearer-auth.ts';
+import type { BearerEnv } from './bearer-check.ts';
 import type { AbandonedRequest } from './fast-path.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
 import { type GraphQLParameters, readGraphQLRequest } from './graphql-request.ts';
@@ -44,6 +44,8 @@ export function graphqlEndpoint(
       const isPublished = isIntrospection(document, operationName);
       const cost = amountFor(costOf(schema.executed, document, operationName), variables);
       if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);
+      const refusal = await c.get('checkAgain')();
+      if (refusal) return refusal;
       const run = isPublished ? runPublished : runExecuted;
       const result = await runWithin(budget, c.req.raw, (context) =>
         run(parameters, { principal: c.get('principal'), request: c.req.raw, ...context }),

@@ -1,17 +1,17 @@
 import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
-import type { Log } from '../log.ts';
+import type { RefusalLog } from './refusal-log.ts';
 
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
 export class RequestObserver implements AccessObserver {
   readonly #principal: Principal;
-  readonly #log: Log;
+  readonly #refusals: RefusalLog;
   readonly #address: string | undefined;
 
-  constructor(principal: Principal, log: Log, address: string | undefined) {
+  constructor(principal: Principal, refusals: RefusalLog, address: string | undefined) {
     this.#principal = principal;
-    this.#log = log;
+    this.#refusals = refusals;
     this.#address = address;
   }
 
@@ -21,8 +21,8 @@ export class RequestObserver implements AccessObserver {
 
   lacked(missing: readonly Permission[]): void {
     const { key, observer } = this.#principal;
-    const fields = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address: this.#address };
-    this.#log.info(fields, 'request forbidden');
+    const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address: this.#address };
+    this.#refusals.add('request forbidden', refused);
     observer?.lacked(missing, this.#address);
   }
 }

@@ -1,13 +1,13 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { getRequestListener, RequestError } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
 import type { ServiceApp } from './app.ts';
-import type { ReplyCode } from './error-codes.ts';
-import { errorBody, NO_STORE } from './replies.ts';
+import { type ConnectionLimits, Connections } from './connections.ts';
 import type { FastPath } from './fast-path.ts';
+import { answerFailedRequest, answerInvalidRequest, refuseExpectation } from './refused-requests.ts';
+import { responseClass, UnreadAnswers, type UnreadLimits } from './unread-answers.ts';
 
 /** What to serve, and where. */
 export interface ListenOptions {
@@ -18,6 +18,8 @@ export interface ListenOptions {
   host: string;
   /** The port; 0 picks a free one. */
   port: number;
+  /** What clients may take, where it differs from the default. */
+  limits?: ServerLimits;
 }
 
 /** A server that accepts requests. */
@@ -31,13 +33,17 @@ export interface RunningServer {
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Timeouts for slow clients, in milliseconds. Node's defaults would keep them for minutes. */
-const TIMEOUTS = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  connectionsCheckingInterval: 2_000,
-  keepAliveTimeout: 5_000,
-};
+/** What clients may take of a server, in connections, time and memory. */
+export interface ServerLimits extends ConnectionLimits, UnreadLimits {
+  /** How long the head of a request may take to arrive, in milliseconds. Default: 10,000. */
+  headersMs?: number;
+  /** How long a whole request may take to arrive, in milliseconds. Default: 30,000. */
+  requestMs?: number;
+}
+
+/** How often Node looks for requests that take too long to arrive, at most. */
+const CHECK_MS = 500;
+const KEEP_ALIVE_MS = 5000;
 const STOP_GRACE_MS = 10_000;
 
 /**
@@ -47,29 +53,40 @@ const STOP_GRACE_MS = 10_000;
  * const server = await listen({ app, host: '127.0.0.1', port: 0 });
  * await server.stop();
  */
-export async function listen({ app, host, port }: ListenOptions): Promise<RunningServer> {
+export async function listen({ app, host, port, limits = {} }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerFailedRequest, overrideGlobalObjects: false });
-  // The app refuses a request without a Host: Node's own reply has no body.
-  const fastPath: FastPath = (app as Partial<ServiceApp>).fastPath ?? ((_incoming, _outgoing, next) => next());
-  const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, (incoming, outgoing) =>
+  const { fastPath = passOn, refusals } = app as Partial<ServiceApp>;
+  const { headersMs = 10_000, requestMs = 30_000 } = limits;
+  const options = {
+    ServerResponse: responseClass(new UnreadAnswers(limits)),
+    // Node's defaults would keep slow clients for minutes.
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // The app refuses a request without a Host: Node's own reply has no body.
+    requireHostHeader: false,
+  };
+  const server = createServer(options, (incoming, outgoing) =>
     fastPath(incoming, outgoing, () => void answer(incoming, outgoing)),
   );
   server.on('clientError', answerInvalidRequest);
   server.on('checkExpectation', refuseExpectation);
-  const open = new Set<Socket>();
-  server.on('connection', (socket) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-  });
+  const { open } = new Connections(server, limits, refusals);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(listenError(error, host, port)));
     server.listen(port, host, resolve);
   });
   return {
     url: urlOf(server.address() as AddressInfo),
-    stop: (graceMs = STOP_GRACE_MS) => stop(server, open, graceMs),
+    async stop(graceMs = STOP_GRACE_MS) {
+      await stop(server, open, graceMs);
+      refusals?.finish();
+    },
   };
 }
+
+const passOn: FastPath = (_incoming, _outgoing, next) => next();
 
 async function stop(server: Server, open: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
@@ -84,41 +101,6 @@ async function stop(server: Server, open: ReadonlySet<Socket>, graceMs: number):
   });
   clearTimeout(deadline);
   clearInterval(sweep);
-}
-
-/** Replies to what cannot become a request for the app, such as an invalid Host, and to errors that escape the app. */
-function answerFailedRequest(error: unknown): Response {
-  return error instanceof RequestError
-    ? Response.json(errorBody('The Host or target is invalid.', 'BAD_REQUEST'), { status: 400, headers: NO_STORE })
-    : Response.json(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR'), { status: 500, headers: NO_STORE });
-}
-
-/** Replies to what Node's parser refuses, such as headers that are too large, in the form of all other errors. */
-function answerInvalidRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, code, message]: readonly [status: string, code: ReplyCode, message: string] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'TIMEOUT', 'The request took too long to arrive.']
-        : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
-  const body = JSON.stringify(errorBody(message, code));
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-/** Refuses an Expect other than 100-continue (RFC 9110, section 10.1.1), without reading the body. */
-function refuseExpectation(_incoming: IncomingMessage, outgoing: ServerResponse): void {
-  const body = JSON.stringify(errorBody('Only "Expect: 100-continue" is supported.', 'EXPECTATION_FAILED'));
-  outgoing.writeHead(417, {
-    'Content-Type': 'application/json',
-    ...NO_STORE,
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-  });
-  outgoing.end(body);
 }
 
 function urlOf({ address, family, port }: AddressInfo): string {

@@ -265,6 +265,11 @@ export class KeysService extends KeyQueries {
     return this.authenticator.authenticate(secret, address);
   }
 
+  /** The same for a request that was let in before: it counts as no further use. @throws KeysError STORE_… */
+  confirm(secret: string, address?: string): Promise<Authentication> {
+    return this.authenticator.confirm(secret, address);
+  }
+
   /**
    * Writes the recorded uses and refusals that are still in memory, at the end of the program.
    * @throws KeysError STORE_…

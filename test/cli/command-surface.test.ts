@@ -74,7 +74,14 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
   ],
   'apikey:verify': ['--permission <resource:action>', ...ALWAYS],
-  serve: ['--database <path>', '--host <address>', '--port <port>', '--workers <number>'],
+  serve: [
+    '--database <path>',
+    '--host <address>',
+    '--max-connections <number>',
+    '--max-connections-per-address <number>',
+    '--port <port>',
+    '--workers <number>',
+  ],
 };
 
 interface Manifest {

@@ -55,12 +55,11 @@ describeOnEach('a key', (dialect) => {
     const refusals = lines
       .filter(({ message }) => message === 'key refused')
       .map(({ fields }) => fields as { reason?: string });
-    assert.equal(refusals.length, bad.length);
     assert.deepEqual(refusals.slice(0, 2), [
       { reason: 'unknown', prefix: `${unknown.slice(0, 16)}_…`, address: '127.0.0.1' },
       { reason: 'unknown', prefix: `${deleted.secret.slice(0, 16)}_…`, address: '127.0.0.1' },
     ]);
-    for (const { reason } of refusals.slice(2)) assert.equal(reason, 'malformed');
+    assert.deepEqual(refusals.slice(2), [{ reason: 'malformed', prefix: undefined, address: '127.0.0.1' }]);
   });
 
   // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/store/postgres/postgres-servers.test.ts.

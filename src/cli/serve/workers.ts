@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { Log } from '../../log.ts';
-import { stopSignal } from './signals.ts';
+import type { StopSignal } from './signals.ts';
 
 /** The message by which the primary tells a worker to stop. */
 const STOP = 'stop';
@@ -11,6 +11,7 @@ const RESTART_DELAY_MS = 1000;
 export interface WorkersOptions {
   count: number;
   log: Log;
+  stop: StopSignal;
   /** Called once, with the address that all workers listen on. */
   onListening: (url: string) => void;
 }
@@ -23,57 +24,75 @@ export const isWorker = (): boolean => cluster.isWorker;
  * once its requests in flight have finished.
  * @returns the exit code: that of the first worker if it could not start, 0 after a signal
  */
-export async function runWorkers({ count, log, onListening }: WorkersOptions): Promise<number> {
+export async function runWorkers({ count, log, stop, onListening }: WorkersOptions): Promise<number> {
   // Each worker accepts its own connections: one handed to a worker that just died would never be answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
+  stop.serving();
+  let isStopping = false;
+  const listening = new Set<Worker>();
+  cluster.on('message', (worker) => {
+    listening.add(worker);
+    // It had begun to listen when it was to stop.
+    if (isStopping) sendStop(worker);
+  });
   const first = cluster.fork();
   // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
-  const [started] = (await Promise.race([once(first, 'message'), once(first, 'exit')])) as [
-    { url: string } | number | null,
-  ];
-  if (typeof started !== 'object' || started === null) return started ?? 1;
-  onListening(started.url);
+  const started = await Promise.race([once(first, 'message'), once(first, 'exit'), stop.received]);
+  if (typeof started !== 'string') {
+    const [message] = started as [{ url: string } | number | null];
+    if (typeof message !== 'object' || message === null) return message ?? 1;
+    onListening(message.url);
+    cluster.on('exit', (worker, code, signal) => {
+      if (isStopping) return;
+      log.error({ worker: worker.process.pid, code, signal }, 'a worker exited and will be replaced');
+      setTimeout(() => !isStopping && cluster.fork(), RESTART_DELAY_MS);
+    });
+    for (let index = 1; index < count; index += 1) cluster.fork();
+  }
 
-  let isStopping = false;
-  const replace = (worker: Worker, code: number | null, signal: string | null) => {
-    if (isStopping) return;
-    log.error({ worker: worker.process.pid, code, signal }, 'a worker exited and will be replaced');
-    setTimeout(() => !isStopping && cluster.fork(), RESTART_DELAY_MS);
-  };
-  cluster.on('exit', replace);
-  for (let index = 1; index < count; index += 1) cluster.fork();
-
-  const signal = await stopSignal();
+  const signal = await stop.received;
   isStopping = true;
   log.info({ signal }, 'stopping');
   const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
   await Promise.all(
     workers.map(async (worker) => {
       const exited = worker.isDead() ? undefined : once(worker, 'exit');
-      if (worker.isConnected()) worker.send(STOP);
+      if (listening.has(worker)) sendStop(worker);
+      // One that does not listen yet would lose the message, and dies of the signal. Once it listens it ignores that.
+      else worker.process.kill('SIGTERM');
       await exited;
     }),
   );
-  cluster.off('exit', replace);
   return 0;
+}
+
+function sendStop(worker: Worker): void {
+  // It may have exited by itself.
+  if (worker.isConnected()) worker.send(STOP, () => {});
+}
+
+/**
+ * Listens, in a worker, to the primary's order to stop. Signals are left to the primary once there may be requests: a
+ * terminal sends them to the whole group, and a second one would cut requests off. If the primary is gone, node:cluster
+ * ends the worker.
+ */
+export function listenForOrder(): StopSignal {
+  const received = new Promise<string>((resolve) => {
+    process.on('message', (message) => {
+      if (message === STOP) resolve(STOP);
+    });
+  });
+  return {
+    received,
+    serving() {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+    },
+  };
 }
 
 /** Tells the primary, from a worker, that it is listening. */
 export function reportListening(url: string): void {
   process.send?.({ url });
-}
-
-/**
- * Resolves, in a worker, when the primary tells it to stop. Signals are left to the primary: a terminal sends them to
- * the whole group, and a second one would cut requests off. If the primary is gone, node:cluster ends the worker.
- */
-export function stopOrder(): Promise<string> {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
-  return new Promise((resolve) => {
-    process.on('message', (message) => {
-      if (message === STOP) resolve(STOP);
-    });
-  });
 }
 
 /** Lets an idle worker exit, which the channel to the primary would keep alive. */

@@ -33,7 +33,7 @@ export class Authenticator {
   }
 
   /** Counts a use of a key. */
-  countUse({ principal: { key, secret } }: VerifiedKey): void {
+  countUse({ principal: { key, secret } }: Pick<VerifiedKey, 'principal'>): void {
     this.#options.activity.used(key, secret);
   }
 
@@ -43,13 +43,17 @@ export class Authenticator {
    * @throws KeysError STORE_…
    */
   async authenticate(secret: string, address?: string): Promise<Authentication> {
+    const result = await this.confirm(secret, address);
+    if ('principal' in result) this.countUse(result);
+    return result;
+  }
+
+  /** Authenticates a secret, of a request that was let in before, without counting a use. @throws KeysError STORE_… */
+  async confirm(secret: string, address?: string): Promise<Authentication> {
     const { repository, catalog, clock, activity } = this.#options;
     const digest = digestSecret(secret);
     const known = this.findVerified(digest);
-    if (known) {
-      this.countUse(known);
-      return { principal: known.principal };
-    }
+    if (known) return { principal: known.principal };
     // Read before the query, whose result may be older than a change that is made meanwhile.
     const revision = repository.revision();
     const found = await lookUp(secret, repository, clock());
@@ -57,9 +61,7 @@ export class Authenticator {
       const { key, chain, secret: presented } = found;
       const observer = activity.observerOf(key);
       const principal = principalOf(chain, catalog, { secret: presented, observer });
-      const verified = { principal, expiresAt: chainExpiry(chain) };
-      this.#verified.set(digest, revision, verified);
-      this.countUse(verified);
+      this.#verified.set(digest, revision, { principal, expiresAt: chainExpiry(chain) });
       return { principal };
     }
     const { refused: reason, publicId, key } = found;

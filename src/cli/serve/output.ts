@@ -1,0 +1,16 @@
+import type { OpenLog } from '../../log.ts';
+
+/** How long the reader of the log gets for its last lines. */
+const FLUSH_MS = 1000;
+
+/** Lets the reader of the log have its last lines. A reader that does not read keeps no process from ending. */
+export async function leave(log: OpenLog): Promise<void> {
+  const isRead = await log.drained(FLUSH_MS);
+  if (!isRead || process.stdout.writableLength > 0) process.exit();
+}
+
+/** Prints where the server listens. It neither waits for a reader of stdout nor fails without one. */
+export function announce(url: string): void {
+  if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => {});
+  process.stdout.write(`Listening on ${url}\n`);
+}

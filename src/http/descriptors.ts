@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+
+/** The limit that is assumed where it cannot be read. */
+const USUAL_LIMIT = 1024;
+/** Those that are kept for the store, its copies, the log and Node itself. */
+const RESERVED = 128;
+/** What a connection costs in memory bounds them where descriptors do not. */
+const MAX_CONNECTIONS = 20_000;
+
+/** How many connections this process can have at a time: below the descriptors that it may have open. */
+export function affordableConnections(): number {
+  return Math.min(MAX_CONNECTIONS, Math.max(descriptorLimit() - RESERVED, RESERVED / 2));
+}
+
+/** The soft limit of open descriptors (RLIMIT_NOFILE), which Node has raised to the hard one. */
+function descriptorLimit(): number {
+  try {
+    const [, limit] = /^Max open files +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === 'unlimited' ? Infinity : Number(limit ?? USUAL_LIMIT);
+  } catch {
+    return USUAL_LIMIT; // There is no such file but on Linux.
+  }
+}

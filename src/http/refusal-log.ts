@@ -1,0 +1,80 @@
+import type { Log } from '../log.ts';
+
+/** What the log says of a refused request. */
+export interface Refused {
+  reason: string;
+  /** The public id of the key, if it has one. */
+  prefix?: string | undefined;
+  /** The permissions that were missing. */
+  missing?: readonly string[];
+  /** The client's address, if it is known. */
+  address?: string | undefined;
+}
+
+/** A kind of refusals, and how many of it were not logged yet. */
+interface Counted {
+  message: string;
+  refused: Refused;
+  count: number;
+}
+
+/** How long repeated refusals are only counted. */
+const PERIOD_MS = 60_000;
+/** How many kinds of refusals for one reason from one address are logged in a period, one by one. */
+const MAX_KINDS = 5;
+/** For how many reasons and addresses that is done. */
+const MAX_SOURCES = 20;
+
+/**
+ * Logs refused requests in sums: each kind once in a period, and its repetitions as one line with their `count` at its
+ * end. Where there are too many kinds, they are summed by reason and address, and then by reason, so that the number of
+ * lines is bounded, whatever clients send.
+ */
+export class RefusalLog {
+  readonly #log: Log;
+  readonly #schedule: (work: () => void, delay: number) => void;
+  #counted = new Map<string, Counted>();
+  #kinds = new Map<string, number>();
+
+  /** @param schedule calls `work` after `delay` milliseconds; it must not keep the process alive */
+  constructor(
+    log: Log,
+    schedule: (work: () => void, delay: number) => void = (work, delay) => void setTimeout(work, delay).unref(),
+  ) {
+    this.#log = log;
+    this.#schedule = schedule;
+  }
+
+  add(message: string, refused: Refused): void {
+    if (this.#counted.size === 0) this.#schedule(() => this.finish(), PERIOD_MS);
+    const counted = this.#counted.get(keyOf(message, refused));
+    if (counted) return void (counted.count += 1);
+    const { reason, address } = refused;
+    const source = keyOf(message, { reason, address });
+    const kinds = this.#kinds.get(source) ?? 0;
+    if (kinds === 0 && this.#kinds.size >= MAX_SOURCES) return this.#count(message, { reason });
+    if (kinds >= MAX_KINDS) return this.#count(message, { reason, address });
+    this.#kinds.set(source, kinds + 1);
+    this.#counted.set(keyOf(message, refused), { message, refused, count: 0 });
+    this.#log.info(refused, message);
+  }
+
+  /** Ends the period: logs what was only counted. */
+  finish(): void {
+    const counted = this.#counted;
+    [this.#counted, this.#kinds] = [new Map(), new Map()];
+    for (const { message, refused, count } of counted.values())
+      if (count > 0) this.#log.info({ ...refused, count }, message);
+  }
+
+  #count(message: string, refused: Refused): void {
+    const key = keyOf(message, refused);
+    const counted = this.#counted.get(key) ?? { message, refused, count: 0 };
+    counted.count += 1;
+    this.#counted.set(key, counted);
+  }
+}
+
+function keyOf(message: string, refused: Refused): string {
+  return JSON.stringify([message, refused]);
+}

@@ -1,0 +1,92 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** What answers may wait for their readers. */
+export interface UnreadLimits {
+  /** How long a client may read nothing of an answer, in milliseconds. Default: 30,000. */
+  unreadMs?: number;
+  /** The bytes of answers that one connection may leave unread, unless it is a single answer. Default: 16 MiB. */
+  unreadBytesPerConnection?: number;
+  /** The bytes of answers that all connections may leave unread. Default: 128 MiB. */
+  unreadBytes?: number;
+}
+
+/** Bounds the answers that wait in memory for clients which do not read them. */
+export class UnreadAnswers {
+  readonly #limits: Required<UnreadLimits>;
+  /** The bytes of each connection, in the order in which they began to wait. */
+  readonly #waiting = new Map<Socket, number>();
+  /** Those whose end is noticed. */
+  readonly #known = new WeakSet<Socket>();
+  #bytes = 0;
+
+  constructor({
+    unreadMs = 30_000,
+    unreadBytesPerConnection = 16 * 1024 * 1024,
+    unreadBytes = 128 * 1024 * 1024,
+  }: UnreadLimits) {
+    this.#limits = { unreadMs, unreadBytesPerConnection, unreadBytes };
+  }
+
+  /** Closes a connection when its client has read nothing for some time. Node looks at what the system has taken. */
+  expectReading(socket: Socket): void {
+    socket.setTimeout(this.#limits.unreadMs);
+  }
+
+  /** Counts a whole answer that the system has not taken yet. Connections that are over a limit are closed. */
+  add(response: ServerResponse): void {
+    const { socket } = response.req;
+    if (socket.destroyed) return;
+    const bytes = response.writableLength;
+    const before = this.#waiting.get(socket) ?? 0;
+    this.#set(socket, before + bytes);
+    response.once('finish', () => this.#set(socket, Math.max((this.#waiting.get(socket) ?? 0) - bytes, 0)));
+    if (!this.#known.has(socket)) socket.once('close', () => this.#set(socket, 0));
+    this.#known.add(socket);
+    this.expectReading(socket);
+    const { unreadBytesPerConnection, unreadBytes } = this.#limits;
+    if (before > 0 && before + bytes > unreadBytesPerConnection) this.#close(socket);
+    for (const [longest] of this.#waiting) {
+      if (this.#bytes <= unreadBytes || this.#waiting.size === 1) break;
+      this.#close(longest);
+    }
+  }
+
+  #set(socket: Socket, bytes: number): void {
+    this.#bytes += bytes - (this.#waiting.get(socket) ?? 0);
+    if (bytes > 0) this.#waiting.set(socket, bytes);
+    else this.#waiting.delete(socket);
+  }
+
+  #close(socket: Socket): void {
+    this.#set(socket, 0);
+    socket.destroy();
+  }
+}
+
+/** The class of a server's responses, which reports what waits for its reader. */
+export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
+  return class extends ServerResponse {
+    #isWaiting = false;
+
+    override write(...args: unknown[]): boolean {
+      const isTaken = super.write(...(args as Parameters<ServerResponse['write']>));
+      if (!isTaken && !this.#isWaiting) {
+        const { socket } = this.req;
+        this.#isWaiting = true;
+        unread.expectReading(socket);
+        this.once('drain', () => {
+          this.#isWaiting = false;
+          socket.setTimeout(0);
+        });
+      }
+      return isTaken;
+    }
+
+    override end(...args: unknown[]): this {
+      super.end(...(args as []));
+      if (this.writableLength > 0) unread.add(this);
+      return this;
+    }
+  };
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { testCli } from '../support/cli.ts';
+import { connectTo } from '../support/client.ts';
+import { BIN, cleanEnv } from '../support/process.ts';
+import { until } from '../support/until.ts';
+
+/** How long the head of a request may take, and how long after that others are answered again, at the latest. */
+const HEADERS_MS = 10_000;
+const SOON_MS = 1_000;
+
+describe('clients without a key that connect, send nothing, and never close', () => {
+  const clients: Socket[] = [];
+  let child: ChildProcess | undefined;
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.destroy();
+    child?.kill('SIGKILL');
+  });
+
+  it('shut out nobody else for longer than their time-out, though there are twice as many as descriptors', async () => {
+    const command = ['-c', 'ulimit -n 1024 && exec "$0" "$@"', process.execPath, BIN, 'serve', '--port', '0'];
+    child = spawn('sh', command, {
+      env: cleanEnv({ SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'error' }),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const url = /http:\S+/.exec(String((await once(child.stdout!, 'data'))[0]))![0];
+    // In parts: the queue of connections that are not accepted yet is shorter.
+    for (let number = 0; number < 2000; number += 100)
+      clients.push(...(await Promise.all(Array.from({ length: 100 }, () => connectTo(url, { allowHalfOpen: true })))));
+    const last = performance.now();
+    const isAnswered = () =>
+      fetch(`${url}/healthz`, { headers: { connection: 'close' } }).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+    let answeredFrom: number | undefined;
+    assert.equal(await isAnswered(), false, 'there are enough of them to fill it');
+    // From the first answer on, everybody is answered.
+    for (let inARow = 0; inARow < 20; inARow += 1) {
+      await until(async () => {
+        const answered = await isAnswered();
+        if (!answered) [inARow, answeredFrom] = [0, undefined];
+        return answered;
+      });
+      answeredFrom ??= performance.now();
+    }
+    assert.ok(answeredFrom! - last < HEADERS_MS + SOON_MS, `${Math.round(answeredFrom! - last)} ms`);
+  });
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { Hono } from 'hono';
+import { listen, type RunningServer, type ServerLimits } from '../../src/http/server.ts';
+import { closed, connectTo, readToEnd } from '../support/client.ts';
+import { until } from '../support/until.ts';
+
+const MB = 1024 * 1024;
+/** More than the system takes for a reader that does not read. */
+const ANSWER = 'x'.repeat(16 * MB);
+/** Longer than a test may take, in milliseconds. */
+const FOREVER = 600_000;
+
+describe('an answer that nobody reads', () => {
+  let server: RunningServer;
+  const clients: Socket[] = [];
+  /** The server's ends of the connections, in the order of their first requests. */
+  const ends = new Set<Socket>();
+  const notice = (message: unknown) => void ends.add((message as { socket: Socket }).socket);
+  before(() => subscribe('http.server.request.start', notice));
+  after(() => unsubscribe('http.server.request.start', notice));
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.destroy();
+    ends.clear();
+    await server.stop(0);
+  });
+
+  const start = async (limits: ServerLimits) => {
+    const app = new Hono()
+      .get('/', (c) => c.text(ANSWER))
+      .get('/small', (c) => c.text('small'))
+      .get('/stream', () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(MB)) })));
+    server = await listen({ app, host: '127.0.0.1', port: 0, limits });
+  };
+  /** Sends requests over a connection of its own, and reads no answer. */
+  const ask = async (path: string, times = 1) => {
+    const client = await connectTo(server.url);
+    clients.push(client.pause());
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(times));
+    const before = ends.size;
+    await until(() => ends.size > before);
+    return { client, end: [...ends].at(-1)! };
+  };
+
+  for (const path of ['/', '/stream'])
+    it(`has its connection closed after a while: ${path}`, async () => {
+      await start({ unreadMs: 200 });
+      await closed((await ask(path)).end);
+    });
+
+  it('is waited for as long as it is read, and so is the next one', async () => {
+    await start({ unreadMs: 1000 });
+    const { client } = await ask('/');
+    let received = 0;
+    const began = Date.now();
+    // Slower than the limit as a whole, with pauses far below it.
+    while (received < ANSWER.length) {
+      received += (client.read() as Buffer | null)?.length ?? 0;
+      const due = began + (1500 * received) / ANSWER.length;
+      await until(() => Date.now() >= due && (client.readableLength > 0 || received >= ANSWER.length));
+    }
+    client.resume().write('GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    assert.match(await readToEnd(client), /small$/);
+  });
+
+  it('of many on one connection ends that connection, and no other', async () => {
+    await start({ unreadMs: FOREVER, unreadBytesPerConnection: 40 * MB });
+    const other = await ask('/', 2);
+    await closed((await ask('/', 3)).end);
+    assert.equal(other.end.closed, false);
+  });
+
+  it('of one that is larger than the limits by itself is waited for', async () => {
+    await start({ unreadMs: FOREVER, unreadBytesPerConnection: MB, unreadBytes: MB });
+    const { client } = await ask('/');
+    let received = 0;
+    client.resume().on('data', (chunk: Buffer) => (received += chunk.length));
+    await until(() => received > ANSWER.length);
+  });
+
+  it('leaves nothing behind once it has been read', async () => {
+    await start({ unreadMs: FOREVER, unreadBytes: 20 * MB });
+    const { client, end } = await ask('/small');
+    let received = 0;
+    client.resume().on('data', (chunk: Buffer) => (received += chunk.length));
+    const listeners = [];
+    for (let time = 0; time < 3; time += 1) {
+      received = 0;
+      client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      await until(() => received > ANSWER.length);
+      listeners.push(end.listenerCount('close'));
+    }
+    assert.equal(listeners[2], listeners[0]);
+    // Were those still counted, there would be no room for both.
+    await ask('/');
+    await (await fetch(`${server.url}/small`)).text();
+    assert.equal(end.closed, false);
+  });
+
+  it('makes room for others when there are too many: the one that has waited longest is given up first', async () => {
+    await start({ unreadMs: FOREVER, unreadBytes: 40 * MB });
+    const [first, second, third] = [await ask('/'), await ask('/'), await ask('/')];
+    await closed(first.end);
+    assert.deepEqual([second.end.closed, third.end.closed], [false, false]);
+    assert.match(await (await fetch(`${server.url}/small`)).text(), /small/);
+  });
+});

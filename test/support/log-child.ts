@@ -1,0 +1,11 @@
+import { once } from 'node:events';
+import { openLog } from '../../src/log.ts';
+
+/** Logs as many lines as its argument says, tells so on stdout, and ends with stdin, once all is out. */
+const log = await openLog('info');
+for (let number = 0; number < Number(process.argv[2]); number += 1) log.info({ number }, 'a line of the log');
+process.stdout.write('logged\n');
+process.stdin.resume();
+await once(process.stdin, 'end');
+log.info({}, 'the last line');
+process.exit((await log.drained(60_000)) ? 0 : 1);
