@@ -135,12 +135,14 @@ export async function appendToAuditLog(
   const head = await findPosition(db, 'audit_head');
   requireAuditKey(head, key);
   let { number, hash } = head ?? { number: 0, hash: CHAIN_START };
-  const rows = drafts.map((draft) => {
-    number += 1;
-    hash = chainHash({ ...draft, number }, hash, key);
-    return auditRowOf({ ...draft, number, hash });
-  });
-  for (const chunk of chunksOf(rows)) await db.insertInto('audit_log').values(chunk).execute();
+  for (const chunk of chunksOf(drafts)) {
+    const rows = chunk.map((draft) => {
+      number += 1;
+      hash = chainHash({ ...draft, number }, hash, key);
+      return auditRowOf({ ...draft, number, hash });
+    });
+    await db.insertInto('audit_log').values(rows).execute();
+  }
   if (head) await db.updateTable('audit_head').set({ number, hash }).execute();
   else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
 }

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
-import { selectAncestors } from './ancestors.ts';
+import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection } from './connection.ts';
@@ -119,24 +119,8 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 
     async findWithDescendants(ids) {
       const found = new Map<string, Key>();
-      for (const chunk of chunksOf(ids)) {
-        const rows = await db
-          .withRecursive('family(id)', (query) =>
-            query
-              .selectFrom('api_keys')
-              .where('id', 'in', chunk)
-              .select('id')
-              .union(
-                query
-                  .selectFrom('api_keys as child')
-                  .innerJoin('family', 'family.id', 'child.created_by')
-                  .select('child.id'),
-              ),
-          )
-          .selectFrom('family')
-          .innerJoin('api_keys', 'api_keys.id', 'family.id')
-          .selectAll('api_keys')
-          .execute();
+      for (const chunk of chunksOf(await findFamily(db, ids))) {
+        const rows = await db.selectFrom('api_keys').selectAll().where('id', 'in', chunk).execute();
         for (const row of rows) found.set(row.id, keyOf(row));
       }
       return creatorsFirst(found);

@@ -1,7 +1,7 @@
 import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { chainOf, chainStatus, type Link } from '../keys/authorization/chain.ts';
 import type { Status } from '../keys/key/status.ts';
-import { selectAncestors } from './ancestors.ts';
+import { selectAncestors } from './families.ts';
 import { chunksOf } from './chunks.ts';
 import { numberOf } from './rows.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';

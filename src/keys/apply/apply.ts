@@ -6,6 +6,7 @@ import { type Plan, planChanges } from './plan.ts';
 import { OPERATOR } from '../authorization/principal.ts';
 import type { Secret } from '../secret/secret.ts';
 import type { Transaction } from '../changes/transaction.ts';
+import { inTurns } from '../turns.ts';
 
 /** What an apply changed, with what only the rules may see. */
 export interface AppliedChanges {
@@ -40,10 +41,11 @@ export async function applyDeclaration(
 ): Promise<AppliedChanges> {
   const { find, caller, catalog, now, auditLog } = transaction;
   const plan = await planChanges(find, declared, { prune, adopt, caller, catalog, now, auditLog });
-  const created = plan.creates.map((key) => {
+  const created: AppliedChanges['created'] = [];
+  for await (const key of inTurns(plan.creates)) {
     const secret = newSecret();
-    return { secret, key: buildDeclaredKey(key, secret, newId(), transaction) };
-  });
+    created.push({ secret, key: buildDeclaredKey(key, secret, newId(), transaction) });
+  }
   await transaction.insert(created.map(({ key }) => key));
   for (const { before, after } of plan.updates) {
     // One audit entry for each command that would do the same.

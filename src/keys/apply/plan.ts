@@ -12,6 +12,7 @@ import { type Actor, denied, mayFor, OPERATOR, requireFor } from '../authorizati
 import type { KeyFinder } from '../repository.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
+import { inTurns } from '../turns.ts';
 
 /** The changes that bring the keys to their declared state. */
 export interface Plan<Key extends ApiKey = ApiKey> {
@@ -64,7 +65,7 @@ export async function planChanges<Key extends ApiKey>(
   const existing = new Map(found.map((key) => [key.name, key]));
   const plan: Plan<Key> = { creates: [], updates: [], deletes: [], unchanged: 0, confusable: [] };
   const issues: DeclarationIssue[] = [];
-  for (const [index, key] of declared.entries()) {
+  for await (const [index, key] of inTurns(declared.entries())) {
     const before = existing.get(key.name);
     if (key.expiresAt !== (before?.expiresAt ?? null))
       issues.push(...validateDeclaredExpiry(key, ['keys', index, 'expiresAt'], now));
@@ -79,14 +80,15 @@ export async function planChanges<Key extends ApiKey>(
   assertValidDeclaration(issues);
   if (prune) plan.deletes = await findUndeclared(find, new Set(declared.map(({ name }) => name)), caller);
 
-  for (const key of plan.creates) requireToCreate(caller, key, catalog);
+  for await (const key of inTurns(plan.creates)) requireToCreate(caller, key, catalog);
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', found);
   if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
   if (!adopt) await refuseTakeover({ find, auditLog, caller, catalog }, found, plan.updates);
   const befores = plan.updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
-  for (const [index, { after }] of plan.updates.entries()) requireToChange(caller, chains[index]!, after, catalog);
+  for await (const [index, { after }] of inTurns(plan.updates.entries()))
+    requireToChange(caller, chains[index]!, after, catalog);
   requireFor(caller, 'DELETE', plan.deletes);
   // The plan names them.
   requireFor(caller, 'READ', plan.deletes);

@@ -15,6 +15,7 @@ import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { KeyWriter, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
+import { inTurns } from '../turns.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -72,7 +73,7 @@ export class Transaction {
 
   async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE'): Promise<void> {
     await this.#writer.insert(keys);
-    for (const key of keys) this.#note(action, key, { before: null, after: auditValuesOf(key) });
+    for await (const key of inTurns(keys)) this.#note(action, key, { before: null, after: auditValuesOf(key) });
   }
 
   /** @throws KeysError STORE_CORRUPT for a damaged key */
@@ -90,7 +91,7 @@ export class Transaction {
   /** Deletes keys, which stand in an order in which none comes before its creator. */
   async delete(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
-    for (const key of keys) this.#note('DELETE', key, { before: auditValuesOf(key), after: null });
+    for await (const key of inTurns(keys)) this.#note('DELETE', key, { before: auditValuesOf(key), after: null });
   }
 
   /** Writes down what was done: the last step. */

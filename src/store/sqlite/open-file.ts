@@ -38,11 +38,20 @@ interface KnownChange {
   isInFile: boolean;
 }
 
+interface Opened {
+  driver: Database.Database;
+  db: Kysely<Tables>;
+}
+
 /** An open database file, and how to tell whether it is still the one at its path. */
 export class OpenFile {
   readonly db: Kysely<Tables>;
+  /** For transactions, during which others may read by `db`. */
+  readonly writer: Kysely<Tables>;
   readonly #path: string;
   readonly #driver: Database.Database;
+  /** The connection of `writer`. */
+  readonly #writingDriver: Database.Database;
   readonly #main: MainFile;
   readonly #sideFiles: SideFiles;
   readonly #pageBytes: number;
@@ -52,15 +61,14 @@ export class OpenFile {
   /** What `stat` said of the file when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
-  private constructor(
-    path: string,
-    file: string,
-    parts: Pick<OpenFile, 'db'> & { driver: Database.Database; main: MainFile },
-  ) {
-    const { db, driver, main } = parts;
-    this.db = db;
+  private constructor(path: string, file: string, parts: { reading: Opened; writing: Opened; main: MainFile }) {
+    const { reading, writing, main } = parts;
+    const { driver } = reading;
+    this.db = reading.db;
+    this.writer = writing.db;
     this.#path = path;
     this.#driver = driver;
+    this.#writingDriver = writing.driver;
     this.#main = main;
     const pluck = <Value>(query: string) => driver.prepare<unknown[], Value>(query).pluck();
     this.#statements = {
@@ -68,8 +76,8 @@ export class OpenFile {
       keyState: pluck<string>('select state from key_state'),
       page: pluck<number>(`select rootpage from sqlite_schema where name = 'last_change'`),
       lastChange: pluck<string>('select ids from last_change'),
-      changes: pluck<number>('select total_changes()'),
-      mark: driver.prepare<[string]>('update last_change set ids = ?'),
+      changes: writing.driver.prepare<[], number>('select total_changes()').pluck(),
+      mark: writing.driver.prepare<[string]>('update last_change set ids = ?'),
     };
     this.#pageBytes = driver.pragma('page_size', { simple: true }) as number;
     this.#see();
@@ -87,24 +95,27 @@ export class OpenFile {
       // SQLite keeps its files next to the one that a link leads to.
       const file = realpathSync(path);
       requireOwnWal(path, file, main);
-      const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
-      const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed) });
+      const opened: Opened[] = [];
+      // A command has nobody else to give a turn to.
+      const takesTurns = busyTimeoutMs === 0;
+      const connect = () => {
+        const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
+        opened.push({ driver, db: new Kysely<Tables>({ dialect: dialectOf(driver, committed, takesTurns) }) });
+        return opened.at(-1)!;
+      };
+      const reading = connect();
+      const writing = takesTurns ? connect() : reading;
       try {
         const deadline = performance.now() + lockWaitMs;
         const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;
         const work = async () => {
-          // A secret is shown after its transaction, which must be on disk by then.
-          driver.pragma('synchronous = full');
-          driver.pragma('foreign_keys = on');
-          driver.pragma('trusted_schema = off');
-          // Only after it was checked that the -wal file and the file belong together.
-          driver.pragma('wal_autocheckpoint = 0');
-          await migrateSqlite(db, path, mustExist);
-          return new OpenFile(path, file, { db, driver, main });
+          for (const { driver } of opened) prepare(driver);
+          await migrateSqlite(reading.db, path, mustExist);
+          return new OpenFile(path, file, { reading, writing, main });
         };
         return await retry(work, { isRetryable });
       } catch (error) {
-        driver.close();
+        for (const { driver } of opened) driver.close();
         throw error;
       }
     } catch (error) {
@@ -174,7 +185,7 @@ export class OpenFile {
    * @returns false while another program reads what is only in the -wal file: then it stays open
    */
   leave(): boolean {
-    if (this.#driver.inTransaction) return false;
+    if (this.#driver.inTransaction || this.#writingDriver.inTransaction) return false;
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     const isMoved = !stat || !isSameFile(stat, this.#main.identity);
     if (isMoved || this.#holdsWhatIsOpen()) {
@@ -186,12 +197,14 @@ export class OpenFile {
           truncateSync(path);
     }
     this.#driver.close();
+    this.#writingDriver.close();
     this.#main.close();
     removeSideFiles(this.#sideFiles);
     return true;
   }
 
   async close(): Promise<void> {
+    await this.writer.destroy();
     await this.db.destroy();
     this.#main.close();
   }
@@ -246,4 +259,13 @@ export class OpenFile {
       this.#known = [{ page, change, isInFile: false }, ...this.#known].slice(0, 2);
     return change;
   }
+}
+
+function prepare(driver: Database.Database): void {
+  // A secret is shown after its transaction, which must be on disk by then.
+  driver.pragma('synchronous = full');
+  driver.pragma('foreign_keys = on');
+  driver.pragma('trusted_schema = off');
+  // Only after it was checked that the -wal file and the file belong together.
+  driver.pragma('wal_autocheckpoint = 0');
 }

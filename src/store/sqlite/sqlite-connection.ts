@@ -39,6 +39,7 @@ export class SqliteConnection implements Connection {
   #revision = 0;
   #dataVersion: number | undefined;
   #keyState: string | undefined;
+  #isClosed = false;
 
   private constructor(location: string, created: boolean, waits: Waits) {
     this.location = location;
@@ -85,7 +86,7 @@ export class SqliteConnection implements Connection {
   /** Runs work in a transaction that marks the change, and returns once the change is in the file itself. */
   async #change<Result>(file: OpenFile, work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     let changes = 0;
-    const result = await file.db.transaction().execute(async (transaction) => {
+    const result = await file.writer.transaction().execute(async (transaction) => {
       const before = file.changes();
       const done = await work(transaction);
       changes = file.changes() - before;
@@ -108,6 +109,7 @@ export class SqliteConnection implements Connection {
 
   /** The file at the path now. */
   async #currentFile(): Promise<OpenFile> {
+    if (this.#isClosed) throw new Error('The store was closed.');
     this.#checkFile();
     return this.#file ?? this.#openFile(false);
   }
@@ -189,6 +191,7 @@ export class SqliteConnection implements Connection {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#watch);
     const file = this.#file;
     this.#file = undefined;

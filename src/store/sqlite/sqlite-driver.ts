@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import {
   CompiledQuery,
   type DatabaseConnection,
   type Dialect,
+  type QueryResult,
   SqliteAdapter,
   SqliteDriver,
   SqliteIntrospector,
@@ -38,11 +40,44 @@ class ImmediateSqliteDriver extends SqliteDriver {
   }
 }
 
-/** Kysely's dialect for an open SQLite database. `committed` is called after each commit. */
-export function dialectOf(database: Database.Database, committed: () => void): Dialect {
+/** How long queries follow one another before others get a turn of the event loop, in milliseconds. */
+const MAX_TURN_MS = 10;
+
+/** Lets others have a turn between two queries, of a long transaction, say. */
+class TurnTakingDriver extends ImmediateSqliteDriver {
+  /** When the first query of this turn began. */
+  #turnBegan: number | undefined;
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection();
+    return {
+      executeQuery: async (query) => {
+        this.#beginTurn();
+        const result = await connection.executeQuery(query);
+        if (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > MAX_TURN_MS) await setImmediate();
+        return result as QueryResult<never>;
+      },
+      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
+    };
+  }
+
+  #beginTurn(): void {
+    if (this.#turnBegan !== undefined) return;
+    this.#turnBegan = performance.now();
+    void setImmediate().then(() => (this.#turnBegan = undefined));
+  }
+}
+
+/**
+ * Kysely's dialect for an open SQLite database.
+ * @param committed is called after each commit
+ * @param takesTurns whether others get a turn during a transaction: then they must read by another connection
+ */
+export function dialectOf(database: Database.Database, committed: () => void, takesTurns: boolean): Dialect {
+  const Driver = takesTurns ? TurnTakingDriver : ImmediateSqliteDriver;
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new ImmediateSqliteDriver(database, committed),
+    createDriver: () => new Driver(database, committed),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
+import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { KeysError } from '../../src/keys/errors.ts';
+import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+
+const KEYS = 1000;
+
+describe('a long change of a store in a file', () => {
+  let test: TestKeys;
+  beforeEach(async () => {
+    test = await openTestKeys();
+  });
+  afterEach(() => test.store.close());
+
+  /** What others read in their turns while work is done: the distinct answers, in order, and how many turns they had. */
+  async function readMeanwhile(work: Promise<unknown>, name: string): Promise<{ seen: boolean[]; turns: number }> {
+    const seen: boolean[] = [];
+    let turns = 0;
+    const done = new AbortController();
+    const reading = (async () => {
+      while (!done.signal.aborted) {
+        const isThere = (await test.keys.findByName(name, OPERATOR)) !== undefined;
+        if (isThere !== seen.at(-1)) seen.push(isThere);
+        turns += 1;
+        await setImmediate();
+      }
+    })();
+    await work.finally(() => done.abort());
+    await reading;
+    return { seen, turns };
+  }
+
+  it(`as an apply of ${KEYS} keys lets others read in between, who see none of it until all is done`, async () => {
+    const keys = Array.from({ length: KEYS }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
+    const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+    const apply = test.keys.apply(readDeclaration({ keys }, test.keys.catalog), {}, principal);
+    const { seen, turns } = await readMeanwhile(apply, 'Key 0');
+    assert.equal(seen[0], false);
+    assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));
+    assert.ok(await test.keys.findByName(`Key ${KEYS - 1}`, OPERATOR));
+  });
+
+  it(`as a deletion of ${10 * KEYS} keys does so, too`, async () => {
+    const parent = storedKey('parent');
+    const children = Array.from({ length: 10 * KEYS }, (_, at) => storedKey(`child ${at}`, { createdBy: 'parent' }));
+    await test.store.repository.write((writer) => writer.insert([parent, ...children]));
+    const { seen, turns } = await readMeanwhile(test.keys.delete(['parent'], OPERATOR), 'child 9');
+    assert.equal(seen[0], true);
+    assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));
+  });
+
+  it('is rolled back as a whole, and the next one begins after it', async () => {
+    const failing = test.store.repository.write(async (writer) => {
+      for (let key = 0; key < KEYS; key += 100)
+        await writer.insert(Array.from({ length: 100 }, (_, at) => storedKey(`key ${key + at}`)));
+      throw new KeysError('INPUT_INVALID', 'no more');
+    });
+    const next = test.keys.create({ name: 'Next', roles: ['GUEST'] }, OPERATOR);
+    await assert.rejects(failing, /no more/);
+    await next;
+    const names = (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name);
+    assert.deepEqual(names, ['Next']);
+  });
+});
