@@ -145,6 +145,8 @@ export class SqliteConnection implements Connection {
     return this.#file && this.#revision;
   }
 
+  watchHearing(): void {}
+
   /** Checks, once per turn of the event loop, whether another file is at the path and whether keys were changed. */
   #checkFile(): void {
     if (this.#checkedThisTurn) return;
