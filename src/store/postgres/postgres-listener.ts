@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import type { HearingReport } from '../../keys/repository.ts';
+import { driverCodeOf } from '../errors.ts';
 import { postgresError } from './postgres-errors.ts';
 import { loadDriver } from './postgres-pool.ts';
 import { hearsAddress, type Listening, UnheardError } from './postgres-proof.ts';
@@ -17,6 +18,9 @@ const RETRY_DEAF_MS = 10_000;
 
 /** The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost. */
 const HEARTBEAT = 'select current_schema() as schema, (select hash from audit_head) as head';
+
+/** The SQLSTATE of a standby, where nothing can be said. */
+const READ_ONLY = '25006';
 
 /** What a listener needs. */
 export interface PostgresListenerOptions {
@@ -141,7 +145,10 @@ export class PostgresListener {
 
   /** @throws UnheardError, or what the driver throws */
   async #prove(listening: Listening, provenAt: number): Promise<void> {
-    const isHeard = await hearsAddress(listening, this.#config);
+    const isHeard = await hearsAddress(listening, this.#config).catch((error: unknown) => {
+      if (driverCodeOf(error) === READ_ONLY) this.#renewPool();
+      throw error;
+    });
     listening.signal.throwIfAborted();
     const isFirst = provenAt === Number.NEGATIVE_INFINITY;
     // This connection leads to the server at the address; older ones may lead to another.
