@@ -4,10 +4,10 @@ import type { Client, ClientConfig, Notification } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
 import { loadDriver } from './postgres-pool.ts';
 
-/** How long each step may take: to connect, to say something, and to hear it. */
-const STEP_MS = 1000;
+/** How long after it was said the token may take to arrive. */
+const ARRIVAL_MS = 1000;
 
-/** A connection did not hear what was said at the address. */
+/** A connection does not hear what is said at the address. */
 export class UnheardError extends KeysError {
   constructor(location: string) {
     super(
@@ -40,7 +40,7 @@ export async function hearsAddress(
   config: ClientConfig,
 ): Promise<boolean> {
   const { Client } = await loadDriver();
-  const speaker = new Client({ ...config, connectionTimeoutMillis: STEP_MS, query_timeout: STEP_MS });
+  const speaker = new Client(config);
   speaker.on('error', () => {});
   const token = randomUUID();
   const heard = Promise.withResolvers<boolean>();
@@ -50,7 +50,7 @@ export async function hearsAddress(
     await speaker.connect();
     (speaker as Client & { unref(): void }).unref();
     await speaker.query('select pg_notify($1, $2)', [channel, token]);
-    const tooLate = delay(STEP_MS, false, { ref: false, signal }).catch(() => false);
+    const tooLate = delay(ARRIVAL_MS, false, { ref: false, signal }).catch(() => false);
     return await Promise.race([heard.promise, tooLate]);
   } finally {
     listener.off('notification', hear);
