@@ -109,13 +109,13 @@ export interface KeyRepository extends KeyFinder {
    * be told without waiting.
    */
   revision(): number | undefined;
+  /** Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. */
+  write<Result>(work: (writer: KeyWriter) => Promise<Result>): Promise<Result>;
+  /** Resolves when the store answers. */
+  check(): Promise<void>;
   /**
    * Calls back when the changes of other processes are no longer heard, and when they are heard again. Meanwhile there
    * is no revision. A file is looked at instead, and is never reported.
    */
   watchHearing(report: HearingReport): void;
-  /** Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. */
-  write<Result>(work: (writer: KeyWriter) => Promise<Result>): Promise<Result>;
-  /** Resolves when the store answers. */
-  check(): Promise<void>;
 }

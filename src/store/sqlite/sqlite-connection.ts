@@ -145,8 +145,6 @@ export class SqliteConnection implements Connection {
     return this.#file && this.#revision;
   }
 
-  watchHearing(): void {}
-
   /** Checks, once per turn of the event loop, whether another file is at the path and whether keys were changed. */
   #checkFile(): void {
     if (this.#checkedThisTurn) return;
@@ -170,6 +168,9 @@ export class SqliteConnection implements Connection {
     this.#dataVersion = undefined;
     this.#checkedThisTurn = false;
   }
+
+  /** There is nothing to hear: the file is looked at. */
+  watchHearing(): void {}
 
   async close(): Promise<void> {
     this.#closeMovedFile();
