@@ -60,6 +60,7 @@ export type { UsageTotals } from './keys/key/usage.ts';
 export type { Page, PageQuery } from './keys/list.ts';
 export type { Action, Catalog, HostResource, Permission, Role } from './keys/permissions/catalog.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
+export type { HearingReport } from './keys/repository.ts';
 export type { KeyQueries } from './keys/queries.ts';
 export type { ApplyOptions, CreatedKey, KeysService, RotatedKey } from './keys/service.ts';
 export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/export.ts';

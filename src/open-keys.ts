@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { createCatalog, type HostResource } from './keys/permissions/catalog.ts';
+import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import type { OpenStoreOptions } from './store/open.ts';
@@ -19,6 +20,11 @@ export interface OpenKeys extends KeysService {
   readonly created: boolean;
   /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
   clockBehindMs(): number;
+  /**
+   * Calls back when the changes of other processes are no longer heard, so that every request asks the store, and when
+   * they are heard again. Only PostgreSQL can fail to notify.
+   */
+  watchHearing(report: HearingReport): void;
   /** Writes pending activity and closes the store. */
   close(): Promise<void>;
 }
@@ -58,6 +64,7 @@ export async function openKeys({ resources, ...options }: OpenKeysOptions = {}):
     location: store.location,
     created: store.created,
     clockBehindMs: () => clock.behind(),
+    watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
     close,
   });
 }

@@ -95,6 +95,11 @@ export default class Serve extends BaseCommand {
       if (keys.created) this.logger.warn({ store: keys.location }, 'created a new key store, which has no keys yet');
       const behindMs = keys.clockBehindMs();
       if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
+      keys.watchHearing((problem) => {
+        const fields = { store: keys.location, ...(problem && { reason: problem.message }) };
+        if (problem) this.logger.warn(fields, 'changes of keys are not heard: every request asks the store');
+        else this.logger.info(fields, 'changes of keys are heard again');
+      });
       const app = await createApp({ keys, extensions, log: this.logger });
       const server = await listen({ app, ...options });
       stop.serving();

@@ -82,6 +82,9 @@ export interface FoundBySecret {
   publicId: string;
 }
 
+/** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
+export type HearingReport = (problem: Error | undefined) => void;
+
 /**
  * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
  */
@@ -113,4 +116,9 @@ export interface KeyRepository extends KeyFinder {
   write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: { revokes?: boolean }): Promise<Result>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
+  /**
+   * Calls back when the changes of other processes are no longer heard, and when they are heard again. Meanwhile there
+   * is no revision. A file is looked at instead, and is never reported.
+   */
+  watchHearing(report: HearingReport): void;
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { HearingReport } from '../keys/repository.ts';
 import type { Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
@@ -29,5 +30,7 @@ export interface Connection {
   write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;
   /** See `KeyRepository.revision`. */
   revision(): number | undefined;
+  /** See `KeyRepository.watchHearing`. */
+  watchHearing(report: HearingReport): void;
   close(): Promise<void>;
 }

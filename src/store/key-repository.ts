@@ -35,6 +35,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedPermissions: (ids) => run((db) => findUsedPermissions(db, ids)),
     revision: () => connection.revision(),
+    watchHearing: (report) => connection.watchHearing(report),
     latestTime: () => run(latestTime),
     auditLog: {
       ...reader,

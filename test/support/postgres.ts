@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,13 @@ import type { Tables } from '../../src/store/tables.ts';
 
 const CHILD = fileURLToPath(new URL('./postgres-child.ts', import.meta.url));
 
-let server: ChildProcess | undefined;
+/** A PostgreSQL server of its own. */
+export interface PostgresServer {
+  url: string;
+  stop(): Promise<void>;
+}
+
+let server: PostgresServer | undefined;
 let pool: Pool | undefined;
 /** What makes the tables of a store, once it is known. */
 let creation: Promise<string> | undefined;
@@ -24,17 +30,30 @@ export async function startPostgres(): Promise<void> {
     process.env['PGPASSWORD'] ??= decodeURIComponent(new URL(given).password);
     return;
   }
-  server = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
-  const line = String((await Promise.race([once(server.stdout!, 'data'), once(server, 'exit')]))[0]);
-  if (!line.startsWith('postgres://')) throw new Error('PostgreSQL did not start.');
+  server = await startPostgresServer();
   // Mocha's workers and the programs that they start inherit it.
-  process.env['TEST_DATABASE_URL'] = line.trim();
+  process.env['TEST_DATABASE_URL'] = server.url;
 }
 
 export async function stopPostgres(): Promise<void> {
-  if (!server) return;
-  server.stdin!.end();
-  await once(server, 'exit');
+  await server?.stop();
+}
+
+/** Starts a PostgreSQL server, on the data in a folder if one is given, which it then keeps. */
+export async function startPostgresServer(folder?: string): Promise<PostgresServer> {
+  const child = spawn(process.execPath, [CHILD, ...(folder === undefined ? [] : [folder])], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const line = String((await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]))[0]);
+  if (!line.startsWith('postgres://')) throw new Error('PostgreSQL did not start.');
+  return {
+    url: line.trim(),
+    async stop() {
+      child.stdin.end();
+      await once(child, 'exit');
+    },
+  };
 }
 
 /** The URL of a store that does not exist yet, in a schema of its own. */

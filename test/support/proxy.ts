@@ -4,25 +4,31 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** A proxy to a server that a test can block. */
 export interface Proxy {
   port: number;
+  /** How many connections were made to it. */
+  connections(): number;
   /** Drops all traffic in both directions without closing anything, as a firewall would. */
   block(): void;
   /** Lets traffic through again, starting with what was sent meanwhile. */
   unblock(): void;
+  /** Leads new connections to another local port; those that are open live on. */
+  redirect(target: number): void;
   /** Closes all open connections. */
   drop(): void;
   close(): void;
 }
 
 /** Starts a proxy to a local port. */
-export async function startProxy(target: number): Promise<Proxy> {
+export async function startProxy(first: number): Promise<Proxy> {
   const open = new Set<Socket>();
-  let blocked = false;
+  let [target, blocked] = [first, false];
   const apply = () => {
     for (const socket of open)
       if (blocked) socket.pause();
       else socket.resume();
   };
+  let connections = 0;
   const server = createServer((near) => {
+    connections += 1;
     const far = connect(target, '127.0.0.1');
     for (const [from, to] of [
       [near, far],
@@ -48,8 +54,10 @@ export async function startProxy(target: number): Promise<Proxy> {
   };
   return {
     port: (server.address() as AddressInfo).port,
+    connections: () => connections,
     block: () => set(true),
     unblock: () => set(false),
+    redirect: (to) => void (target = to),
     drop,
     close() {
       drop();

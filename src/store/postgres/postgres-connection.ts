@@ -1,13 +1,14 @@
 import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
+import type { HearingReport } from '../../keys/repository.ts';
 import type { Connection, WriteWork } from '../connection.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
-import { readPostgresUrl } from './postgres-address.ts';
+import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
 import { isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
 import { lockWriters, migratePostgres, requireOwner, STORE_TABLES, versionOf } from './postgres-migrate.ts';
-import { requireOwnTables } from './postgres-ownership.ts';
+import { requireOwnTables, requireSearchPath } from './postgres-ownership.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Tables } from '../tables.ts';
 import { Mutex } from '../mutex.ts';
@@ -53,14 +54,16 @@ export class PostgresConnection implements Connection {
   ): Promise<PostgresConnection> {
     const { location, schema, owner, config } = readPostgresUrl(url);
     const timedConfig = withTimeouts(config, lockWaitMs);
-    const db = await openPool(timedConfig);
+    const generation = { number: 0 };
+    const db = await openPool(timedConfig, generation);
     try {
-      const version = await findVersion(db, location, owner);
+      const version = await findVersion(db, { location, schema, owner });
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
       if (version !== undefined && version < MIGRATIONS.length) await requireOwner(db, location, version);
       const created = version !== MIGRATIONS.length && (await migrate(timedConfig, location, schema));
-      const listener = new PostgresListener(timedConfig);
+      const renewPool = () => void (generation.number += 1);
+      const listener = new PostgresListener({ config: timedConfig, location, renewPool });
       return new PostgresConnection({ db, listener, location, created, lockWaitMs });
     } catch (error) {
       await db.destroy();
@@ -70,12 +73,12 @@ export class PostgresConnection implements Connection {
 
   /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
   static async exists(url: string, lockWaitMs: number): Promise<boolean> {
-    const { location, owner, config } = readPostgresUrl(url);
+    const { config, ...address } = readPostgresUrl(url);
     const db = await openPool(withTimeouts(config, lockWaitMs));
     try {
-      return (await findVersion(db, location, owner)) !== undefined;
+      return (await findVersion(db, address)) !== undefined;
     } catch (error) {
-      throw postgresError(error, location);
+      throw postgresError(error, address.location);
     } finally {
       await db.destroy();
     }
@@ -99,6 +102,10 @@ export class PostgresConnection implements Connection {
 
   revision(): number | undefined {
     return this.#listener.revision();
+  }
+
+  watchHearing(report: HearingReport): void {
+    this.#listener.watchHearing(report);
   }
 
   async close(): Promise<void> {
@@ -135,8 +142,12 @@ export class PostgresConnection implements Connection {
 }
 
 /** The version of a store that is safe to use; undefined if there is no store. @throws KeysError STORE_… */
-function findVersion(db: Kysely<Tables>, location: string, owner: string | undefined): Promise<number | undefined> {
+function findVersion(
+  db: Kysely<Tables>,
+  { location, schema, owner }: Omit<PostgresAddress, 'config'>,
+): Promise<number | undefined> {
   return retryLost(async () => {
+    if (schema !== undefined) await requireSearchPath(db, location, schema);
     await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...STORE_TABLES] });
     return versionOf(db, location);
   });

@@ -5,9 +5,17 @@ const STOPPED = 'was cut off by its database server. Try again in a moment';
 const SLOW = 'did not answer in time. Try again in a moment';
 const LOCKED = 'is locked by another process. Try again in a moment';
 const UNTRUSTED = 'cannot be reached: the certificate of its server cannot be verified. Check sslmode and sslrootcert';
+const POOLER_OPTIONS =
+  'cannot be opened: a connection pooler refuses "schema" and PGOPTIONS. Leave them out, and set the search path of ' +
+  'its user: alter role … set search_path = …, pg_temp';
+const POOLER_PARAMETER =
+  'cannot be opened: a connection pooler refuses start-up parameters. Give the address of the server itself, or set ' +
+  'in PgBouncer: ignore_startup_parameters = lock_timeout, statement_timeout, idle_in_transaction_session_timeout';
 
 /** Codes of PostgreSQL (appendix A of its manual), of Node's sockets and TLS, and those in `CODES_BY_MESSAGE`. */
 const CAUSES: readonly Cause[] = [
+  ['POOLER_OPTIONS', 'STORE_UNAVAILABLE', POOLER_OPTIONS],
+  ['POOLER_PARAMETER', 'STORE_UNAVAILABLE', POOLER_PARAMETER],
   ['08', 'STORE_UNAVAILABLE', STOPPED],
   ['25006', 'STORE_READONLY', 'is on a read-only server. Give the address of the primary'],
   ['28', 'STORE_UNAVAILABLE', 'cannot be opened: its server refuses the user or the password. Check both'],
@@ -43,7 +51,7 @@ const CAUSES: readonly Cause[] = [
   ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: sslmode asks for encryption, which its server does not support'],
 ];
 
-/** Errors of `pg` that have only a message, and the code that each stands for. */
+/** Errors that have only a message, or one of poolers with the code 08P01, and the code that each stands for. */
 const CODES_BY_MESSAGE: readonly (readonly [message: RegExp, code: string])[] = [
   [
     /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/,
@@ -52,6 +60,8 @@ const CODES_BY_MESSAGE: readonly (readonly [message: RegExp, code: string])[] = 
   [/^(Connection terminated|Client has encountered a connection error|Client was closed)/, 'ECONNRESET'],
   [/^Query read timeout/, '57014'],
   [/^The server does not support SSL/, 'NO_TLS'],
+  [/^unsupported (startup parameter: options|startup parameter in options|options)/, 'POOLER_OPTIONS'],
+  [/^unsupported startup parameter/, 'POOLER_PARAMETER'],
   [/^(SASL|client password|Password)/, '28P01'],
 ];
 
@@ -83,7 +93,7 @@ function takenColumn(error: unknown): string | undefined {
 }
 
 function withCode(error: unknown): unknown {
-  if (!(error instanceof Error) || driverCodeOf(error) !== '') return error;
+  if (!(error instanceof Error) || !['', '08P01'].includes(driverCodeOf(error))) return error;
   const code = CODES_BY_MESSAGE.find(([message]) => message.test(error.message))?.[1];
   return code === undefined ? error : Object.assign(new Error(error.message, { cause: error }), { code });
 }

@@ -1,29 +1,60 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
+import type { HearingReport } from '../../keys/repository.ts';
+import { driverCodeOf } from '../errors.ts';
+import { postgresError } from './postgres-errors.ts';
 import { loadDriver } from './postgres-pool.ts';
+import { hearsAddress, type Listening, UnheardError } from './postgres-proof.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
 export const TRUST_MS = 2000;
 const HEARTBEAT_MS = 500;
+/** How long after the beginning of a proof that notifications arrive the next one begins. */
+const PROOF_INTERVAL_MS = 2000;
 const RETRY_MS = 250;
+/** How long to wait after notifications have again not arrived. */
+const RETRY_DEAF_MS = 10_000;
 
 /** The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost. */
 const HEARTBEAT = 'select current_schema() as schema, (select hash from audit_head) as head';
 
+/** The SQLSTATE of a standby, where nothing can be said. */
+const READ_ONLY = '25006';
+
+/** What a listener needs. */
+export interface PostgresListenerOptions {
+  config: ClientConfig;
+  /** The URL without its password. */
+  location: string;
+  /** Gives up the connections that were made so far: they may lead to a server that was replaced. */
+  renewPool: () => void;
+}
+
 /**
  * Listens on a connection of its own for changes of keys. Notifications are part of the transaction of the change, so
- * that none is missed while the connection is alive, which a regular heartbeat checks.
+ * that none is missed while the connection is alive, which a regular heartbeat checks, and while it hears what is said
+ * at the address, which is proven regularly.
  */
 export class PostgresListener {
   readonly #config: ClientConfig;
+  readonly #location: string;
+  readonly #renewPool: () => void;
+  /** One for all connections: those that a pooler lends to others go on listening. */
+  readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
   readonly #closed = new AbortController();
   #revision = 0;
   /** When the last heartbeat that was answered was sent. */
   #aliveAt = Number.NEGATIVE_INFINITY;
   #client: Client | undefined;
   #isStarted = false;
+  #report: HearingReport = () => {};
+  /** Why changes are not heard, if that is so. */
+  #problem: Error | undefined;
 
-  constructor(config: ClientConfig) {
+  constructor({ config, location, renewPool }: PostgresListenerOptions) {
+    this.#location = location;
+    this.#renewPool = renewPool;
     this.#config = {
       ...config,
       connectionTimeoutMillis: TRUST_MS,
@@ -35,8 +66,14 @@ export class PostgresListener {
 
   /** See `KeyRepository.revision`. The first call starts listening: a short-lived program does without. */
   revision(): number | undefined {
-    if (!this.#isStarted) this.#start();
+    this.#start();
     return performance.now() - this.#aliveAt < TRUST_MS ? this.#revision : undefined;
+  }
+
+  /** See `KeyRepository.watchHearing`. Starts listening. */
+  watchHearing(report: HearingReport): void {
+    this.#report = report;
+    this.#start();
   }
 
   /** Changes the revision at once, as after a change by this process. */
@@ -50,27 +87,32 @@ export class PostgresListener {
   }
 
   #start(): void {
+    if (this.#isStarted) return;
     this.#isStarted = true;
     void this.#run();
   }
 
   async #run(): Promise<void> {
     while (!this.#closed.signal.aborted) {
-      // The next query for a key reports what is wrong.
-      await this.#listen().catch(() => {});
+      const error: unknown = await this.#listen().catch((reason: unknown) => reason);
       this.#disconnect();
-      await this.#wait(RETRY_MS, this.#closed.signal);
+      if (this.#closed.signal.aborted) return;
+      const isDeafAgain = this.#problem !== undefined && error instanceof UnheardError;
+      this.#setProblem(postgresError(error, this.#location));
+      await this.#wait(isDeafAgain ? RETRY_DEAF_MS : RETRY_MS, this.#closed.signal);
     }
   }
 
-  async #listen(): Promise<void> {
+  /** Listens for as long as that works. @throws what ended it */
+  async #listen(): Promise<never> {
     const { Client } = await loadDriver();
-    if (this.#closed.signal.aborted) return;
+    this.#closed.signal.throwIfAborted();
     const client = (this.#client = new Client(this.#config));
     const ended = new AbortController();
-    const lost = () => {
+    const { signal } = ended;
+    const lost = (error = new Error('Connection terminated')) => {
       if (this.#client === client) this.#disconnect();
-      ended.abort();
+      ended.abort(error);
     };
     client.on('error', lost).on('end', lost);
     await client.connect();
@@ -79,18 +121,45 @@ export class PostgresListener {
     client.on('notification', ({ payload }) => {
       if (payload === state.schema) this.changed();
     });
-    await client.query('listen svc_api_keys');
+    await client.query(`listen svc_api_keys; listen ${this.#channel}`);
     // Earlier notifications were missed.
     this.changed();
-    while (!ended.signal.aborted && this.#client === client) {
+    let provenAt = Number.NEGATIVE_INFINITY;
+    for (;;) {
+      const now = performance.now();
+      if (now - provenAt >= PROOF_INTERVAL_MS) {
+        await this.#prove({ client, channel: this.#channel, signal }, provenAt);
+        provenAt = now;
+      }
       const sentAt = performance.now();
       const { rows } = await client.query<typeof state>(HEARTBEAT);
-      if (this.#client !== client) return;
+      signal.throwIfAborted();
       if (rows[0]!.head !== state.head) this.changed();
       state = rows[0]!;
       this.#aliveAt = sentAt;
-      await this.#wait(HEARTBEAT_MS, ended.signal);
+      this.#setProblem(undefined);
+      await this.#wait(HEARTBEAT_MS, signal);
+      signal.throwIfAborted();
     }
+  }
+
+  /** @throws UnheardError, or what the driver throws */
+  async #prove(listening: Listening, provenAt: number): Promise<void> {
+    const isHeard = await hearsAddress(listening, this.#config).catch((error: unknown) => {
+      if (driverCodeOf(error) === READ_ONLY) this.#renewPool();
+      throw error;
+    });
+    listening.signal.throwIfAborted();
+    const isFirst = provenAt === Number.NEGATIVE_INFINITY;
+    // This connection leads to the server at the address; older ones may lead to another.
+    if (isFirst || !isHeard) this.#renewPool();
+    if (!isHeard) throw new UnheardError(this.#location);
+  }
+
+  #setProblem(problem: Error | undefined): void {
+    const isNew = (problem === undefined) !== (this.#problem === undefined);
+    this.#problem = problem;
+    if (isNew) this.#report(problem);
   }
 
   #disconnect(): void {

@@ -63,3 +63,14 @@ export async function requireOwnTables(
       `owner=${object.owner} to its address; otherwise use another schema: …?schema=svc_api.`,
   );
 }
+
+/** Refuses a connection pooler that ignores which schema is asked for. @throws KeysError STORE_UNAVAILABLE */
+export async function requireSearchPath(db: Kysely<Tables>, location: string, schema: string): Promise<void> {
+  const { rows } = await sql<{ path: string }>`select current_setting('search_path') as path`.execute(db);
+  if (rows[0]!.path.split(',')[0] === schema) return;
+  throw new KeysError(
+    'STORE_UNAVAILABLE',
+    `The key store ${location} cannot be opened: a connection pooler ignores "schema". Leave it out, and set ` +
+      `the search path of its user: alter role … set search_path = ${schema}, pg_temp.`,
+  );
+}

@@ -19,25 +19,40 @@ export async function loadDriver(): Promise<typeof import('pg')> {
   }
 }
 
+/** Counts how often the connections were given up. Those that were begun at another number are not used again. */
+export interface Generation {
+  number: number;
+}
+
 /** A database over a pool of connections, which are opened on demand. */
-export async function openPool(config: PoolConfig): Promise<Kysely<Tables>> {
-  const { Pool } = await loadDriver();
-  const pool = new Pool({ ...config, allowExitOnIdle: true, keepAlive: true });
+export async function openPool(config: PoolConfig, generation: Generation = { number: 0 }): Promise<Kysely<Tables>> {
+  const { Client, Pool } = await loadDriver();
+  class NumberedClient extends Client {
+    readonly generation = generation.number;
+  }
+  const isOutdated = (client: unknown) => (client as NumberedClient).generation !== generation.number;
+  const pool = new Pool({ ...config, Client: NumberedClient, allowExitOnIdle: true, keepAlive: true });
   // Without listeners, an idle connection that is lost would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   const dialect: Dialect = new PostgresDialect({
     pool: {
       options: pool.options,
-      connect: async () => guarded(await pool.connect()),
+      async connect() {
+        for (;;) {
+          const client = await pool.connect();
+          if (!isOutdated(client)) return guarded(client, isOutdated);
+          client.release(true);
+        }
+      },
       end: () => pool.end(),
     },
   });
   return new Kysely<Tables>({ dialect });
 }
 
-/** A connection that leaves the pool on release after it was lost or did not answer. */
-function guarded(client: PoolClient): PostgresPoolClient {
+/** A connection that leaves the pool on release after it was lost, did not answer, or was given up. */
+function guarded(client: PoolClient, isOutdated: (client: PoolClient) => boolean): PostgresPoolClient {
   let broken: Error | undefined;
   const query = async (text: string, parameters: readonly unknown[]) => {
     if (broken) throw broken;
@@ -50,6 +65,6 @@ function guarded(client: PoolClient): PostgresPoolClient {
   };
   return {
     query: query as unknown as PostgresPoolClient['query'],
-    release: (destroy) => client.release(destroy || broken),
+    release: (destroy) => client.release(destroy || broken || isOutdated(client)),
   };
 }

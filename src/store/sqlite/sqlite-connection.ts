@@ -190,6 +190,9 @@ export class SqliteConnection implements Connection {
     this.#recheckFile();
   }
 
+  /** There is nothing to hear: the file is looked at. */
+  watchHearing(): void {}
+
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#watch);

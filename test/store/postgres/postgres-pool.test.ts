@@ -5,6 +5,8 @@ import { openPool } from '../../../src/store/postgres/postgres-pool.ts';
 import type { Tables } from '../../../src/store/tables.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { askPostgres, postgresStore } from '../../support/postgres.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { until } from '../../support/until.ts';
 
 describeOn('postgres', 'a connection that has not answered in time', () => {
   let database: string;
@@ -31,4 +33,34 @@ describeOn('postgres', 'a connection that has not answered in time', () => {
       assert.notEqual(await ask(), pid);
     });
   }
+});
+
+describeOn('postgres', 'a connection that was given up', () => {
+  it('is not used again, whether it is idle, in a transaction, or still being made', async () => {
+    const generation = { number: 0 };
+    const { config } = readPostgresUrl(postgresStore());
+    const proxy = await startProxy(Number(config.port));
+    const db = await openPool({ ...config, port: proxy.port, max: 1 }, generation);
+    const ask = (asked: Kysely<Tables> = db) => sql`select`.execute(asked);
+    const giveUp = () => void (generation.number += 1);
+
+    for (let count = 0; count < 2; count += 1) await ask();
+    assert.equal(proxy.connections(), 1);
+    giveUp();
+    await db.transaction().execute(async (transaction) => {
+      assert.equal(proxy.connections(), 2);
+      giveUp();
+      await ask(transaction);
+    });
+    assert.equal(proxy.connections(), 2);
+    proxy.block();
+    const asked = ask();
+    await until(() => proxy.connections() === 3);
+    giveUp();
+    proxy.unblock();
+    for (const question of [asked, ask()]) await question;
+    assert.equal(proxy.connections(), 4);
+    await db.destroy();
+    proxy.close();
+  });
 });

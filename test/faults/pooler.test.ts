@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
+import { testCli } from '../support/cli.ts';
+import { askPostgres, migratedPostgresStore } from '../support/postgres.ts';
+import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
+import { runCli, startCli } from '../support/process.ts';
+import { query } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+/** What PgBouncer must ignore, as docs/storage.md has it. */
+const IGNORED = 'lock_timeout, statement_timeout, idle_in_transaction_session_timeout';
+
+describe('behind PgBouncer', () => {
+  let store: string;
+  /** The URL of the same store for a role that finds its schema by itself. */
+  let direct: string;
+  let pooler: PgBouncer | undefined;
+  let server: ChildProcess | undefined;
+
+  before(async function () {
+    if (!hasPgBouncer() && !process.env['CI']) {
+      console.log('PgBouncer is not installed: its tests are skipped.');
+      this.skip();
+    }
+    store = await migratedPostgresStore();
+    const { schema } = readPostgresUrl(store);
+    const url = new URL(store);
+    [url.username, url.password] = [`${schema}_pooled`, randomBytes(8).toString('hex')];
+    url.searchParams.delete('schema');
+    direct = url.href;
+    await askPostgres(
+      store,
+      `create role ${url.username} superuser login password '${url.password}';
+      alter role ${url.username} set search_path = ${schema}, pg_temp`,
+    );
+  });
+  afterEach(async () => {
+    server?.kill();
+    await pooler?.stop();
+    pooler = undefined;
+  });
+  after(async () => {
+    if (direct) await askPostgres(store, `drop role ${new URL(direct).username}`);
+  });
+
+  it('that pools transactions, serve says that it hears no changes, and refuses a deleted key at once; with sessions it hears them', async () => {
+    const cli = testCli(direct);
+    pooler = await startPgBouncer(direct, { pool_mode: 'transaction', ignore_startup_parameters: IGNORED });
+    const args = ['serve', '--port', '0', '--database', pooler.url];
+    server = startCli(args, { env: { LOG_LEVEL: 'info' } });
+    let log = '';
+    server.stderr!.setEncoding('utf8').on('data', (text: string) => (log += text));
+    const [, url] = /(http:\S+)/.exec(String((await once(server.stdout!, 'data'))[0]))!;
+    const ask = async (secret: string) => (await query(url!, secret, '{ online }')).status;
+    const said = (what: string) => log.split('\n').filter((line) => line.includes(what)).length;
+
+    await until(() => said('changes of keys are not heard: every request asks the store') > 0);
+    assert.match(log, /a connection pooler in between does not pool sessions/);
+    for (let round = 0; round < 10; round += 1) {
+      const { key } = await cli.given(`CI ${round}`);
+      for (let request = 0; request < 20; request += 1) assert.equal(await ask(key), 200);
+      await cli.run(['apikey', '--delete', '--name', `CI ${round}`]);
+      assert.equal(await ask(key), 401);
+    }
+    assert.equal(said('heard again'), 0);
+    assert.equal(said('are not heard'), 1);
+
+    await pooler.stop();
+    pooler = await startPgBouncer(
+      direct,
+      { pool_mode: 'session', ignore_startup_parameters: IGNORED },
+      Number(new URL(pooler.url).port),
+    );
+    await until(() => said('changes of keys are heard again') === 1);
+  });
+
+  for (const [parameter, text] of [
+    ['lock_timeout', /refuses start-up parameters\. .* ignore_startup_parameters = lock_timeout, /],
+    ['options', /refuses "schema" and PGOPTIONS\. Leave them out, and set the search path/],
+  ] as const) {
+    it(`that refuses ${parameter}, commands say what to do`, async () => {
+      const ignore = parameter === 'options' ? IGNORED : 'extra_float_digits';
+      pooler = await startPgBouncer(direct, { ignore_startup_parameters: ignore });
+      const database = `${pooler.url}${parameter === 'options' ? '?schema=svc_api' : ''}`;
+      const { code, stdout } = await runCli(['apikey', 'list', '--json', '--database', database]);
+      assert.equal(code, 1);
+      const answer = JSON.parse(stdout) as { code: string; error: string };
+      assert.equal(answer.code, 'STORE_UNAVAILABLE');
+      assert.match(answer.error, text);
+    });
+  }
+
+  it('that ignores the schema, no other schema is used', async () => {
+    pooler = await startPgBouncer(direct, { ignore_startup_parameters: `${IGNORED}, options` });
+    const { stdout } = await runCli(['apikey', 'list', '--json', '--database', `${pooler.url}?schema=svc_api`]);
+    const answer = JSON.parse(stdout) as { code: string; error: string };
+    assert.equal(answer.code, 'STORE_UNAVAILABLE');
+    assert.match(answer.error, /a connection pooler ignores "schema"/);
+  });
+});

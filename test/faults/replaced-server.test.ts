@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { testCli } from '../support/cli.ts';
+import { readDirectly } from '../support/direct.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { migratedPostgresStore, type PostgresServer, startPostgresServer } from '../support/postgres.ts';
+import { startCli } from '../support/process.ts';
+import { type Proxy, startProxy } from '../support/proxy.ts';
+import { query } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
+
+/** Within which time a server follows its address: docs/storage.md. */
+const FOLLOWED_WITHIN_MS = 5000;
+
+describe('a PostgreSQL server that is replaced, but lives on', () => {
+  /** Two servers, the data of one copied from the other. */
+  let [first, second]: PostgresServer[] = [];
+  let folders: string[];
+  let proxy: Proxy;
+  let server: ChildProcess | undefined;
+  let secrets: { deleted: string; kept: string };
+  let [url, log] = ['', ''];
+
+  beforeEach(async () => {
+    const place = tempFolder();
+    chmodSync(place, 0o755);
+    folders = ['first', 'second'].map((name) => join(place, name));
+    mkdirSync(folders[0]!);
+    first = await startPostgresServer(folders[0]);
+    const cli = testCli(first.url);
+    secrets = { deleted: (await cli.given('Deleted')).key, kept: (await cli.given('Kept')).key };
+    await first.stop();
+    execFileSync('cp', ['-a', ...folders]);
+    [first, second] = await Promise.all(folders.map(startPostgresServer));
+    proxy = await startProxy(portOf(first!));
+    log = '';
+    server = startCli(['serve', '--port', '0', '--database', replacePort(first!.url, proxy.port)], {
+      env: { LOG_LEVEL: 'info' },
+    });
+    server.stderr!.setEncoding('utf8').on('data', (text: string) => (log += text));
+    [, url = ''] = /(http:\S+)/.exec(String((await once(server.stdout!, 'data'))[0]))!;
+    for (let request = 0; request < 100; request += 1)
+      for (const secret of Object.values(secrets)) assert.equal(await ask(secret), 200);
+  });
+  afterEach(async () => {
+    server?.kill();
+    proxy.close();
+    await Promise.all([first?.stop(), second?.stop()]);
+  });
+  const ask = async (secret: string) => (await query(url, secret, '{ online }')).status;
+
+  /** Leads new connections to the second, and waits until the key that was deleted there is refused, in time. */
+  async function replaced(): Promise<void> {
+    proxy.redirect(portOf(second!));
+    const replacedAt = performance.now();
+    await until(async () => {
+      const afterMs = performance.now() - replacedAt;
+      const status = await ask(secrets.deleted);
+      if (status !== 401) assert.ok(afterMs < FOLLOWED_WITHIN_MS, `${status}, ${afterMs} ms after it was replaced`);
+      return status === 401;
+    });
+    for (let request = 0; request < 100; request += 1) assert.equal(await ask(secrets.deleted), 401);
+    assert.equal(await ask(secrets.kept), 200);
+  }
+
+  it('is not asked any more within 5 seconds, and its successor is heard', async () => {
+    const cli = testCli(second!.url);
+    await cli.run(['apikey', '--delete', '--name', 'Deleted']);
+    await replaced();
+    await until(() => log.includes('changes of keys are heard again'));
+    assert.match(log, /the address has just come to lead to another server/);
+    await cli.run(['apikey', '--delete', '--name', 'Kept']);
+    await until(async () => (await ask(secrets.kept)) === 401);
+  });
+
+  it('by one that only reads, is not asked any more within 5 seconds, and serve says why it hears no changes', async () => {
+    await testCli(second!.url).run(['apikey', '--delete', '--name', 'Deleted']);
+    await second!.stop();
+    writeFileSync(join(folders[1]!, 'data', 'standby.signal'), '');
+    second = await startPostgresServer(folders[1]);
+    await replaced();
+    await until(() => log.includes('is on a read-only server. Give the address of the primary'));
+  });
+});
+
+describe('a process that listens on PostgreSQL', () => {
+  it('makes a connection for every fourth heartbeat at most, to see where its address leads', async () => {
+    const url = new URL(await migratedPostgresStore());
+    const name = url.searchParams.get('schema')!;
+    url.searchParams.set('application_name', name);
+    const proxy = await startProxy(Number(url.port));
+    const { store } = await openTestKeys({ database: replacePort(url.href, proxy.port) });
+    assert.equal(proxy.connections(), 1);
+    await until(() => store.repository.revision() !== undefined);
+    const [listening, heartbeats] = [proxy.connections(), new Set<unknown>()];
+    await until(async () => {
+      const [row] = await readDirectly(
+        url.href,
+        `select query_start::text as at from pg_stat_activity
+          where application_name = '${name}' and query like 'select current_schema() as schema%'`,
+      );
+      return heartbeats.add(row?.['at']).size > 12;
+    });
+    const made = proxy.connections() - listening;
+    assert.ok(made >= 2 && made <= 3, `${made} connections`);
+    await store.close();
+    proxy.close();
+  });
+});
+
+function portOf({ url }: PostgresServer): number {
+  return Number(new URL(url).port);
+}
+
+function replacePort(url: string, port: number): string {
+  return Object.assign(new URL(url), { port: String(port) }).href;
+}

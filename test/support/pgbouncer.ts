@@ -1,0 +1,62 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { freePort } from './port.ts';
+import { AS_NOBODY } from './store-process.ts';
+import { tempFolder } from './temp.ts';
+import { until } from './until.ts';
+
+/** A running PgBouncer. */
+export interface PgBouncer {
+  /** The URL of a store, through it. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Where Debian's package is. */
+const ENV = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
+
+export function hasPgBouncer(): boolean {
+  return spawnSync('pgbouncer', ['--version'], { env: ENV }).status === 0;
+}
+
+/** Starts a PgBouncer in front of a store, on a port that may be given, with settings beside those for its place. */
+export async function startPgBouncer(store: string, settings: Record<string, string>, port = 0): Promise<PgBouncer> {
+  const url = new URL(store);
+  const server = { host: url.hostname, port: url.port, user: url.username, password: url.password };
+  url.port = String(port || (await freePort()));
+  const file = join(tempFolder(), 'pgbouncer.ini');
+  const all = { listen_addr: url.hostname, listen_port: url.port, unix_socket_dir: '', auth_type: 'any', ...settings };
+  const lines = (pairs: Record<string, string>) => Object.entries(pairs).map(([name, value]) => `${name}=${value}`);
+  writeFileSync(file, `[databases]\n* = ${lines(server).join(' ')}\n[pgbouncer]\n${lines(all).join('\n')}\n`);
+  // It refuses to run as root.
+  chmodSync(join(file, '..'), 0o755);
+  const child = spawn('pgbouncer', ['--quiet', file], {
+    ...AS_NOBODY,
+    env: ENV,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  await until(() => isOpen(Number(url.port)));
+  return {
+    url: url.href,
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function isOpen(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
