@@ -3,10 +3,11 @@ import { readdirSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isKeysError } from '../../src/keys/errors.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
+import { openStore } from '../../src/store/open.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 
 const [, , task = '', database = '', ...rest] = process.argv;
-const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn, change };
+const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn, change, reopen };
 
 try {
   report(await tasks[task]!());
@@ -24,6 +25,16 @@ async function write(): Promise<object> {
   for (const name of rest) await keys.create({ name, roles: ['GUEST'] }, OPERATOR);
   await store.close();
   return { written: rest };
+}
+
+/** Opens the store, writes and closes it, many times. Whoever is the last to close it removes its side files. */
+async function reopen(): Promise<object> {
+  for (let round = 0; round < Number(rest[0]); round += 1) {
+    const store = await openStore({ database, busyTimeoutMs: 25 });
+    await store.repository.write((writer) => writer.rememberTime(Date.now() + round * 2000));
+    await store.close();
+  }
+  return { reopened: Number(rest[0]) };
 }
 
 /** The modes of everything that is created below a folder, while the store is open. */

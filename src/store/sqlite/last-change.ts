@@ -24,9 +24,10 @@ export function lastChangeIn(page: Buffer): LastChange | undefined {
   return id === undefined || previousId === undefined ? undefined : { id, previousId };
 }
 
-/** The last changes in a -wal file, as far as SQLite would apply it, oldest first, with the page that has them. */
+/** The last changes in a -wal file, if any, as far as SQLite would apply it: oldest first, with their page. */
 export function lastChangesInWal(path: string): { page: number; pageBytes: number; changes: LastChange[] } | undefined {
-  const file = openSync(path, 'r');
+  const file = openExisting(path);
+  if (file === undefined) return undefined;
   try {
     const header = Buffer.alloc(WAL_HEADER_BYTES);
     if (readSync(file, header, 0, WAL_HEADER_BYTES, 0) < WAL_HEADER_BYTES) return undefined;
@@ -45,6 +46,16 @@ export function lastChangesInWal(path: string): { page: number; pageBytes: numbe
     return changes.length > 0 ? { page, pageBytes, changes } : undefined;
   } finally {
     closeSync(file);
+  }
+}
+
+/** SQLite removes the -wal file when the last program closes the store. */
+function openExisting(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 

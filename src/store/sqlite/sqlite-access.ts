@@ -25,11 +25,13 @@ export function requireSecureFile(path: string): void {
   if (belongsToOthers(entry)) throw belongsTo(entry.uid, path);
   if (entry.isSymbolicLink()) return requireSecureFile(realpathSync(path));
   if ((entry.mode & OTHERS_WRITE) !== 0) throw writableByOthers(entry, path);
-  const sideFiles = sideFilesOf(path).filter((side) => lstatSync(side, { throwIfNoEntry: false }));
-  for (const side of sideFiles) {
-    const stat = lstatSync(side);
+  // SQLite removes them when the last program closes the store, which may be just now.
+  const sideFiles = sideFilesOf(path).filter((side) => {
+    const stat = lstatSync(side, { throwIfNoEntry: false });
+    if (!stat) return false;
     if (belongsToOthers(stat) || !stat.isFile() || (stat.mode & OTHERS_WRITE) !== 0) throw foreignSideFile(side, path);
-  }
+    return true;
+  });
   if (entry.uid === user && (entry.mode & ALL_ACCESS) !== 0)
     for (const file of [path, ...sideFiles]) makePrivate(file, entry.mode);
 }
