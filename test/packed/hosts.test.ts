@@ -233,7 +233,7 @@ for (const [core, help, autocomplete] of [
       });
       const script = readFileSync(join(cache, 'acme/autocomplete/functions/bash/acme.bash'), 'utf8');
       assert.match(script, /\napikey:create --.* --roles --permissions .*\n/);
-      assert.match(script, /\nserve --.* --port --workers\n/);
+      assert.match(script, /\nserve --.* --port .*--workers\b.*\n/);
     });
 
     it('keeps all that is not of svc-api as it was', async () => {
