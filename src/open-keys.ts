@@ -41,7 +41,10 @@ export async function openKeys({ resources, ...options }: OpenKeysOptions = {}):
   const catalog = createCatalog(resources);
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
-  const clock = new SteadyClock(Date.now, await store.repository.latestTime());
+  const clock = new SteadyClock(
+    { read: Date.now, elapsed: () => performance.now() },
+    await store.repository.latestTime(),
+  );
   const service = new KeysService({
     repository: store.repository,
     catalog,

@@ -10,7 +10,7 @@ import type { Connection } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
-import { apiKeyOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
+import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
 import { searchAuditLog } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
@@ -145,11 +145,18 @@ function writerOf(
       keysChanged();
       // A database user may have the right to change some columns only.
       const old = rowOf(before);
-      const changed = Object.entries(rowOf(after)).filter(
-        ([column, value]) => value !== old[column as keyof ApiKeyTable],
+      const changed = Object.fromEntries(
+        Object.entries(rowOf(after)).filter(([column, value]) => value !== old[column as keyof ApiKeyTable]),
       );
-      if (changed.length > 0)
-        await db.updateTable('api_keys').set(Object.fromEntries(changed)).where('id', '=', before.id).execute();
+      if (Object.keys(changed).length === 0) return;
+      // Another program may have written the other columns in another form.
+      const row = await db.selectFrom('api_keys').selectAll().where('id', '=', before.id).executeTakeFirst();
+      const checksum = row && !apiKeyOf(row).damaged ? checksumOf({ ...row, ...changed }) : '';
+      await db
+        .updateTable('api_keys')
+        .set({ ...changed, checksum })
+        .where('id', '=', before.id)
+        .execute();
     },
 
     async delete(ids) {

@@ -119,7 +119,7 @@ describe('secret files that cannot all be published', () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'A'), 'older');
     symlinkSync('nowhere', join(folder, 'B'));
-    const files = new SecretFiles(folder);
+    const files = new SecretFiles(folder, '/keys.sqlite');
     files.write(['A', 'B', 'C', 'D'].map((name) => ({ secret: `${name} secret`, key: key(name) })));
     mkdirSync(join(folder, 'D'));
     assert.throws(() => files.publish(), { code: 'OUTPUT_FAILED', message: /Nothing was changed/ });

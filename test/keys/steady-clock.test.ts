@@ -8,9 +8,15 @@ import { openTestKeys, type TestKeys } from '../support/keys.ts';
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 
 describe('the clock', () => {
+  /** A clock of a machine, which can be set, and the clock over it. */
+  const clocks = (time: number, remembered: number) => {
+    const machine = { time, elapsed: 0 };
+    const clock = new SteadyClock({ read: () => machine.time, elapsed: () => machine.elapsed }, remembered);
+    return { machine, clock };
+  };
+
   it('follows that of the machine forwards, and backwards by up to a minute', () => {
-    let time = 10 * HOUR;
-    const clock = new SteadyClock(() => time, 0);
+    const { machine, clock } = clocks(10 * HOUR, 0);
     for (const [set, shown] of [
       [10 * HOUR, 10 * HOUR],
       [10 * HOUR - MINUTE, 10 * HOUR - MINUTE],
@@ -18,13 +24,20 @@ describe('the clock', () => {
       [9 * HOUR, 10 * HOUR - MINUTE],
       [11 * HOUR, 11 * HOUR],
     ] as const) {
-      time = set;
+      machine.time = set;
       assert.deepEqual([clock.now(), clock.behind()], [shown, shown - set]);
     }
   });
 
-  it('starts at what is remembered', () => {
-    assert.equal(new SteadyClock(() => HOUR, 3 * HOUR).now(), 3 * HOUR - MINUTE);
+  it('starts at what is remembered, and goes on by itself while that of the machine is behind', () => {
+    const { machine, clock } = clocks(HOUR, 3 * HOUR);
+    assert.equal(clock.now(), 3 * HOUR - MINUTE);
+    [machine.time, machine.elapsed] = [HOUR / 2, HOUR + 0.5];
+    assert.equal(clock.now(), 4 * HOUR - MINUTE);
+    [machine.time, machine.elapsed] = [5 * HOUR, 2 * HOUR];
+    assert.equal(clock.now(), 5 * HOUR);
+    [machine.time, machine.elapsed] = [0, 2 * HOUR + MINUTE];
+    assert.equal(clock.now(), 5 * HOUR, 'a minute later, a minute back');
   });
 });
 
@@ -38,7 +51,7 @@ describeOnEach('the clock of the machine is set back by two hours', () => {
   /** A program that opens the store while the clock is two hours behind. */
   const later = async () => {
     const time = test.time.now - 2 * HOUR;
-    const clock = new SteadyClock(() => time, await test.store.repository.latestTime());
+    const clock = new SteadyClock({ read: () => time, elapsed: () => 0 }, await test.store.repository.latestTime());
     return new KeysService({ ...test.options, clock: () => clock.now() });
   };
   const expiring = async () => {

@@ -100,6 +100,14 @@ describeOnEach('a key that a fault of the disk has changed', () => {
     ]);
   });
 
+  it('is not one that another program has written in another form, once it is changed by the rules', async () => {
+    await changeDirectly(test.database, `update api_keys set roles = '[ "GUEST" ]' where name = 'Key'`);
+    await test.keys.update(key.id, { description: 'By the rules' }, OPERATOR);
+    assert.equal(await reasonOf(secret), 'accepted');
+    await damageKey(test.database, 'Key', `roles = '["ADMIN"]'`);
+    assert.equal(await reasonOf(secret), 'damaged');
+  });
+
   it('is not one that another program has changed through the database, which removes the checksum', async () => {
     await changeDirectly(test.database, "update api_keys set description = 'By hand' where name = 'Key'");
     assert.equal(await reasonOf(secret), 'accepted');

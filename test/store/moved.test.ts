@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { ROOT } from '../support/process.ts';
 import { runStoreChild } from '../support/store-process.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -36,6 +38,35 @@ describe('a store file that another is moved over', () => {
     const again = await openTestKeys({ database: open.store.location });
     assert.deepEqual(await namesIn(again), ['New', 'Restored']);
     await again.store.close();
+  });
+
+  it('is noticed over a store that was just made, or migrated, and not written since', async () => {
+    const keys = Array.from({ length: 30 }, (_, index) => `Key ${index}`);
+    const full = await openTestKeys({ database: backup });
+    await create(full, ...keys);
+    await full.store.close();
+    const older = tempStore();
+    copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), older);
+    chmodSync(older, 0o600);
+    for (const database of [tempStore(), older]) {
+      const made = await openTestKeys({ database });
+      copyFileSync(backup, database);
+      await nextTurn();
+      const other = await openTestKeys({ database });
+      for (const each of [made, other]) assert.deepEqual(await namesIn(each), [...keys, 'Restored'].toSorted());
+      await made.store.close();
+      await other.store.close();
+      const file = new Database(database, { readonly: true });
+      assert.equal(file.pragma('integrity_check', { simple: true }), 'ok');
+      file.close();
+    }
+  });
+
+  it('leaves nothing behind when it is closed, though nothing was written', async () => {
+    const again = await openTestKeys({ database: backup });
+    assert.deepEqual(await namesIn(again), ['Restored']);
+    await again.store.close();
+    assert.deepEqual([existsSync(`${backup}-wal`), existsSync(`${backup}-shm`)], [false, false]);
   });
 
   it('is closed for all concurrent queries', async () => {

@@ -70,9 +70,15 @@ async function preview(
 
 async function apply(keys: OpenKeys, declaration: DeclarationFile, request: ApplyRequest): Promise<Plan> {
   const { prune, adopt, secretsDir, print, note } = request;
-  const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir);
-  if (secretsDir !== undefined)
-    for (const line of await tidyLeftovers(secretsDir, (secret) => nameOfWorking(secret, keys))) note(line);
+  const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir, keys.location);
+  if (secretsDir !== undefined) {
+    const secrets = {
+      folder: secretsDir,
+      location: keys.location,
+      nameOf: (secret: string) => nameOfWorking(secret, keys),
+    };
+    for (const line of await tidyLeftovers(secrets)) note(line);
+  }
   const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
   try {
     const applied = await deliverSecrets(delivery, REVERTED, (safe) =>

@@ -42,11 +42,14 @@ interface SecretFile {
 /** Secrets in a folder, each in a file that has the name of its key, readable by its owner alone. */
 export class SecretFiles {
   readonly #folder: string;
+  readonly #location: string;
   #files: SecretFile[] = [];
   #published: SecretFile[] = [];
 
-  constructor(folder: string) {
+  /** @param location of the key store */
+  constructor(folder: string, location: string) {
     this.#folder = folder;
+    this.#location = location;
   }
 
   /** The path of a key's file. */
@@ -95,7 +98,7 @@ export class SecretFiles {
     // A file cannot take the place of a folder: that would be known only after the commit.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
       throw Object.assign(new Error(path), { code: 'EISDIR' });
-    const hidden = join(this.#folder, hiddenName(randomBytes(8).toString('hex')));
+    const hidden = join(this.#folder, hiddenName(this.#location, randomBytes(8).toString('hex')));
     this.#files.push({ hidden, path, previous: `${hidden}-previous` });
     writeFileSync(hidden, `${secret}\n`, { flag: 'wx', mode: 0o600 });
   }

@@ -111,7 +111,9 @@ export class OpenFile {
         const work = async () => {
           for (const { driver } of opened) prepare(driver);
           await migrateSqlite(reading.db, path, mustExist);
-          return new OpenFile(path, file, { reading, writing, main });
+          const openFile = new OpenFile(path, file, { reading, writing, main });
+          openFile.#settleMigration();
+          return openFile;
         };
         return await retry(work, { isRetryable });
       } catch (error) {
@@ -122,6 +124,12 @@ export class OpenFile {
       main.close();
       throw error;
     }
+  }
+
+  /** Until the file itself has the mark of a migration, another file in its place could not be told from it. */
+  #settleMigration(): void {
+    if (this.#changeInFile()?.id !== this.#known[0]!.change.id) this.#backfill();
+    this.#holdsWhatIsOpen();
   }
 
   /** A number that SQLite changes when another connection has written. */
@@ -196,16 +204,15 @@ export class OpenFile {
         if (path.endsWith('-wal') && isSameFile(statSync(path, { throwIfNoEntry: false }), identity))
           truncateSync(path);
     }
-    this.#driver.close();
-    this.#writingDriver.close();
-    this.#main.close();
+    this.close();
     removeSideFiles(this.#sideFiles);
     return true;
   }
 
-  async close(): Promise<void> {
-    await this.writer.destroy();
-    await this.db.destroy();
+  /** Closes the connections. Kysely would leave one open that was never used. */
+  close(): void {
+    this.#writingDriver.close();
+    this.#driver.close();
     this.#main.close();
   }
 

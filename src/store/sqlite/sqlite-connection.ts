@@ -199,7 +199,7 @@ export class SqliteConnection implements Connection {
     const file = this.#file;
     this.#file = undefined;
     if (!file) return;
-    if (file.isSurelyCurrent() || !file.leave()) await file.close();
+    if (file.isSurelyCurrent() || !file.leave()) file.close();
   }
 }
 
