@@ -6,7 +6,7 @@ import type { RefusalLog } from './refusal-log.ts';
 
 /** How many connections a server takes. */
 export interface ConnectionLimits {
-  /** At a time. Default: 128 fewer than the process may have descriptors, and at most 20,000. */
+  /** At a time; at most 128 fewer than the process may have descriptors. Default: that, and at most 20,000. */
   connections?: number;
   /**
    * At a time from one IPv4 address, or one /64 of IPv6. Default: half of all; and no limit for loopback, where a proxy
@@ -31,7 +31,7 @@ export class Connections {
   readonly #refusals: RefusalLog | undefined;
 
   constructor(server: Server, limits: ConnectionLimits, refusals: RefusalLog | undefined) {
-    const { connections = affordableConnections() } = limits;
+    const connections = affordableConnections(limits.connections);
     this.#limits = { ...limits, connections };
     this.#refusals = refusals;
     // Node closes those above at once.

@@ -7,9 +7,12 @@ const RESERVED = 128;
 /** What a connection costs in memory bounds them where descriptors do not. */
 const MAX_CONNECTIONS = 20_000;
 
-/** How many connections this process can have at a time: below the descriptors that it may have open. */
-export function affordableConnections(): number {
-  return Math.min(MAX_CONNECTIONS, Math.max(descriptorLimit() - RESERVED, RESERVED / 2));
+/**
+ * How many connections this process can have at a time: below the descriptors that it may have open.
+ * @param wanted how many it is to have
+ */
+export function affordableConnections(wanted = MAX_CONNECTIONS): number {
+  return Math.min(wanted, Math.max(descriptorLimit() - RESERVED, RESERVED / 2));
 }
 
 /** The soft limit of open descriptors (RLIMIT_NOFILE), which Node has raised to the hard one. */

@@ -3,9 +3,13 @@ import type { Duplex } from 'node:stream';
 import { RequestError } from '@hono/node-server';
 import type { ReplyCode } from './error-codes.ts';
 import { errorBody, NO_STORE } from './replies.ts';
+import { isAnswering } from './unread-answers.ts';
 
 /** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
 const LINGER_MS = 200;
+
+/** Connections whose refusal is on its way. */
+const refused = new WeakSet<Duplex>();
 
 /** Replies to what cannot become a request for the app, such as an invalid Host, and to errors that escape the app. */
 export function answerFailedRequest(error: unknown): Response {
@@ -19,7 +23,10 @@ export function answerFailedRequest(error: unknown): Response {
  * the connection: the client may never do so.
  */
 export function answerInvalidRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  // The parser goes on to refuse what comes after that.
+  if (refused.has(socket)) return;
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) return void socket.destroy();
+  refused.add(socket);
   const [status, code, message]: readonly [status: string, code: ReplyCode, message: string] =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large.']

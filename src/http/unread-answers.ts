@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /** What answers may wait for their readers. */
 export interface UnreadLimits {
@@ -64,10 +65,24 @@ export class UnreadAnswers {
   }
 }
 
+/** The response that each connection is to send next, or is sending. */
+const responses = new WeakMap<Duplex, ServerResponse>();
+
+/** Whether a part of an answer is out, so that nothing else may follow it but the rest. */
+export function isAnswering(socket: Duplex): boolean {
+  const response = responses.get(socket);
+  return response !== undefined && response.headersSent && !response.writableFinished;
+}
+
 /** The class of a server's responses, which reports what waits for its reader. */
 export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
   return class extends ServerResponse {
     #isWaiting = false;
+
+    override assignSocket(socket: Socket): void {
+      responses.set(socket, this);
+      super.assignSocket(socket);
+    }
 
     override write(...args: unknown[]): boolean {
       const isTaken = super.write(...(args as Parameters<ServerResponse['write']>));
@@ -84,6 +99,9 @@ export function responseClass(unread: UnreadAnswers): typeof ServerResponse<Inco
     }
 
     override end(...args: unknown[]): this {
+      const [body] = args;
+      // What waits is counted by Node, which counts the characters of a text.
+      if (typeof body === 'string' && typeof args[1] !== 'string') args[0] = Buffer.from(body);
       super.end(...(args as []));
       if (this.writableLength > 0) unread.add(this);
       return this;

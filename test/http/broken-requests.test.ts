@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import type { Server } from 'node:http';
+import { connect } from 'node:net';
+import { Hono } from 'hono';
+import { listen } from '../../src/http/server.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 
@@ -77,5 +81,29 @@ describe('a request that is not valid HTTP', () => {
       { headersTimeout, requestTimeout, keepAliveTimeout },
       { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
     );
+  });
+});
+
+describe('what is not HTTP, behind a request whose answer has begun', () => {
+  it('ends the connection, and writes nothing into that answer', async () => {
+    const app = new Hono().get('/', () => {
+      const body = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('aaaaa')) });
+      return new Response(body, { headers: { 'content-length': '10' } });
+    });
+    const server = await listen({ app, host: '127.0.0.1', port: 0 });
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    let received = '';
+    const begun = new Promise<void>((resolve) => {
+      socket.setEncoding('utf8').on('data', (text: string) => {
+        received += text;
+        if (received.endsWith('aaaaa')) resolve();
+      });
+    });
+    socket.on('error', () => {}).write(head('GET / HTTP/1.1', 'Host: x'));
+    await begun;
+    socket.write('\0\0\0 no HTTP\r\n\r\n');
+    await once(socket, 'close');
+    assert.match(received, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\naaaaa$/);
+    await server.stop();
   });
 });

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { NetConnectOpts, Socket } from 'node:net';
 import { createApp } from '../../src/create-app.ts';
 import { networkOf } from '../../src/http/client-address.ts';
+import { affordableConnections } from '../../src/http/descriptors.ts';
 import { connectionsFrom } from '../../src/http/connections.ts';
 import { listen, type RunningServer, type ServerLimits } from '../../src/http/server.ts';
 import { closed, connectTo, readToEnd } from '../support/client.ts';
@@ -99,6 +100,11 @@ describe('connections', () => {
     const url = await start({ connections: 20 });
     for (let number = 0; number < 19; number += 1) await join(url);
     assert.equal(await isAnswered(url), true);
+  });
+
+  it('are fewer than the descriptors that the process may have, however many are asked for', () => {
+    assert.equal(affordableConnections(1e9), affordableConnections(Number.MAX_SAFE_INTEGER));
+    assert.equal(affordableConnections(10), 10);
   });
 
   it('from one address of another machine may by default be half of all, and with a limit as many as that says', () => {

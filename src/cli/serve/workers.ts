@@ -35,6 +35,10 @@ export async function runWorkers({ count, log, stop, onListening }: WorkersOptio
     // It had begun to listen when it was to stop.
     if (isStopping) sendStop(worker);
   });
+  // One that cannot be started, for want of processes or memory, exits as well.
+  cluster.on('fork', (worker) =>
+    worker.on('error', (error) => log.error({ err: error, worker: worker.process.pid }, 'a worker failed')),
+  );
   const first = cluster.fork();
   // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
   const started = await Promise.race([once(first, 'message'), once(first, 'exit'), stop.received]);

@@ -47,3 +47,8 @@ export function stillRead(path: string): KeysError {
       'Stop that program.',
   );
 }
+
+/** The error where a file was replaced before anything was changed, again and again. */
+export function replacedInUse(path: string): KeysError {
+  return new KeysError('STORE_REPLACED', `The key store ${path} was replaced while it was used. Try again.`);
+}

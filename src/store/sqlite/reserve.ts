@@ -21,6 +21,8 @@ const CHUNK_BYTES = 1 << 16;
 /** A file beside the store that takes up room, and is given up where the disk is full and a key must be revoked. */
 export class Reserve {
   readonly #path: string;
+  /** How much work is under way in its room. */
+  #given = 0;
 
   /** @param path that of the store */
   constructor(path: string) {
@@ -29,6 +31,7 @@ export class Reserve {
 
   /** Takes up what room there is, up to the size of the reserve. Without the right to write, there is none. */
   keep(): void {
+    if (this.#given > 0) return;
     try {
       const store = realpathSync(this.#path);
       const path = `${store}-reserve`;
@@ -57,10 +60,12 @@ export class Reserve {
     } catch (error) {
       if (!isFull(error, this.#path)) throw error;
     }
+    this.#given += 1;
     try {
       rmSync(`${realpathSync(this.#path)}-reserve`, { force: true });
       return await work();
     } finally {
+      this.#given -= 1;
       this.keep();
     }
   }

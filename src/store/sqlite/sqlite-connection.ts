@@ -8,7 +8,7 @@ import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
 import { Reserve } from './reserve.ts';
-import { replacedMeanwhile, stillRead } from './replaced.ts';
+import { replacedInUse, replacedMeanwhile, stillRead } from './replaced.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
 import { requireSecureFolder } from './sqlite-access.ts';
 import { createFolder, createStoreFile } from './sqlite-file.ts';
@@ -101,9 +101,19 @@ export class SqliteConnection implements Connection {
     const isRetryable = (error: unknown) =>
       (isLocked(error) || error instanceof FileReplaced) && performance.now() <= deadline;
     try {
-      return await retry(async () => work(await this.#currentFile()), { isRetryable });
+      return await retry(async () => this.#onFile(await this.#currentFile(), work), { isRetryable });
     } catch (error) {
-      throw sqliteError(error, this.location);
+      throw error instanceof FileReplaced ? replacedInUse(this.location) : sqliteError(error, this.location);
+    }
+  }
+
+  /** Between two queries the file may be found to be replaced, and is closed then. @throws FileReplaced */
+  async #onFile<Result>(file: OpenFile, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
+    try {
+      return await work(file);
+    } catch (error) {
+      if (file === this.#file || this.#isClosed || isKeysError(error)) throw error;
+      throw new FileReplaced('', { cause: error });
     }
   }
 
