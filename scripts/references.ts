@@ -1,9 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { APPLY_TYPE_DEFS } from '../src/graphql/apply-type-defs.ts';
-import { AUDIT_TYPE_DEFS } from '../src/graphql/audit-type-defs.ts';
-import { COST_TYPE_DEFS } from '../src/graphql/budget/cost-directives.ts';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { keysSchema } from './keys-schema.ts';
@@ -22,7 +19,7 @@ export function references(): Record<string, string> {
 }
 
 function schemaReference(): string {
-  return `${typeDefsOf(createCatalog()).trim()}\n${COST_TYPE_DEFS}${AUDIT_TYPE_DEFS}${APPLY_TYPE_DEFS}`;
+  return typeDefsOf(createCatalog()).join('').trimStart();
 }
 
 /** The help of every command, as it is printed. */

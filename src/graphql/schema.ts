@@ -3,11 +3,8 @@ import { defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql
 import { KeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
 import { applyResolversOf } from './apply-resolvers.ts';
-import { APPLY_TYPE_DEFS } from './apply-type-defs.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
-import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
 import { keepToBudget } from './budget/budgeted-fields.ts';
-import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
 import { readRequirements } from './requirements.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
@@ -38,13 +35,7 @@ export async function createSchema(
     const hostResolvers = await Promise.all(
       extensions.map(async ({ resolvers }) => (typeof resolvers === 'function' ? resolvers() : resolvers)),
     );
-    const typeDefs = [
-      typeDefsOf(keys.catalog),
-      COST_TYPE_DEFS,
-      AUDIT_TYPE_DEFS,
-      APPLY_TYPE_DEFS,
-      ...extensions.flatMap((extension) => extension.typeDefs),
-    ];
+    const typeDefs = [...typeDefsOf(keys.catalog), ...extensions.flatMap((extension) => extension.typeDefs)];
     const requirements = readRequirements(typeDefs);
     const build = () => {
       const schema = makeExecutableSchema({

@@ -109,7 +109,7 @@ function list(folder: string): string[] {
   }
 }
 
-/** The secret in a file; undefined for anything else, and for what a link leads to. */
+/** The secret in a file, empty if none was written yet; undefined for anything else, and for what a link leads to. */
 function secretIn(path: string): string | undefined {
   if (!lstatSync(path).isFile()) return undefined;
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -117,7 +117,7 @@ function secretIn(path: string): string | undefined {
     const stat = fstatSync(file);
     if (!stat.isFile() || stat.size > MAX_BYTES) return undefined;
     const text = readFileSync(file, 'utf8').trim();
-    return readSecret(text) && text;
+    return text === '' || readSecret(text) ? text : undefined;
   } finally {
     closeSync(file);
   }

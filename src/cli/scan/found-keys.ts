@@ -1,5 +1,4 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
-import { statusOf } from '../../keys/key/status.ts';
 import type { Identification } from '../../keys/authentication/identify.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { OpenKeys } from '../../open-keys.ts';
@@ -38,11 +37,15 @@ export class FoundKeys {
     const found = await this.#keys.identify(secret, OPERATOR);
     if ('key' in found && found.status === 'ACTIVE') this.#live.add(found.key.id);
     // One that is refused only for a key above it would be live again with that one.
-    if ('key' in found && found.status !== 'ROTATED' && statusOf(found.key, Date.now()) === 'ACTIVE')
+    if ('key' in found && found.status !== 'ROTATED' && this.#isActiveByItself(found.key))
       await this.#revoke(found.key);
     if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
     this.#known.set(secret, found);
     return found;
+  }
+
+  #isActiveByItself(key: ApiKey): boolean {
+    return this.#keys.statusOf({ keys: [key], isComplete: true }) === 'ACTIVE';
   }
 
   async #revoke(key: ApiKey): Promise<void> {

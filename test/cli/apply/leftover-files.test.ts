@@ -41,7 +41,8 @@ describe('apply, after one that was killed', () => {
   it('removes a secret that works nowhere, as from before the commit', async () => {
     writeFileSync(hidden(), secret());
     writeFileSync(`${hidden()}-previous`, secret());
-    assert.deepEqual(await tidied(), [2, 0, 0]);
+    writeFileSync(hidden(), '');
+    assert.deepEqual(await tidied(), [3, 0, 0]);
     assert.deepEqual(readdirSync(secrets), ['Known']);
   });
 

@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { readDeclaration } from '../../../src/keys/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { ApplyOptions } from '../../../src/keys/service.ts';
+import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-
-const A = { name: 'A', roles: ['GUEST'] };
-const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
-const C = { name: 'C', roles: ['VIEWER'] };
 
 describe('applying declared keys as a key that may do less than all', () => {
   let test: TestKeys;
@@ -15,8 +12,8 @@ describe('applying declared keys as a key that may do less than all', () => {
   });
   afterEach(() => test.store.close());
 
-  const apply = (declared: readonly object[], options: ApplyOptions = {}, actor: Actor = OPERATOR) =>
-    test.keys.apply(readDeclaration({ keys: declared }, test.keys.catalog), options, actor);
+  const apply = (declared: readonly object[], options?: ApplyOptions, actor?: Actor) =>
+    applyDeclared(test.keys, declared, options, actor);
   const names = async () => (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
   const find = async (name: string) => (await test.keys.findByName(name, OPERATOR))!;
   const counts = async (...args: Parameters<typeof apply>) => {

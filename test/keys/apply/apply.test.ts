@@ -2,15 +2,12 @@ import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
 import type { AppliedKeys } from '../../../src/keys/apply/apply.ts';
 import type { ApplyOptions } from '../../../src/keys/service.ts';
-import { DeclarationError, readDeclaration } from '../../../src/keys/apply/declaration.ts';
+import { DeclarationError } from '../../../src/keys/apply/declaration.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
-
-const A = { name: 'A', roles: ['GUEST'] };
-const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
-const C = { name: 'C', roles: ['VIEWER'] };
 
 describe('applying declared keys', () => {
   let test: TestKeys;
@@ -19,8 +16,8 @@ describe('applying declared keys', () => {
   });
   afterEach(() => test.store.close());
 
-  const apply = (declared: readonly object[], options: ApplyOptions = {}, actor: Actor = OPERATOR) =>
-    test.keys.apply(readDeclaration({ keys: declared }, test.keys.catalog), options, actor);
+  const apply = (declared: readonly object[], options?: ApplyOptions, actor?: Actor) =>
+    applyDeclared(test.keys, declared, options, actor);
   const all = async () =>
     (await test.keys.list({ first: 500 }, OPERATOR)).keys.toSorted((a, b) => a.name.localeCompare(b.name));
   const names = async () => (await all()).map(({ name }) => name);

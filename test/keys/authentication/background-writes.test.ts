@@ -187,22 +187,24 @@ describeOnEach('activity, written in the background', (dialect) => {
     assert.deepEqual(await written(), [1, 3, 1, 4]);
   });
 
-  it('keeps 1,000 refusals at most while the store cannot take them', async function () {
-    if (dialect === 'postgres') this.skip(); // What is kept is the same, and takes longer to come about.
-    const impatient = await openTestKeys({ database: test.database, lockWaitMs: 1 });
-    await whileLocked(async () => {
-      for (let written = 0; written < 1000; written += 5) {
-        for (let request = 0; request < 6; request += 1)
-          await impatient.keys.authenticate(createSecret(randomBytes).text);
-        await assert.rejects(impatient.keys.finishActivity(), { code: 'STORE_LOCKED' });
-        impatient.time.now += 600_000;
-      }
+  // On PostgreSQL what is kept is the same, and takes longer to come about.
+  if (dialect === 'sqlite') {
+    it('keeps 1,000 refusals at most while the store cannot take them', async () => {
+      const impatient = await openTestKeys({ database: test.database, lockWaitMs: 1 });
+      await whileLocked(async () => {
+        for (let written = 0; written < 1000; written += 5) {
+          for (let request = 0; request < 6; request += 1)
+            await impatient.keys.authenticate(createSecret(randomBytes).text);
+          await assert.rejects(impatient.keys.finishActivity(), { code: 'STORE_LOCKED' });
+          impatient.time.now += 600_000;
+        }
+      });
+      await impatient.keys.finishActivity();
+      await impatient.store.close();
+      const { entries } = (await test.keys.verifyAuditLog()) as { entries: number };
+      assert.equal(entries, 1000);
     });
-    await impatient.keys.finishActivity();
-    await impatient.store.close();
-    const { entries } = (await test.keys.verifyAuditLog()) as { entries: number };
-    assert.equal(entries, 1000);
-  });
+  }
 
   it('names the first five of the permissions that were missing', async () => {
     const { secret } = await create('CI');

@@ -1,0 +1,243 @@
+import { DEFAULT_GRACE } from '../keys/key/rotation.ts';
+
+/** The types of keys, of their pages, and of the changes that are made to them, in SDL. */
+export const KEY_TYPE_DEFS = `
+"""An API key, without its secret."""
+type ApiKey implements Node {
+  "A UUID."
+  id: ID!
+  "The name, unique among all keys."
+  name: String!
+  "What it is for."
+  description: String
+  "The roles that were granted."
+  roles: [Role!]! @listSize(assumedSize: 2)
+  "The permissions that were granted besides the roles."
+  permissions: [Permission!]! @listSize(assumedSize: 3)
+  "Everything that the roles and permissions allow together, as far as the keys above it may do so, too."
+  effectivePermissions: [Permission!]! @listSize(assumedSize: 20)
+  "What the keys above it take away from it, the nearest first: the key that created it, that one's creator, and so on."
+  limitedBy: [ApiKeyLimit!]! @cost(weight: 5) @listSize(assumedSize: 2)
+  "The public part of the secret, as svc_<id>_…"
+  prefix: String!
+  "When it was created."
+  createdAt: DateTime!
+  "The id of the key that created it; null if the command line did."
+  createdBy: ID
+  "Whether it is accepted."
+  status: ApiKeyStatus!
+  "When it expires; null if it never does."
+  expiresAt: DateTime
+  "Whether an apply created it."
+  managed: Boolean!
+  "How often it was accepted, an integer. Like the other fields about its use, it lags by a few seconds."
+  uses: Float!
+  "When it was last accepted; null if never."
+  lastUsedAt: DateTime
+  "The permissions that it has used."
+  usedPermissions: [Permission!]! @cost(weight: 5)
+  "The smallest set of permissions that allows everything it has used."
+  suggestedPermissions: [Permission!]! @cost(weight: 5)
+  "The permissions that it holds and has never used."
+  unusedPermissions: [Permission!]! @cost(weight: 5) @listSize(assumedSize: 20)
+  "The rotation in progress; null if it has only one secret that works."
+  rotation: ApiKeyRotation
+}
+
+"""A rotation in progress: the key has two secrets that work."""
+type ApiKeyRotation {
+  "When the key got its new secret."
+  startedAt: DateTime!
+  "The public part of the previous secret."
+  previousPrefix: String!
+  "When the previous secret expires; null until the new one is first used."
+  previousEndsAt: DateTime
+  "When the previous secret was last used since the rotation; null if it was not."
+  previousLastUsedAt: DateTime
+}
+
+"""When the grace period of the previous secret begins."""
+enum RotationActivation {
+  "At once."
+  NOW
+  "When the new secret is first used."
+  ON_FIRST_USE
+}
+
+"""The actions that are allowed on a resource."""
+type Permission {
+  "The resource."
+  resource: Resource!
+  "The actions."
+  actions: [AuthAction!]! @listSize(assumedSize: 4)
+}
+
+"""Actions to allow on a resource."""
+input PermissionInput {
+  "The resource."
+  resource: Resource!
+  "The actions."
+  actions: [AuthAction!]!
+}
+
+"""A page of keys (Relay cursor connections)."""
+type ApiKeyConnection {
+  "The keys with their cursors."
+  edges: [ApiKeyEdge!]!
+  "The position of the page in the list."
+  pageInfo: PageInfo!
+}
+
+"""A key in a page."""
+type ApiKeyEdge {
+  "The key."
+  node: ApiKey!
+  "The cursor of this key."
+  cursor: String!
+}
+
+"""The position of a page in its list (Relay cursor connections)."""
+type PageInfo {
+  "Whether more items follow."
+  hasNextPage: Boolean!
+  "Always false: lists are only paged forwards."
+  hasPreviousPage: Boolean!
+  "The cursor of the first item."
+  startCursor: String
+  "The cursor of the last item: pass it as 'after' to get the next page."
+  endCursor: String
+}
+
+"""The running program."""
+type Info {
+  "The name of the program."
+  name: String!
+  "Its version."
+  version: String!
+  "When it was started."
+  startedAt: DateTime!
+  "How long it has been running, in seconds."
+  uptime: Float!
+  "What it runs on, such as Node.js v24.15.0."
+  runtime: String!
+  "The operating system and processor, such as linux x64."
+  platform: String!
+}
+
+"""Everything that can be granted."""
+type PermissionCatalog {
+  "All roles, with the permissions that they include."
+  roles: [RoleGrants!]!
+  "All resources."
+  resources: [Resource!]!
+  "All actions."
+  actions: [AuthAction!]!
+}
+
+"""A role with the permissions that it includes."""
+type RoleGrants {
+  "The role."
+  role: Role!
+  "What the role is for."
+  description: String!
+  "The permissions that it includes."
+  permissions: [Permission!]!
+}
+
+"""A key to create."""
+input CreateApiKeyInput {
+  "Letters, digits and spaces, at most 100 characters."
+  name: String!
+  "What it is for, at most 1,000 characters."
+  description: String
+  "Roles to grant. At least one role or permission is required."
+  roles: [Role!]
+  "Permissions to grant."
+  permissions: [PermissionInput!]
+  "When it expires. Defaults to, and may not be later than, the expiry of the key that creates it."
+  expiresAt: DateTime
+  """
+  Replace the key of that name, if there is one: its secret stops working, and the keys that it created are deleted
+  with it.
+  """
+  overwrite: Boolean = false
+}
+
+"""Changes to a key. Omitted fields stay as they are."""
+input UpdateApiKeyInput {
+  "The id of the key."
+  id: ID!
+  "The new name."
+  name: String
+  "The new description; null removes it."
+  description: String
+  "All roles that the key is to have."
+  roles: [Role!]
+  "All permissions that the key is to have."
+  permissions: [PermissionInput!]
+  "When it expires; null removes the expiry."
+  expiresAt: DateTime
+}
+
+"""How to rotate the secret of a key."""
+input RotateApiKeyInput {
+  "The id of the key."
+  id: ID!
+  "How long the previous secret still works: a number with s, m, h, d or w; 0s for not at all; at most 90d."
+  grace: String = "${DEFAULT_GRACE}"
+  "When the grace period begins."
+  activate: RotationActivation = NOW
+  "Whether to disable the keys that it has created: after a leak they are the thief's."
+  disableCreated: Boolean = false
+  "Only those created since this time."
+  createdSince: DateTime
+}
+
+"""A key with a new secret."""
+type RotatedApiKey {
+  "The new secret. It is shown here and never again."
+  key: String!
+  "The key."
+  apiKey: ApiKey!
+  "The keys that it has created, as far as the requesting key may read them."
+  created: [ApiKey!]!
+}
+
+"""What a key above another one takes away from it."""
+type ApiKeyLimit {
+  "The id of the key above."
+  id: ID!
+  "Its name; null if the requesting key may not read it."
+  name: String
+  "Its own status. Unless it is ACTIVE, the key beneath is refused."
+  status: ApiKeyStatus!
+  "Its expiry, if that comes before the other's; otherwise null."
+  expiresAt: DateTime
+  "The permissions that the key beneath lacks because of it."
+  permissions: [Permission!]!
+}
+
+"""A key that was just created."""
+type CreatedApiKey {
+  "The secret. It is shown here and never again."
+  key: String!
+  "The key."
+  apiKey: ApiKey!
+}
+
+"""The keys that were deleted."""
+type DeletedApiKeys {
+  "How many, including those that the given keys created."
+  deleted: Int!
+  "The keys."
+  keys: [DeletedApiKey!]!
+}
+
+"""A key that was deleted."""
+type DeletedApiKey {
+  "The id that it had."
+  id: ID!
+  "The name that it had."
+  name: String!
+}
+`;

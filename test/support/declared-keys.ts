@@ -1,0 +1,18 @@
+import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { type Actor, OPERATOR } from '../../src/keys/authorization/principal.ts';
+import type { ApplyOptions, KeysService } from '../../src/keys/service.ts';
+
+/** Keys to declare. */
+export const A = { name: 'A', roles: ['GUEST'] };
+export const B = { name: 'B', permissions: ['DOCKER:READ_ANY'] };
+export const C = { name: 'C', roles: ['VIEWER'] };
+
+/** Applies declared keys, as the operator unless another actor is given. */
+export function applyDeclared(
+  keys: KeysService,
+  declared: readonly object[],
+  options: ApplyOptions = {},
+  actor: Actor = OPERATOR,
+) {
+  return keys.apply(readDeclaration({ keys: declared }, keys.catalog), options, actor);
+}
