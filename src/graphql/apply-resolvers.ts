@@ -67,5 +67,5 @@ function changesIn({ creates, updates, deletes }: Plan): object[] {
 }
 
 function valuesOf({ expiresAt, ...key }: DeclaredKey): AuditValues {
-  return { ...key, expiresAt: expiresAt === null ? null : formatTime(expiresAt) };
+  return { ...key, expiresAt: formatTime(expiresAt) };
 }

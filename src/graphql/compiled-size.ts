@@ -1,7 +1,6 @@
 import {
   type DocumentNode,
   type FieldNode,
-  type FragmentDefinitionNode,
   getNamedType,
   getOperationAST,
   type GraphQLNamedType,
@@ -10,6 +9,7 @@ import {
   Kind,
   type SelectionSetNode,
 } from 'graphql';
+import { fragmentsOf } from './fragments.ts';
 
 /** What a compiled query holds, in bytes: for itself, for each field, and for each character of a field's path. */
 const QUERY_BYTES = 12_000;
@@ -31,9 +31,7 @@ export function compiledSizeOf(
   operationName: string | null,
 ): CompiledSize {
   const operation = getOperationAST(document, operationName);
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions)
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  const fragments = fragmentsOf(document);
   const size = { fields: 0, bytes: QUERY_BYTES };
   if (operation)
     addSelection(operation.selectionSet, schema.getRootType(operation.operation), { length: 0, copies: 1 });

@@ -1,4 +1,5 @@
-import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from 'graphql';
+import { type DocumentNode, Kind, type SelectionSetNode } from 'graphql';
+import { fragmentsOf } from './fragments.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 
 /** Limits of an operation, with fragments expanded. */
@@ -22,10 +23,7 @@ const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, directives: 0 };
  * @throws GraphQLError LIMIT_EXCEEDED
  */
 export function checkFieldLimits(document: DocumentNode): void {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
-  }
+  const fragments = fragmentsOf(document);
   if (fragments.size > MAX_FRAGMENTS) throw limitExceeded('fragments', MAX_FRAGMENTS);
   const sizes = new Map<string, Size>();
   for (const definition of document.definitions) {

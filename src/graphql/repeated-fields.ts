@@ -1,4 +1,5 @@
-import { type DocumentNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from 'graphql';
+import { type DocumentNode, Kind, type SelectionSetNode } from 'graphql';
+import { fragmentsOf } from './fragments.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 
 /** The most pairs of fields that share a place in the answer. Validation compares each pair. */
@@ -10,9 +11,7 @@ const MAX_REPEATED_PAIRS = 2500;
  * @throws GraphQLError LIMIT_EXCEEDED
  */
 export function checkRepeatedFields(document: DocumentNode): void {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions)
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  const fragments = fragmentsOf(document);
   for (const definition of document.definitions)
     if (definition.kind === Kind.OPERATION_DEFINITION) {
       if (pairsIn([definition.selectionSet]) > MAX_REPEATED_PAIRS)

@@ -21,13 +21,17 @@ const FIELD_OWNERS: ReadonlySet<string> = new Set<string>([
   Kind.INTERFACE_TYPE_EXTENSION,
 ]);
 
+/** The parts of a schema, parsed; empty ones are left out. */
+export function documentsOf(parts: readonly (string | DocumentNode)[]): DocumentNode[] {
+  return parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part) : part));
+}
+
 /**
  * Reads every `@requires` in the parts of a schema. The parts are read, not the schema that is made of them: merging
  * them and attaching resolvers may lose directives.
  * @throws Error that names the place where a `@requires` could not be enforced
  */
-export function readRequirements(parts: readonly (string | DocumentNode)[]): Requirements {
-  const documents = parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part) : part));
+export function readRequirements(documents: readonly DocumentNode[]): Requirements {
   refuseRedeclaredDirectives(documents);
   const found = new Map<string, DirectiveNode>();
   const declared = new Map<string, string>();

@@ -8,7 +8,6 @@ import {
   type GraphQLSchema,
   isObjectType,
   Kind,
-  parse,
 } from 'graphql';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { requirePermission } from '../keys/authorization/principal.ts';
@@ -57,9 +56,8 @@ function directivesFor(type: GraphQLObjectType, field: string, requirements: Req
  * Refuses parts that declare a root field twice: merging them would silently keep only one of its `@requires`.
  * @throws Error that names the fields
  */
-export function refuseRepeatedRootFields(schema: GraphQLSchema, parts: readonly (string | DocumentNode)[]): void {
+export function refuseRepeatedRootFields(schema: GraphQLSchema, documents: readonly DocumentNode[]): void {
   const rootTypes = new Set([schema.getQueryType()?.name, schema.getMutationType()?.name]);
-  const documents = parts.filter((part) => part !== '').map((part) => (typeof part === 'string' ? parse(part) : part));
   const declared = documents
     .flatMap(({ definitions }) => definitions)
     .filter(

@@ -6,7 +6,7 @@ import { applyResolversOf } from './apply-resolvers.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
 import { keepToBudget } from './budget/budgeted-fields.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
-import { readRequirements } from './requirements.ts';
+import { documentsOf, readRequirements } from './requirements.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
@@ -35,15 +35,18 @@ export async function createSchema(
     const hostResolvers = await Promise.all(
       extensions.map(async ({ resolvers }) => (typeof resolvers === 'function' ? resolvers() : resolvers)),
     );
-    const typeDefs = [...typeDefsOf(keys.catalog), ...extensions.flatMap((extension) => extension.typeDefs)];
-    const requirements = readRequirements(typeDefs);
+    const documents = documentsOf([
+      ...typeDefsOf(keys.catalog),
+      ...extensions.flatMap((extension) => extension.typeDefs),
+    ]);
+    const requirements = readRequirements(documents);
     const build = () => {
       const schema = makeExecutableSchema({
-        typeDefs,
+        typeDefs: documents,
         resolvers: [resolversOf(keys, info), auditResolversOf(keys), applyResolversOf(keys), ...hostResolvers] as never,
       });
       if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
-      refuseRepeatedRootFields(schema, typeDefs);
+      refuseRepeatedRootFields(schema, documents);
       enforceRequires(schema, requirements);
       return schema;
     };

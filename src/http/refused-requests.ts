@@ -35,7 +35,7 @@ export function answerInvalidRequest(error: NodeJS.ErrnoException, socket: Duple
         : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
   const body = JSON.stringify(errorBody(message, code));
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n` +
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: ${NO_STORE['Cache-Control']}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
   setTimeout(() => socket.destroy(), LINGER_MS);

@@ -66,9 +66,9 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
-  /** Remembers whose these secrets were, until the key is deleted. */
+  /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
-  /** Remembers a time, in milliseconds since 1970, unless a later one is remembered. */
+  /** Remembers a time, in milliseconds since 1970, unless it is less than a second later than the one remembered. */
   rememberTime(now: number): Promise<void>;
 }
 

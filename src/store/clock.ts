@@ -9,7 +9,7 @@ export async function latestTime(db: Kysely<Tables>): Promise<number> {
   return Number((await db.selectFrom('clock').select('latest').executeTakeFirst())?.latest ?? 0);
 }
 
-/** Remembers a time, inside a write transaction, unless one that is as late is remembered. */
+/** See `KeyWriter.rememberTime`. */
 export async function rememberTime(db: Kysely<Tables>, now: number): Promise<void> {
   const latest = await latestTime(db);
   if (now < latest + MIN_STEP_MS) return;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
 import type { Connection, DialectName } from './connection.ts';
-import type { ApiKeyTable, Tables } from './tables.ts';
+import { type ApiKeyTable, TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {
@@ -14,18 +14,6 @@ export interface StoreCopy {
   from: string;
   to: string;
 }
-
-/** The tables, each before those that refer to it, with their primary keys. */
-const TABLES = [
-  ['api_keys', ['id']],
-  ['key_usage', ['key_id']],
-  ['used_grants', ['key_id', 'permission']],
-  ['rotated_secrets', ['digest']],
-  ['audit_log', ['number']],
-  ['audit_head', ['one']],
-  ['audit_start', ['one']],
-  ['clock', ['one']],
-] as const satisfies [keyof Tables, string[]][];
 
 const PAGE_ROWS = 500;
 
@@ -43,11 +31,11 @@ export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> 
       await allowWaiting(source, from.dialect);
       await requireEmpty(target, to.location);
       const counts = new Map<string, number>();
-      for (const [table, key] of TABLES) counts.set(table, await copyTable(source, target, table, key));
+      for (const table of TABLE_NAMES) counts.set(table, await copyTable(source, target, table));
       // A key may come before its creator, so creators are filled in once all keys exist.
-      for await (const rows of pagesOf(source, 'api_keys', ['id'])) await setCreators(target, rows);
-      for (const [table, key] of TABLES) {
-        if ((await checksumOf(source, table, key)) !== (await checksumOf(target, table, key)))
+      for await (const rows of pagesOf(source, 'api_keys')) await setCreators(target, rows);
+      for (const table of TABLE_NAMES) {
+        if ((await checksumOf(source, table)) !== (await checksumOf(target, table)))
           throw new KeysError(
             'STORE_FAILED',
             `The copy of ${table} in ${to.location} differs from the original. Nothing was copied.`,
@@ -79,14 +67,9 @@ async function requireEmpty(target: Kysely<Tables>, location: string): Promise<v
   }
 }
 
-async function copyTable(
-  source: Kysely<Tables>,
-  target: Kysely<Tables>,
-  table: keyof Tables,
-  key: readonly string[],
-): Promise<number> {
+async function copyTable(source: Kysely<Tables>, target: Kysely<Tables>, table: keyof Tables): Promise<number> {
   let count = 0;
-  for await (const rows of pagesOf(source, table, key)) {
+  for await (const rows of pagesOf(source, table)) {
     const values = table === 'api_keys' ? rows.map(withoutCreator) : rows;
     await target.insertInto(table).values(values).execute();
     count += rows.length;
@@ -107,7 +90,8 @@ async function setCreators(target: Kysely<Tables>, rows: readonly Row[]): Promis
 }
 
 /** The rows of a table, page by page in the order of their primary key. */
-async function* pagesOf(db: Kysely<Tables>, table: keyof Tables, key: readonly string[]): AsyncGenerator<Row[]> {
+async function* pagesOf(db: Kysely<Tables>, table: keyof Tables): AsyncGenerator<Row[]> {
+  const key: readonly string[] = TABLES[table];
   const columns = key.map((column) => sql.ref(column));
   let last: Row | undefined;
   do {
@@ -125,9 +109,9 @@ async function* pagesOf(db: Kysely<Tables>, table: keyof Tables, key: readonly s
 }
 
 /** A checksum of a table that does not depend on the order of its rows: databases sort text differently. */
-async function checksumOf(db: Kysely<Tables>, table: keyof Tables, key: readonly string[]): Promise<bigint> {
+async function checksumOf(db: Kysely<Tables>, table: keyof Tables): Promise<bigint> {
   let sum = 0n;
-  for await (const rows of pagesOf(db, table, key)) {
+  for await (const rows of pagesOf(db, table)) {
     for (const row of rows) {
       // One database returns large numbers as text, the other as numbers.
       const fields = Object.keys(row)

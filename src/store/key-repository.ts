@@ -46,8 +46,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       run(async (db) => {
         const [row] = await selectByDigests(db, [digest]);
         if (!row) return findByRotatedDigest(db, digest);
-        const [key, isCurrent] = [apiKeyOf(row), row.digest === digest];
-        return isCurrent
+        const key = apiKeyOf(row);
+        return row.digest === digest
           ? { key, secret: 'current', publicId: key.publicId }
           : { key, secret: 'previous', publicId: key.rotation!.previousPublicId };
       }),
@@ -66,7 +66,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       }),
 
     write: (work, options) =>
-      connection.write((transaction, changed) => work(writerOf(transaction, { changed, auditKey })), options),
+      connection.write((transaction, keysChanged) => work(writerOf(transaction, { keysChanged, auditKey })), options),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
@@ -131,7 +131,7 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 
 function writerOf(
   db: Kysely<Tables>,
-  { changed: keysChanged, auditKey }: { changed: () => void; auditKey: KeyObject | undefined },
+  { keysChanged, auditKey }: { keysChanged: () => void; auditKey: KeyObject | undefined },
 ): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),

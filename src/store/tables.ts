@@ -99,3 +99,18 @@ export interface Tables {
   audit_start: AuditStartTable;
   clock: ClockTable;
 }
+
+/** The tables of a store, each before those that refer to it, with their primary keys. */
+export const TABLES = {
+  api_keys: ['id'],
+  key_usage: ['key_id'],
+  used_grants: ['key_id', 'permission'],
+  rotated_secrets: ['digest'],
+  audit_log: ['number'],
+  audit_head: ['one'],
+  audit_start: ['one'],
+  clock: ['one'],
+} as const satisfies Record<keyof Tables, readonly string[]>;
+
+/** Their names. */
+export const TABLE_NAMES = Object.keys(TABLES) as (keyof Tables)[];

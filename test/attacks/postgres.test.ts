@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { TABLE_NAMES } from '../../src/store/tables.ts';
 import { openStore } from '../../src/store/open.ts';
 import { readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { openPool } from '../../src/store/postgres/postgres-pool.ts';
@@ -159,7 +160,7 @@ describeOn('postgres', 'objects that another role planted', () => {
       ),
     });
 
-  for (const table of ['api_keys', 'key_usage', 'used_grants', 'audit_log', 'audit_head', 'svc_api_schema'])
+  for (const table of ['svc_api_schema', ...TABLE_NAMES])
     it(`are refused where it is the table ${table}`, async () => {
       await changeDirectly(store, `alter table ${table} owner to ${mallory}`);
       await isRefused(store, `table "${table}"`);

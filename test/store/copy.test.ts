@@ -15,9 +15,9 @@ import { postgresStore } from '../support/postgres.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
-/** A store with all that there is: keys that keys created, a rotation, uses, an audit log. */
+/** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
-  const { keys, store } = await openTestKeys({ database });
+  const { keys, store, time } = await openTestKeys({ database });
   const parent = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], description: 'Käse 日本 😀' });
   const child = await keys.create({ name: 'Child', roles: ['GUEST'], expiresIn: '10d' }, parent.principal);
   const rotated = await keys.rotate(child.key.id, { grace: '1h' }, OPERATOR);
@@ -33,6 +33,9 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   );
   for (const { secret } of [parent, child, rotated]) await keys.authenticate(secret);
   await keys.finishActivity();
+  time.now += 2000;
+  await keys.pruneAuditLog('1s');
+  await keys.update(child.key.id, { description: 'After the pruning' }, OPERATOR);
   await store.close();
   return { secrets: [parent.secret, child.secret, rotated.secret] };
 }

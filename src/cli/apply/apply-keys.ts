@@ -70,14 +70,11 @@ async function preview(
 
 async function apply(keys: OpenKeys, declaration: DeclarationFile, request: ApplyRequest): Promise<Plan> {
   const { prune, adopt, secretsDir, print, note } = request;
-  const files = secretsDir === undefined ? undefined : new SecretFiles(secretsDir, keys.location);
+  let files: SecretFiles | undefined;
   if (secretsDir !== undefined) {
-    const secrets = {
-      folder: secretsDir,
-      location: keys.location,
-      nameOf: (secret: string) => nameOfWorking(secret, keys),
-    };
-    for (const line of await tidyLeftovers(secrets)) note(line);
+    const nameOf = (secret: string) => nameOfWorking(secret, keys);
+    for (const line of await tidyLeftovers({ folder: secretsDir, location: keys.location, nameOf })) note(line);
+    files = new SecretFiles(secretsDir, keys.location);
   }
   const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
   try {
@@ -92,7 +89,7 @@ async function apply(keys: OpenKeys, declaration: DeclarationFile, request: Appl
   }
 }
 
-/** The name of the key that a secret is accepted for, now or once the key is enabled. */
+/** The name of a secret's key, unless a newer secret replaced it: one that is expired or disabled may come back. */
 async function nameOfWorking(secret: string, keys: OpenKeys): Promise<string | undefined> {
   const found = await keys.identify(secret, OPERATOR);
   return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.key.name;

@@ -1,20 +1,10 @@
 import { hash } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { readSecret } from '../../keys/secret/secret.ts';
 import { listOf, printable } from '../../keys/text.ts';
+import { readPlainFile } from '../input/plain-file.ts';
 
 /** A hidden file of `SecretFiles`: for which store, written where, by which process; whether it keeps an older file. */
 const HIDDEN =
@@ -111,16 +101,9 @@ function list(folder: string): string[] {
 
 /** The secret in a file, empty if none was written yet; undefined for anything else, and for what a link leads to. */
 function secretIn(path: string): string | undefined {
-  if (!lstatSync(path).isFile()) return undefined;
-  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    const stat = fstatSync(file);
-    if (!stat.isFile() || stat.size > MAX_BYTES) return undefined;
-    const text = readFileSync(file, 'utf8').trim();
-    return text === '' || readSecret(text) ? text : undefined;
-  } finally {
-    closeSync(file);
-  }
+  lstatSync(path); // One that is gone was tidied by another apply: see `outcomeOfFailure`.
+  const text = readPlainFile(path, MAX_BYTES)?.toString().trim();
+  return text === '' || (text !== undefined && readSecret(text)) ? text : undefined;
 }
 
 /** Whether the apply that wrote a file may still be at work: elsewhere, that cannot be told for a while. */

@@ -56,7 +56,7 @@ function fieldsOfNew({ description, roles, permissions, expiresAt, enabled }: De
     description,
     roles: roles.length > 0 ? roles : null,
     permissions: permissions.length > 0 ? permissions : null,
-    expiresAt: expiresAt === null ? null : formatTime(expiresAt),
+    expiresAt: formatTime(expiresAt),
     enabled: enabled ?? null,
   };
   return Object.entries(fields)

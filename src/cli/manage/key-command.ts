@@ -102,7 +102,7 @@ export abstract class KeyCommand extends BaseCommand {
   /** A key as JSON, with how much it was used. */
   protected async describe(keys: OpenKeys, key: ApiKey): Promise<KeyJson> {
     const [[chain], usage] = await Promise.all([keys.chainsOf([key]), keys.usageOf([key.id])]);
-    return keyJson(chain!, Date.now(), usage.get(key.id));
+    return keyJson(chain!, keys, usage.get(key.id));
   }
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */

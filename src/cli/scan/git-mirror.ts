@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathIn } from './folder.ts';
 import type { GitFolders, GitProgram } from './git-program.ts';
-import { readPlainFile, type Repository } from './repository.ts';
+import { readPlainFile } from '../input/plain-file.ts';
+import type { Repository } from './repository.ts';
 
 /** Larger ignore files are not used: more is read then. */
 const MAX_RULES_BYTES = 1024 * 1024;

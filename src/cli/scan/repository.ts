@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
+import { lstatSync, realpathSync } from 'node:fs';
+import { readPlainFile } from '../input/plain-file.ts';
 import { GIT, pathIn } from './folder.ts';
 
 /** The longest pointer from a work tree to its repository, in bytes. */
@@ -40,23 +41,6 @@ export function repositoryAt(top: Buffer): Repository | undefined {
     ?.toString('latin1')
     .trim();
   return { top, gitDir, commonDir: common ? resolve(gitDir, common) : gitDir };
-}
-
-/** The content of a regular file of limited size; undefined of anything else. Neither links nor pipes are followed. */
-export function readPlainFile(path: Buffer, maxBytes: number): Buffer | undefined {
-  let descriptor: number;
-  try {
-    // Opening a pipe would block otherwise.
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch {
-    return undefined;
-  }
-  try {
-    const stat = fstatSync(descriptor);
-    return stat.isFile() && stat.size <= maxBytes ? readFileSync(descriptor) : undefined;
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 function exists(path: Buffer): boolean {

@@ -1,4 +1,4 @@
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** What stops a server. */
 export interface StopSignal {

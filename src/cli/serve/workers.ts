@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { Log } from '../../log.ts';
-import type { StopSignal } from './signals.ts';
+import { STOP_SIGNALS, type StopSignal } from './signals.ts';
 
 /** The message by which the primary tells a worker to stop. */
 const STOP = 'stop';
@@ -89,7 +89,7 @@ export function listenForOrder(): StopSignal {
   return {
     received,
     serving() {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+      for (const signal of STOP_SIGNALS) process.on(signal, () => {});
     },
   };
 }

@@ -1,6 +1,7 @@
-import { type AncestorLimit, type Chain, chainStatus } from '../../keys/authorization/chain.ts';
+import type { AncestorLimit, Chain } from '../../keys/authorization/chain.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
-import { isInProgress } from '../../keys/key/rotation.ts';
+import type { Rotation } from '../../keys/key/rotation.ts';
+import type { OpenKeys } from '../../open-keys.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Status } from '../../keys/key/status.ts';
 import { printable } from '../../keys/text.ts';
@@ -48,8 +49,12 @@ export interface LimitJson {
   permissions: string[];
 }
 
-/** A key as JSON, with its status at `now`, in milliseconds since 1970, which counts its ancestors. */
-export function keyJson(chain: Chain, now: number, usage: UsageTotals = NO_USAGE): KeyJson {
+/** A key as JSON, with its status now, which counts its ancestors. */
+export function keyJson(
+  chain: Chain,
+  keys: Pick<OpenKeys, 'statusOf' | 'rotationOf'>,
+  usage: UsageTotals = NO_USAGE,
+): KeyJson {
   const [key] = chain.keys;
   return {
     id: key.id,
@@ -58,7 +63,7 @@ export function keyJson(chain: Chain, now: number, usage: UsageTotals = NO_USAGE
     roles: key.roles,
     permissions: key.permissions,
     prefix: prefixOf(key.publicId),
-    status: chainStatus(chain, now),
+    status: keys.statusOf(chain),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
@@ -66,7 +71,7 @@ export function keyJson(chain: Chain, now: number, usage: UsageTotals = NO_USAGE
     managed: key.managed,
     uses: usage.uses,
     lastUsedAt: formatTime(usage.lastUsedAt),
-    rotation: rotationJson(key, now, usage),
+    rotation: rotationJson(keys.rotationOf(key), usage),
   };
 }
 
@@ -106,7 +111,7 @@ export function fieldChanges(before: ApiKey, after: ApiKey): FieldChange[] {
 }
 
 function fieldsOf({ disabledAt, expiresAt, ...key }: ApiKey): Record<FieldChange['field'], FieldValue> {
-  return { ...key, expiresAt: expiresAt === null ? null : formatTime(expiresAt), enabled: disabledAt === null };
+  return { ...key, expiresAt: formatTime(expiresAt), enabled: disabledAt === null };
 }
 
 /** A change of a field as one line of text. */
@@ -125,8 +130,8 @@ function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is Rotati
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function rotationJson({ rotation }: ApiKey, now: number, usage: UsageTotals): RotationJson | null {
-  if (!isInProgress(rotation, now)) return null;
+function rotationJson(rotation: Rotation | null, usage: UsageTotals): RotationJson | null {
+  if (!rotation) return null;
   return {
     startedAt: formatTime(rotation.startedAt),
     previousPrefix: prefixOf(rotation.previousPublicId),

@@ -40,6 +40,7 @@ function statusText({ key, chain, status, publicId }: Known): string {
   if (status === 'ROTATED') return 'ROTATED, replaced by a newer secret';
   if (status === 'EXPIRED')
     return `EXPIRED since ${formatTime(end)}${end === key.expiresAt ? '' : ', as a key above it'}`;
+  if (status === 'DISABLED' && key.damaged) return 'DISABLED, because its row in the key store is damaged';
   if (status === 'DISABLED')
     return key.disabledAt === null
       ? 'DISABLED, because a key above it is'

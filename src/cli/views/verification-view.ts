@@ -1,6 +1,7 @@
 import type { KeyComparison, KeyDifference } from '../../keys/audit/compare.ts';
 import type { AuditVerification } from '../../keys/audit/verify.ts';
 import { listOf, printable } from '../../keys/text.ts';
+import { countOf } from './count.ts';
 
 /** How many differing keys are named in a text; JSON has all that were found. */
 const MAX_NAMED = 5;
@@ -36,9 +37,4 @@ function keysText({ compared, older, differences }: KeyComparison): string {
 function differencesText(differences: readonly KeyDifference[]): string[] {
   const shown = differences.slice(0, MAX_NAMED).map(({ name, reason }) => `"${printable(name, 100)}" ${reason}`);
   return differences.length > MAX_NAMED ? [...shown, `${differences.length - MAX_NAMED} more`] : shown;
-}
-
-/** `1 entry`, `2 entries`. */
-export function countOf(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

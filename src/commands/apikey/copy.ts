@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
+import { countOf } from '../../cli/views/count.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
 export default class Copy extends BaseCommand {
@@ -42,9 +43,8 @@ export default class Copy extends BaseCommand {
         if (to.location === from.location)
           throw new CliError('USAGE', `--to is the store itself: ${to.location}. Choose another one.`);
         const copy = await copyStore(from, to);
-        const keys = `${copy.keys} ${copy.keys === 1 ? 'key' : 'keys'}`;
-        const entries = `${copy.auditEntries} ${copy.auditEntries === 1 ? 'entry' : 'entries'}`;
-        const what = `${keys} and ${entries} of the audit log`;
+        const entries = countOf(copy.auditEntries, 'entry', 'entries');
+        const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
         this.print(copy, shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`));
       } finally {
         await to.close();

@@ -43,16 +43,15 @@ export default class List extends KeyCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(List);
     const { roles, status, search, after, database } = flags;
-    const { page, chains, usage } = await this.withKeys(database, async (open) => {
+    const { page, keys } = await this.withKeys(database, async (open) => {
       const listed = await open.list(
         { first: readNumber(flags.limit, '--limit'), roles, status, search, after },
         OPERATOR,
       );
       const ids = listed.keys.map(({ id }) => id);
-      return { page: listed, chains: await open.chainsOf(listed.keys), usage: await open.usageOf(ids) };
+      const [chains, usage] = [await open.chainsOf(listed.keys), await open.usageOf(ids)];
+      return { page: listed, keys: chains.map((chain) => keyJson(chain, open, usage.get(chain.keys[0].id))) };
     });
-    const now = Date.now();
-    const keys = chains.map((chain) => keyJson(chain, now, usage.get(chain.keys[0].id)));
     const last = page.keys.at(-1);
     const next = page.hasNextPage && last ? cursorOf(last) : null;
     this.print(

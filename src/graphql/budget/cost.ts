@@ -2,7 +2,6 @@ import {
   type ArgumentNode,
   type DocumentNode,
   type FieldNode,
-  type FragmentDefinitionNode,
   getNamedType,
   getNullableType,
   getOperationAST,
@@ -16,6 +15,7 @@ import {
   TypeMetaFieldDef,
   type ValueNode,
 } from 'graphql';
+import { fragmentsOf } from '../fragments.ts';
 import { type Amount, plus, times } from './amount.ts';
 import { costOfField, type FieldCost } from './field-cost.ts';
 
@@ -38,9 +38,7 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
   const operation = getOperationAST(document, operationName);
   const root = operation && schema.getRootType(operation.operation);
   if (!root) return 0;
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions)
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  const fragments = fragmentsOf(document);
   const measured = new Map<string, SelectionCost>();
   const defaults = new Map<string, ValueNode | undefined>(
     operation.variableDefinitions?.map(({ variable, defaultValue }) => [variable.name.value, defaultValue]),
@@ -75,20 +73,19 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
     const field = fieldOf(type, node.name.value);
     if (!field) return { fixed: 1, perItem: 0 };
     const inner = node.selectionSet ? costOfSelection(node.selectionSet, getNamedType(field.type)) : NOTHING;
-    const { weight, size, page } = costOfField(type!.name, field);
-    const args = costOfArguments(field, node.arguments ?? []);
+    const { weight, size, page, argumentWeights } = costOfField(type!.name, field);
+    const args = costOfArguments(field, argumentWeights, node.arguments ?? []);
+    const isList = isListType(getNullableType(field.type));
     if (page) {
       const items = pageSize(page, field, node.arguments ?? []);
-      const each = isListType(getNullableType(field.type)) ? plus(1, total(inner, DEFAULT_SIZE)) : inner.perItem;
-      const once = isListType(getNullableType(field.type)) ? 0 : inner.fixed;
+      const each = isList ? plus(1, total(inner, DEFAULT_SIZE)) : inner.perItem;
+      const once = isList ? 0 : inner.fixed;
       return { fixed: plus(args, plus(once, times(items, plus(weight, each)))), perItem: 0 };
     }
     const once = plus(weight, args);
     const each = total(inner, DEFAULT_SIZE);
     if (size !== undefined) return { fixed: plus(once, times(size, plus(1, each))), perItem: 0 };
-    return isListType(getNullableType(field.type))
-      ? { fixed: once, perItem: plus(1, each) }
-      : { fixed: plus(once, each), perItem: 0 };
+    return isList ? { fixed: once, perItem: plus(1, each) } : { fixed: plus(once, each), perItem: 0 };
   }
 
   /** The size of a page: what the first slicing argument says, but no more than the largest page. */
@@ -110,8 +107,11 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
   }
 
   /** Of several arguments that make a field search, the costliest counts; the items of lists count all. */
-  function costOfArguments(field: GraphQLField<unknown, unknown>, given: readonly ArgumentNode[]): Amount {
-    const { argumentWeights } = costOfField('', field);
+  function costOfArguments(
+    field: GraphQLField<unknown, unknown>,
+    argumentWeights: FieldCost['argumentWeights'],
+    given: readonly ArgumentNode[],
+  ): Amount {
     const weights: number[] = [0];
     let items: Amount = 0;
     for (const { name, value } of given) {

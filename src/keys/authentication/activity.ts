@@ -3,7 +3,7 @@ import type { AuditDraft } from '../audit/audit-entry.ts';
 import type { Permission } from '../permissions/catalog.ts';
 import type { AccessObserver } from '../authorization/principal.ts';
 import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
-import { type KeyUsage, NO_USAGE } from '../key/usage.ts';
+import type { KeyUsage } from '../key/usage.ts';
 
 /** Activity since the last batch, written in one transaction. */
 export interface ActivityBatch {
@@ -128,7 +128,6 @@ export class Activity {
     try {
       await this.#options.write({
         usage: Array.from(usage, ([id, recorded]) => ({
-          ...NO_USAGE,
           ...recorded,
           id,
           lastUsedAt: recorded.lastUsedAt || null,

@@ -7,10 +7,10 @@ import { MIGRATIONS } from '../migrations/index.ts';
 import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
 import { isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
-import { lockWriters, migratePostgres, requireOwner, STORE_TABLES, versionOf } from './postgres-migrate.ts';
+import { lockWriters, migratePostgres, requireOwner, versionOf } from './postgres-migrate.ts';
 import { requireOwnTables, requireSearchPath } from './postgres-ownership.ts';
 import { openPool } from './postgres-pool.ts';
-import type { Tables } from '../tables.ts';
+import { TABLE_NAMES, type Tables } from '../tables.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 
@@ -148,7 +148,7 @@ function findVersion(
 ): Promise<number | undefined> {
   return retryLost(async () => {
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...STORE_TABLES] });
+    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TABLE_NAMES] });
     return versionOf(db, location);
   });
 }

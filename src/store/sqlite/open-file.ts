@@ -180,11 +180,7 @@ export class OpenFile {
    */
   settle(): boolean {
     if (!this.isSurelyCurrent()) return false;
-    try {
-      this.#driver.pragma('wal_checkpoint(passive)');
-    } catch {
-      // For want of room, say: then the change is on disk in the -wal file alone.
-    }
+    this.#backfill(); // For want of room, say, the change is on disk in the -wal file alone.
     return this.isSurelyCurrent();
   }
 
