@@ -1,7 +1,26 @@
-import type { MiddlewareHandler } from 'hono';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Principal } from '../keys/authorization/principal.ts';
 import { NO_LOG } from '../log.ts';
-import { type BearerAuthOptions, BearerCheck, type BearerEnv } from './bearer-check.ts';
+import { type Admission, type BearerAuthOptions, BearerCheck, type CheckedRequest } from './bearer-check.ts';
+import { addressOf } from './client-address.ts';
 import { RefusalLog } from './refusal-log.ts';
+import { respond } from './replies.ts';
+
+/** The variables that the middleware sets. */
+export interface BearerEnv {
+  /** See Hono's `Env`. */
+  Variables: {
+    /** The authenticated key. */
+    principal: Principal;
+    /**
+     * Checks the key again, as it is now: the one that was let in may have been deleted while its body arrived. Call it
+     * once the body has been read. Returns the reply if the request must be refused; otherwise `principal` is up to
+     * date.
+     */
+    checkAgain: () => Promise<Response | undefined>;
+  };
+}
 
 /**
  * Hono middleware that accepts only requests with a valid API key (RFC 6750), and checks it before the body is read.
@@ -18,16 +37,47 @@ import { RefusalLog } from './refusal-log.ts';
  * });
  */
 export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
-  return bearerAuthWith(options, new RefusalLog(options.log ?? NO_LOG));
+  return bearerAuthBy(new BearerCheck(options, new RefusalLog(options.log ?? NO_LOG)));
 }
 
-/** The same, with refusals logged where its caller can finish that. */
-export function bearerAuthWith(options: BearerAuthOptions, refusals: RefusalLog): MiddlewareHandler<BearerEnv> {
-  const check = new BearerCheck(options, refusals);
-  return async (c, next) => {
-    const refusal = await check.enter(c);
-    if (refusal) return refusal;
-    c.set('checkAgain', () => check.again(c));
-    return next();
+/** The same, by a check that others use, too. */
+export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
+  return (c, next) => {
+    const request = new CheckedContext(c);
+    const enter = (admission: Admission) => {
+      if ('refusal' in admission) return Promise.resolve(respond(c, admission.refusal));
+      c.set('principal', admission.principal);
+      c.set('checkAgain', () => checkAgain(c, check, request));
+      return next() as Promise<never>;
+    };
+    const admission = check.enter(request);
+    return admission instanceof Promise ? admission.then(enter) : enter(admission);
   };
+}
+
+async function checkAgain(
+  c: Context<BearerEnv>,
+  check: BearerCheck,
+  request: CheckedRequest,
+): Promise<Response | undefined> {
+  const admission = await check.again(request);
+  if ('refusal' in admission) return respond(c, admission.refusal);
+  c.set('principal', admission.principal);
+  return undefined;
+}
+
+/** What is checked of a request to Hono. */
+class CheckedContext implements CheckedRequest {
+  readonly authorization: string | null | undefined;
+  readonly #incoming: HttpBindings['incoming'] | undefined;
+
+  constructor(c: Context) {
+    const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
+    this.#incoming = incoming;
+    this.authorization = c.req.header('authorization');
+  }
+
+  address(): string | undefined {
+    return addressOf(this.#incoming?.socket);
+  }
 }

@@ -2,24 +2,19 @@ import { answerTooLarge } from './errors.ts';
 import type { RequestBudget } from './request-budget.ts';
 
 /**
- * Writes an answer as JSON, in pieces between which the event loop may get a turn.
+ * Writes the data of an answer as JSON, in pieces between which the event loop may get a turn.
  * @throws GraphQLError COST_EXCEEDED if it is longer than the budget allows
  */
-export async function writeAnswer(
-  answer: { data?: unknown; errors?: unknown },
-  budget: RequestBudget,
-): Promise<string> {
-  const { data, ...rest } = answer;
+export async function writeData(data: Readonly<Record<string, unknown>> | null, budget: RequestBudget): Promise<string> {
   checkLength(data, budget.limits.characters);
-  if (typeof data !== 'object' || data === null) return JSON.stringify(answer);
+  if (data === null) return 'null';
   const parts: string[] = [];
   for (const [name, value] of Object.entries(data)) {
     if (budget.turns.isOver) await budget.turns.next();
     budget.check();
     parts.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
   }
-  const written = `"data":{${parts.join(',')}}`;
-  return rest.errors === undefined ? `{${written}}` : `{"errors":${JSON.stringify(rest.errors)},${written}}`;
+  return `{${parts.join(',')}}`;
 }
 
 /** Adds up the texts before they are written: a short text that appears in many places takes no memory until then. */
@@ -35,6 +30,6 @@ function checkLength(value: unknown, limit: number): void {
         if (!Array.isArray(next)) length += name.length + 3;
         open.push(inner);
       }
-    if (length > limit) throw answerTooLarge('characters', length, limit);
+    if (length > limit) throw answerTooLarge('characters', limit);
   }
 }

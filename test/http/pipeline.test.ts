@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
+import { Hono } from 'hono';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/create-app.ts';
@@ -118,69 +119,34 @@ function post(
   });
 }
 
-/**
- * An answer without the number of errors beneath a field that became null: "Handling Execution Errors" of the GraphQL
- * specification leaves open which of them are said, and that depends on which comes first.
- */
-function withoutOrderOfErrors(answer: Answer): Answer {
-  if (!answer.body.startsWith('{"errors":[{')) return answer;
-  const { errors, ...body } = JSON.parse(answer.body) as { errors: { path?: (string | number)[] }[]; data?: unknown };
-  const said = errors.map((error) => {
-    const { path = [] } = error;
-    let value: unknown = body;
-    for (const [depth, step] of ['data', ...path].entries()) {
-      value = (value as Record<string | number, unknown> | null | undefined)?.[step];
-      if (value === null && depth < path.length) return JSON.stringify({ nullAt: path.slice(0, depth) });
-    }
-    return JSON.stringify(error);
-  });
-  const isExact = said.every((error) => !error.startsWith('{"nullAt"'));
-  if (isExact) return answer;
-  const headers = answer.headers.filter((_, index, all) => all[index - (index % 2)] !== 'content-length');
-  return { ...answer, headers, body: JSON.stringify({ errors: [...new Set(said)].toSorted(), ...body }) };
-}
-
-describe('the fast path', () => {
+describe('a request, by Node or by Hono,', () => {
   let test: TestKeys;
-  let fast: RunningServer;
-  let full: RunningServer;
+  let byNode: RunningServer;
+  let byHono: RunningServer;
   let secret: string;
-  let taken: number;
-  /** Called for each request once its head was read. */
-  let headRead = () => {};
 
   before(async () => {
     test = await openTestKeys({ resources: ['THING'] });
     const permissions = ['THING:READ_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'API_KEY:READ_ANY', 'PERMISSION:READ_ANY'];
     ({ secret } = await createPrincipal(test.keys, { name: 'Caller', permissions }));
-    const [app, other] = await Promise.all([1, 2].map(() => createApp({ keys: test.keys, extensions: [extension] })));
-    const { fastPath } = app!;
-    taken = 0;
-    const counted = Object.assign(app!, {
-      fastPath: ((incoming, outgoing, next) => {
-        taken += 1;
-        fastPath(incoming, outgoing, () => {
-          taken -= 1;
-          next();
-        });
-        headRead();
-      }) satisfies typeof fastPath,
-    });
-    fast = await listen({ app: counted, host: '127.0.0.1', port: 0 });
-    full = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
+    const app = await createApp({ keys: test.keys, extensions: [extension] });
+    byNode = await listen({ app, host: '127.0.0.1', port: 0 });
+    // Behind a middleware of somebody else, Hono has to handle the request.
+    const outer = new Hono().use(async (_, next) => next()).mount('/', app.fetch);
+    byHono = await listen({ app: outer, host: '127.0.0.1', port: 0 });
   });
   after(async () => {
-    await Promise.all([fast.stop(0), full.stop(0)]);
+    await Promise.all([byNode.stop(0), byHono.stop(0)]);
     await test.store.close();
   });
 
   /** Asks both three times, so that the query is compiled in between; they must say the same. */
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
-    const expected = await post(full.url, body, all);
+    const expected = await post(byHono.url, body, all);
     for (let time = 1; time <= 3; time += 1) {
-      const answer = await post(fast.url, body, all);
-      assert.deepEqual(withoutOrderOfErrors(answer), withoutOrderOfErrors(expected), `${time}: ${String(body)}`);
+      const answer = await post(byNode.url, body, all);
+      assert.deepEqual(answer, expected, `${time}: ${String(body)}`);
     }
     return expected;
   };
@@ -189,7 +155,7 @@ describe('the fast path', () => {
   for (const seed of SEEDS) {
     it(`says the same as the full path: 200 random queries of seed ${seed}`, async () => {
       const random = new Random(seed);
-      const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
+      const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
       const accepts = [
         undefined,
         '*/*',
@@ -199,15 +165,13 @@ describe('the fast path', () => {
         'application/graphql-response+json;q=0.5, application/json',
       ];
       const statuses = new Set<unknown>();
-      const before = taken;
       for (let count = 0; count < 200; count += 1) {
-        const query = randomQuery(executed, random, FAILING);
+        const query = randomQuery(schema, random, { rare: FAILING });
         const accept = random.pick(accepts);
         const { status } = await compare(JSON.stringify(query), accept === undefined ? {} : { accept });
         statuses.add(status);
       }
       assert.deepEqual(statuses, new Set([200, 400, 406]));
-      assert.ok(taken - before > 30, `the fast path was taken ${taken - before} times`);
     });
   }
 
@@ -248,14 +212,14 @@ describe('the fast path', () => {
       const reply = await fetch(url + path, { method, headers, body: '{"query":"{ online }"}' });
       return [reply.status, await reply.text()];
     };
-    for (let time = 0; time < 3; time += 1) assert.equal((await ask('/graphql', 'POST', fast.url))[0], 200);
+    for (let time = 0; time < 3; time += 1) assert.equal((await ask('/graphql', 'POST', byNode.url))[0], 200);
     for (const [path, method, status] of [
       ['/graphql', 'PUT', 405],
       ['/healthz', 'POST', 404],
       ['/graphql/', 'POST', 404],
     ] as const) {
-      const answer = await ask(path, method, fast.url);
-      assert.deepEqual([answer, answer[0]], [await ask(path, method, full.url), status]);
+      const answer = await ask(path, method, byNode.url);
+      assert.deepEqual([answer, answer[0]], [await ask(path, method, byHono.url), status]);
     }
   });
 
@@ -263,23 +227,21 @@ describe('the fast path', () => {
     const body = Buffer.from(JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(10_000) } }));
     const headers = [`Authorization: Bearer ${secret}`, 'Content-Type: application/json'];
     const bytes = rawPost(headers, body);
-    const before = taken;
     for (let time = 0; time < 3; time += 1) {
-      const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
-      const arrived = new Promise<void>((resolve) => (headRead = resolve));
-      socket.write(bytes.subarray(0, -body.length + 1000));
-      await arrived;
+      const socket = connect(Number(new URL(byNode.url).port), '127.0.0.1');
+      await new Promise((resolve) => {
+        socket.write(bytes.subarray(0, -body.length + 1000), resolve);
+      });
       socket.write(bytes.subarray(-body.length + 1000));
       assert.match(String((await once(socket, 'data'))[0]), /\{"data":\{"online":true\}\}$/);
       socket.destroy();
     }
-    assert.ok(taken > before);
   });
 
   it('is taken from the third time on, with other variables too, and counts each use once', async () => {
     const query = 'query ($x: Int) { echo(int: $x) }';
     const ask = (x: unknown) =>
-      post(fast.url, JSON.stringify({ query, variables: { x } }), {
+      post(byNode.url, JSON.stringify({ query, variables: { x } }), {
         authorization: `Bearer ${secret}`,
         'content-type': 'application/json',
       });
@@ -289,7 +251,6 @@ describe('the fast path', () => {
         .uses;
     };
     const usesBefore = await uses();
-    const takenBefore = taken;
     const bodies = [];
     for (const x of [1, 2, 3, 4, 'wrong']) bodies.push((await ask(x)).body);
     assert.deepEqual(
@@ -297,16 +258,15 @@ describe('the fast path', () => {
       [1, 2, 3, 4].map((x) => `[["int",${x}],["text","none"]]`),
     );
     assert.match(bodies[4]!, /GRAPHQL_VALIDATION_FAILED|INPUT|"errors"/);
-    assert.equal(taken - takenBefore, 2);
     assert.equal((await uses()) - usesBefore, 5);
   });
 
   it('leaves a refusal to the full path, which counts it once', async () => {
     const body = '{"query":"{ online }"}';
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-    for (let time = 0; time < 3; time += 1) assert.equal((await post(fast.url, body, headers)).status, 200);
+    for (let time = 0; time < 3; time += 1) assert.equal((await post(byNode.url, body, headers)).status, 200);
     const limited = await createPrincipal(test.keys, { name: 'Limited', permissions: ['ME:READ_OWN'] });
-    const ask = () => post(fast.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
+    const ask = () => post(byNode.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
     const refusals = async () => {
       await test.keys.finishActivity();
       const entries = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
@@ -330,12 +290,11 @@ describe('the fast path', () => {
     );
     const ask = async (key: string, body: string) => {
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-      return (await post(fast.url, body, headers, agent)).body;
+      return (await post(byNode.url, body, headers, agent)).body;
     };
     const me = '{"query":"{ me { name } }"}';
     const echo = (text: string) =>
       JSON.stringify({ query: 'query ($text: String) { echo(text: $text) }', variables: { text } });
-    const before = taken;
     for (let time = 0; time < 3; time += 1) {
       assert.equal(await ask(one!.secret, me), '{"data":{"me":{"name":"One"}}}');
       assert.equal(await ask(other!.secret, me), '{"data":{"me":{"name":"Other"}}}');
@@ -347,7 +306,6 @@ describe('the fast path', () => {
       assert.match(await ask(`${other!.secret.slice(0, -1)}!`, me), /UNAUTHENTICATED/);
       for (const text of ['a', 'b']) assert.match(await ask(one!.secret, echo(text)), new RegExp(`text.*${text}`));
     }
-    assert.ok(taken - before > 6, `the fast path was taken ${taken - before} times`);
     agent.destroy();
   });
 
@@ -364,7 +322,7 @@ describe('the fast path', () => {
       socket.write(['POST /graphql HTTP/1.1', ...headers, '', body].join('\r\n'));
       return String((await once(socket, 'data'))[0]).slice(0, 'HTTP/1.1 200'.length);
     };
-    const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
+    const socket = connect(Number(new URL(byNode.url).port), '127.0.0.1');
     for (let time = 0; time < 3; time += 1) assert.equal(await ask(), 'HTTP/1.1 200');
     assert.equal(await ask('Content-Encoding: gzip'), 'HTTP/1.1 415');
     socket.destroy();
@@ -381,10 +339,8 @@ describe('the fast path', () => {
     ] as const) {
       const created = await test.keys.create({ name: `Key ${what}`, permissions, expiresIn: '1h' }, OPERATOR);
       const ask = () =>
-        post(fast.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
-      const before = taken;
+        post(byNode.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
       for (let time = 0; time < 3; time += 1) assert.equal((await ask()).status, 200);
-      assert.ok(taken > before);
       await end(created.key.id);
       assert.equal((await ask()).status, 401, what);
     }
@@ -393,7 +349,7 @@ describe('the fast path', () => {
   it('ends with a grant: one that is removed is missing from the next request on', async () => {
     const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const ask = () =>
-      post(fast.url, '{"query":"{ online }"}', {
+      post(byNode.url, '{"query":"{ online }"}', {
         authorization: `Bearer ${created.secret}`,
         'content-type': 'application/json',
       });
