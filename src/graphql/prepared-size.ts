@@ -47,11 +47,19 @@ export function preparedSizeOf(
     }
   }
 
-  function addField({ name, selectionSet }: FieldNode, type: GraphQLNamedType | undefined | null, copies: number): void {
+  function addField(
+    { name, selectionSet }: FieldNode,
+    type: GraphQLNamedType | undefined | null,
+    copies: number,
+  ): void {
     fields += copies;
     if (!selectionSet) return;
     const field = type && 'getFields' in type ? type.getFields()[name.value] : undefined;
     const inner = field && getNamedType(field.type);
-    addSelection(selectionSet, inner, copies * (inner && isAbstractType(inner) ? schema.getPossibleTypes(inner).length : 1));
+    addSelection(
+      selectionSet,
+      inner,
+      copies * (inner && isAbstractType(inner) ? schema.getPossibleTypes(inner).length : 1),
+    );
   }
 }

@@ -11,11 +11,7 @@ import { readHead, type RequestHead } from './request-head.ts';
  * those whose head is not an ordinary one, which Hono's adapter hands on.
  * @returns whether it was handed on
  */
-export function answerByNode(
-  pipeline: GraphQLPipeline,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-): boolean {
+export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const head = readHead(incoming.rawHeaders);
   if (!head || !isOrdinary(head)) return false;
   void pipeline.handle(new NodeRequest(incoming, outgoing, head)).then((reply) => {

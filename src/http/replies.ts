@@ -37,12 +37,9 @@ export function errorReply(
 
 /** The reply while the store does not answer: nobody gets in. */
 export function unavailable(): Reply {
-  return errorReply(
-    503,
-    'SERVICE_UNAVAILABLE',
-    'The service cannot check keys at the moment. Try again later.',
-    { 'Retry-After': '1' },
-  );
+  return errorReply(503, 'SERVICE_UNAVAILABLE', 'The service cannot check keys at the moment. Try again later.', {
+    'Retry-After': '1',
+  });
 }
 
 /** The reply to a request that failed for a reason which only the log may tell. */

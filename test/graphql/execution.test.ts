@@ -148,7 +148,10 @@ const turns = new Turns(Infinity);
 const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns), isPrepared: true }) as unknown as BudgetedContext;
 turns.begin();
 const written = (data: string | undefined, errors: readonly GraphQLError[] | undefined) =>
-  JSON.stringify(errors?.map((error) => formatGraphQLError(error, NO_LOG)) ?? null).replaceAll(/"requestId":"[^"]*"/g, '') + data;
+  JSON.stringify(errors?.map((error) => formatGraphQLError(error, NO_LOG)) ?? null).replaceAll(
+    /"requestId":"[^"]*"/g,
+    '',
+  ) + data;
 
 /** What graphql-js and `JSON.stringify` make of an operation. */
 async function byGraphqlJs(query: string, operationName: string | null, variableValues: object): Promise<string> {
@@ -185,7 +188,12 @@ describe('a prepared operation', () => {
           count += 1;
           const prepared = new PreparedOperation(schema, document, operationName, 1);
           // Then with other values of the conditions, which share the operation.
-          for (const values of [variables, { ...variables, one: true }, { ...variables, one: false, other: true }, variables]) {
+          for (const values of [
+            variables,
+            { ...variables, one: true },
+            { ...variables, one: false, other: true },
+            variables,
+          ]) {
             const expected = await byGraphqlJs(query, operationName, values);
             const { data, errors } = await prepared.execute(contextOf(), values);
             assert.equal(written(data, errors), expected, `${query} ${JSON.stringify(values)}`);

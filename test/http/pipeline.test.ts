@@ -75,7 +75,7 @@ function pet(index: number): object | null {
   ][index]!;
 }
 
-/** Fields that fail, some always and some for the key that asks: were they in each query, nothing would take the fast path. */
+/** Fields that fail, some always and some for the key that asks: most queries have none. */
 const FAILING = new Set(['broken', 'mood', 'secretThing', 'info', 'apiKey', 'auditLog', 'odd']);
 
 interface Answer {
@@ -97,7 +97,8 @@ function post(
       {
         method: 'POST',
         headers: { 'content-length': String(Buffer.byteLength(body)), ...headers },
-        ...(agent && { agent }),
+        // A server may close the connection after it has refused a body.
+        agent: agent ?? false,
       },
       (reply) => {
         const chunks: Buffer[] = [];
@@ -117,6 +118,28 @@ function post(
     sent.on('error', reject);
     sent.end(body);
   });
+}
+
+/**
+ * An answer without the number of errors beneath a field that became null: "Handling Execution Errors" of the GraphQL
+ * specification leaves open which of them are said, and that depends on which comes first.
+ */
+function withoutOrderOfErrors(answer: Answer): Answer {
+  if (!answer.body.startsWith('{"errors":[{')) return answer;
+  const { errors, ...body } = JSON.parse(answer.body) as { errors: { path?: (string | number)[] }[]; data?: unknown };
+  const said = errors.map((error) => {
+    const { path = [] } = error;
+    let value: unknown = body;
+    for (const [depth, step] of ['data', ...path].entries()) {
+      value = (value as Record<string | number, unknown> | null | undefined)?.[step];
+      if (value === null && depth < path.length) return JSON.stringify({ nullAt: path.slice(0, depth) });
+    }
+    return JSON.stringify(error);
+  });
+  const isExact = said.every((error) => !error.startsWith('{"nullAt"'));
+  if (isExact) return answer;
+  const headers = answer.headers.filter((_, index, all) => all[index - (index % 2)] !== 'content-length');
+  return { ...answer, headers, body: JSON.stringify({ errors: [...new Set(said)].toSorted(), ...body }) };
 }
 
 describe('a request, by Node or by Hono,', () => {
@@ -140,20 +163,20 @@ describe('a request, by Node or by Hono,', () => {
     await test.store.close();
   });
 
-  /** Asks both three times, so that the query is compiled in between; they must say the same. */
+  /** Asks both, Node's adapter several times: the first time the operation is not prepared. They must say the same. */
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
     const expected = await post(byHono.url, body, all);
     for (let time = 1; time <= 3; time += 1) {
       const answer = await post(byNode.url, body, all);
-      assert.deepEqual(answer, expected, `${time}: ${String(body)}`);
+      assert.deepEqual(withoutOrderOfErrors(answer), withoutOrderOfErrors(expected), `${time}: ${String(body)}`);
     }
     return expected;
   };
 
   const SEEDS = process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1, 2, 3];
   for (const seed of SEEDS) {
-    it(`says the same as the full path: 200 random queries of seed ${seed}`, async () => {
+    it(`gets the same answer: 200 random queries of seed ${seed}`, async () => {
       const random = new Random(seed);
       const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
       const accepts = [
@@ -201,12 +224,12 @@ describe('a request, by Node or by Hono,', () => {
     ['the schema', '{"query":"{ __schema { queryType { name } } me { name } }"}', {}],
     ['a bad host', '{"query":"{ online }"}', { host: 'a b' }],
   ] as const) {
-    it(`says the same with ${what}`, async () => {
+    it(`gets the same answer with ${what}`, async () => {
       await compare(body, headers as unknown as Record<string, string | string[]>);
     });
   }
 
-  it('is not taken for another method or another address', async () => {
+  it('is the same for another method or another address', async () => {
     const ask = async (path: string, method: string, url: string) => {
       const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
       const reply = await fetch(url + path, { method, headers, body: '{"query":"{ online }"}' });
@@ -238,7 +261,7 @@ describe('a request, by Node or by Hono,', () => {
     }
   });
 
-  it('is taken from the third time on, with other variables too, and counts each use once', async () => {
+  it('counts as one use of its key, with a prepared operation or without', async () => {
     const query = 'query ($x: Int) { echo(int: $x) }';
     const ask = (x: unknown) =>
       post(byNode.url, JSON.stringify({ query, variables: { x } }), {
@@ -261,7 +284,7 @@ describe('a request, by Node or by Hono,', () => {
     assert.equal((await uses()) - usesBefore, 5);
   });
 
-  it('leaves a refusal to the full path, which counts it once', async () => {
+  it('is refused once where its key lacks a permission', async () => {
     const body = '{"query":"{ online }"}';
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
     for (let time = 0; time < 3; time += 1) assert.equal((await post(byNode.url, body, headers)).status, 200);
@@ -281,7 +304,7 @@ describe('a request, by Node or by Hono,', () => {
     }
   });
 
-  it('handles each request on a connection by itself, however similar the previous one was', async () => {
+  it('is handled by itself, however similar the previous one on its connection was', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const [one, other] = await Promise.all(
       ['One', 'Other'].map((name) =>
@@ -309,7 +332,7 @@ describe('a request, by Node or by Hono,', () => {
     agent.destroy();
   });
 
-  it('is not taken for a request that has one header more than the one before it', async () => {
+  it('is refused for one header more than the one before it had', async () => {
     const ask = async (...more: string[]) => {
       const body = '{"query":"{ online }"}';
       const headers = [
@@ -328,7 +351,7 @@ describe('a request, by Node or by Hono,', () => {
     socket.destroy();
   });
 
-  it('ends with the key: one that is deleted, disabled, rotated or expired is refused from the next request on', async () => {
+  it('is refused once its key has ended: one that is deleted, disabled, rotated or expired is refused from the next request on', async () => {
     const body = '{"query":"{ online }"}';
     const permissions = ['ONLINE:READ_ANY'];
     for (const [what, end] of [
@@ -346,7 +369,7 @@ describe('a request, by Node or by Hono,', () => {
     }
   });
 
-  it('ends with a grant: one that is removed is missing from the next request on', async () => {
+  it('is refused once its grant has ended: one that is removed is missing from the next request on', async () => {
     const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const ask = () =>
       post(byNode.url, '{"query":"{ online }"}', {

@@ -110,7 +110,10 @@ export function randomQuery(
     const composite = isCompositeType(getNamedType(type));
     if (composite && depth <= 0) return '__typename';
     // Fields of one name with different arguments do not merge: most get an alias.
-    const alias = args.length > 0 || random.chance(0.1) ? `${random.chance(0.02) ? '__proto__' : `${name}${Math.floor(random.next() * 1000)}`}: ` : '';
+    const alias =
+      args.length > 0 || random.chance(0.1)
+        ? `${random.chance(0.02) ? '__proto__' : `${name}${Math.floor(random.next() * 1000)}`}: `
+        : '';
     const given = args.filter(() => random.chance(0.5)).map((arg) => `${arg.name}: ${literalOf(arg.type)}`);
     const call = `${alias}${name}${given.length > 0 ? `(${given.join(', ')})` : ''}${directive()}`;
     return `${call} ${composite ? selectionOf(type, depth - 1) : ''}`;

@@ -5,7 +5,10 @@ import type { RequestBudget } from './request-budget.ts';
  * Writes the data of an answer as JSON, in pieces between which the event loop may get a turn.
  * @throws GraphQLError COST_EXCEEDED if it is longer than the budget allows
  */
-export async function writeData(data: Readonly<Record<string, unknown>> | null, budget: RequestBudget): Promise<string> {
+export async function writeData(
+  data: Readonly<Record<string, unknown>> | null,
+  budget: RequestBudget,
+): Promise<string> {
   checkLength(data, budget.limits.characters);
   if (data === null) return 'null';
   const parts: string[] = [];

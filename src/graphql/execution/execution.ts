@@ -174,9 +174,7 @@ export class Execution {
     const info = this.#infoOf(field, path);
     const name = (type.type.resolveType ?? defaultTypeResolver)(value, this.#context, info, type.type) as unknown;
     return isThenable(name)
-      ? name.then((resolved) =>
-          this.#completeObject(this.#possibleType(type.type, resolved), field, path, value),
-        )
+      ? name.then((resolved) => this.#completeObject(this.#possibleType(type.type, resolved), field, path, value))
       : this.#completeObject(this.#possibleType(type.type, name), field, path, value);
   }
 
@@ -224,8 +222,15 @@ export class Execution {
       for (let index = from; index < items.length; index += 1) {
         const isInterrupted = index > from && index % GROUP_SIZE === 0 && this.#context.budget.turns.isOver;
         const part = isInterrupted
-          ? this.#context.budget.nextTurn().then(() => this.#completeItems(item, field, path, items, index, (text) => text))
-          : this.#completeItem(item, field, { prev: path, key: index, typename: undefined, position: index }, items[index]);
+          ? this.#context.budget
+              .nextTurn()
+              .then(() => this.#completeItems(item, field, path, items, index, (text) => text))
+          : this.#completeItem(
+              item,
+              field,
+              { prev: path, key: index, typename: undefined, position: index },
+              items[index],
+            );
         if (parts) parts.push(part);
         else if (typeof part === 'string') text += index === from ? part : `,${part}`;
         else parts = index === from ? [part] : [text, part];
@@ -257,7 +262,8 @@ export class Execution {
     const fields = field.selection.fieldsOf(type);
     if (!type.isTypeOf) return this.#executeFields(fields, value, path);
     const execute = (isTypeOf: unknown) => {
-      if (!isTypeOf) throw new Error(`Expected value of type "${type.name}" for ${field.parentType.name}.${field.name}.`);
+      if (!isTypeOf)
+        throw new Error(`Expected value of type "${type.name}" for ${field.parentType.name}.${field.name}.`);
       return this.#executeFields(fields, value, path);
     };
     const isTypeOf = type.isTypeOf(value, this.#context, this.#infoOf(field, path)) as unknown;
