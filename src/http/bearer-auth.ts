@@ -2,7 +2,13 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Principal } from '../keys/authorization/principal.ts';
 import { NO_LOG } from '../log.ts';
-import { type Admission, type BearerAuthOptions, BearerCheck, type CheckedRequest } from './bearer-check.ts';
+import {
+  type Admission,
+  type Admitted,
+  type BearerAuthOptions,
+  BearerCheck,
+  type CheckedRequest,
+} from './bearer-check.ts';
 import { addressOf } from './client-address.ts';
 import { RefusalLog } from './refusal-log.ts';
 import { respond } from './replies.ts';
@@ -20,6 +26,13 @@ export interface BearerEnv {
      */
     checkAgain: () => Promise<Response | undefined>;
   };
+}
+
+const admitted = new WeakMap<Context, Admitted>();
+
+/** What `bearerAuth` has found out about a request that it let in. */
+export function admissionOf(c: Context): Admitted {
+  return admitted.get(c)!;
 }
 
 /**
@@ -47,23 +60,18 @@ export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
     const enter = (admission: Admission) => {
       if ('refusal' in admission) return Promise.resolve(respond(c, admission.refusal));
       c.set('principal', admission.principal);
-      c.set('checkAgain', () => checkAgain(c, check, request));
+      admitted.set(c, admission);
+      c.set('checkAgain', async () => {
+        const again = await check.again(request, admission);
+        if ('refusal' in again) return respond(c, again.refusal);
+        c.set('principal', again.principal);
+        return undefined;
+      });
       return next() as Promise<never>;
     };
     const admission = check.enter(request);
     return admission instanceof Promise ? admission.then(enter) : enter(admission);
   };
-}
-
-async function checkAgain(
-  c: Context<BearerEnv>,
-  check: BearerCheck,
-  request: CheckedRequest,
-): Promise<Response | undefined> {
-  const admission = await check.again(request);
-  if ('refusal' in admission) return respond(c, admission.refusal);
-  c.set('principal', admission.principal);
-  return undefined;
 }
 
 /** What is checked of a request to Hono. */

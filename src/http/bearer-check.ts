@@ -30,8 +30,15 @@ export interface CheckedRequest {
   address(): string | undefined;
 }
 
+/** A request that was let in: who makes it, and by which token. */
+export interface Admitted {
+  readonly principal: Principal;
+  readonly token: string;
+  readonly digest: string;
+}
+
 /** Who makes a request, or the reply to one that must be refused. */
-export type Admission = { principal: Principal } | { refusal: Reply };
+export type Admission = Admitted | { readonly refusal: Reply };
 
 /** Checks the bearer token of requests (RFC 6750). */
 export class BearerCheck {
@@ -59,26 +66,32 @@ export class BearerCheck {
       const message = 'The Authorization header is malformed: send exactly one, as "Bearer <API key>".';
       return this.#refuse(400, 'INVALID_REQUEST', message, ', error="invalid_request"');
     }
+    const { token } = credentials;
+    const digest = digestSecret(token);
     const { authenticator } = this.#options.keys;
-    const verified = authenticator.findVerified(digestSecret(credentials.token));
-    if (!verified) return this.#ask(request, () => authenticator.authenticate(credentials.token, request.address()));
+    const verified = authenticator.findVerified(digest);
+    if (!verified)
+      return this.#ask(request, { token, digest }, () => authenticator.authenticate(token, request.address()));
     authenticator.countUse(verified);
-    return this.#admit(request, verified.principal);
+    return this.#admit(request, { token, digest }, verified.principal);
   }
 
   /**
    * Checks a request again that was let in: its key may have been deleted while the body arrived. Counts as no further
    * use.
    */
-  again(request: CheckedRequest): Admission | Promise<Admission> {
-    const { token } = readCredentials(request.authorization) as { token: string };
+  again(request: CheckedRequest, { token, digest }: Admitted): Admission | Promise<Admission> {
     const { authenticator } = this.#options.keys;
-    const verified = authenticator.findVerified(digestSecret(token));
-    if (!verified) return this.#ask(request, () => authenticator.confirm(token, request.address()));
-    return this.#admit(request, verified.principal);
+    const verified = authenticator.findVerified(digest);
+    if (!verified) return this.#ask(request, { token, digest }, () => authenticator.confirm(token, request.address()));
+    return this.#admit(request, { token, digest }, verified.principal);
   }
 
-  async #ask(request: CheckedRequest, authenticate: () => Promise<Authentication>): Promise<Admission> {
+  async #ask(
+    request: CheckedRequest,
+    credentials: Omit<Admitted, 'principal'>,
+    authenticate: () => Promise<Authentication>,
+  ): Promise<Admission> {
     let result;
     try {
       result = await authenticate();
@@ -86,17 +99,17 @@ export class BearerCheck {
       (this.#options.log ?? NO_LOG).error({ err: error }, 'the store did not answer');
       return { refusal: unavailable() };
     }
-    if ('principal' in result) return this.#admit(request, result.principal);
+    if ('principal' in result) return this.#admit(request, credentials, result.principal);
     const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
     this.#refusals.add('key refused', { reason: result.refused, prefix, address: request.address() });
     return this.#refuse(401, 'UNAUTHENTICATED', 'The API key is not valid.', ', error="invalid_token"');
   }
 
-  #admit(request: CheckedRequest, authenticated: Principal): Admission {
+  #admit(request: CheckedRequest, { token, digest }: Omit<Admitted, 'principal'>, authenticated: Principal): Admission {
     const observer = new RequestObserver(authenticated, this.#refusals, request);
     const { key, chain, access, secret } = authenticated;
     const principal: Principal = { key, chain, access, secret, observer };
-    if (!this.#required || uses(principal, ...this.#required)) return { principal };
+    if (!this.#required || uses(principal, ...this.#required)) return { principal, token, digest };
     const permission = this.#options.permission!;
     observer.lacked([permission]);
     const problem = `, error="insufficient_scope", scope="${permission}"`;

@@ -11,7 +11,7 @@ import type { PreparedOperation } from '../graphql/prepared-operation.ts';
 import { PreparedOperations } from '../graphql/prepared-operations.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Log } from '../log.ts';
-import type { BearerCheck } from './bearer-check.ts';
+import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { contextOf } from './graphql-context.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
 import { type GraphQLHandler, graphqlHandler } from './graphql-handler.ts';
@@ -57,26 +57,26 @@ export class GraphQLPipeline {
     try {
       const entered = this.#check.enter(request);
       const admission = entered instanceof Promise ? await entered : entered;
-      return 'refusal' in admission ? admission.refusal : await this.answer(request);
+      return 'refusal' in admission ? admission.refusal : await this.answer(request, admission);
     } catch (error) {
       return this.failed(error);
     }
   }
 
   /** Answers a request that was let in. */
-  async answer(request: GraphQLRequest): Promise<Reply> {
+  async answer(request: GraphQLRequest, admitted: Admitted): Promise<Reply> {
     if (request.method !== 'POST')
       return errorReply(405, 'METHOD_NOT_ALLOWED', 'GraphQL is served by POST only.', { Allow: 'POST' });
     let type: ResponseType = JSON_RESPONSE;
     const budget = this.#budgets.start();
     try {
-      type = negotiate(request.head.accept ?? null);
+      type = negotiate(request.head.accept);
       const parameters = await readGraphQLRequest(request);
       const operation = this.#prepare(parameters);
       const cost = amountFor(operation.cost, parameters.variables);
       if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);
       // The key is checked again now that there is something to run.
-      const entered = this.#check.again(request);
+      const entered = this.#check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
       const result = this.#execute(operation, parameters, { request, principal: admission.principal, budget });

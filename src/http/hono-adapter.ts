@@ -1,5 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, Handler } from 'hono';
+import { admissionOf } from './bearer-auth.ts';
 import { addressOf } from './client-address.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import type { GraphQLRequest } from './graphql-request.ts';
@@ -8,7 +9,7 @@ import type { RequestHead } from './request-head.ts';
 
 /** Hands requests that `bearerAuth` has let in to the pipeline. */
 export function answerByHono(pipeline: GraphQLPipeline): Handler {
-  return async (c) => respond(c, await pipeline.answer(new HonoRequest(c)));
+  return async (c) => respond(c, await pipeline.answer(new HonoRequest(c), admissionOf(c)));
 }
 
 /** A request as Hono has it. */

@@ -14,10 +14,13 @@ import { readHead, type RequestHead } from './request-head.ts';
 export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const head = readHead(incoming.rawHeaders);
   if (!head || !isOrdinary(head)) return false;
-  void pipeline.handle(new NodeRequest(incoming, outgoing, head)).then((reply) => {
-    if (!outgoing.destroyed) send(outgoing, reply);
-  });
+  void answer(pipeline, new NodeRequest(incoming, outgoing, head), outgoing);
   return true;
+}
+
+async function answer(pipeline: GraphQLPipeline, request: NodeRequest, outgoing: ServerResponse): Promise<void> {
+  const reply = await pipeline.handle(request);
+  if (!outgoing.destroyed) send(outgoing, reply);
 }
 
 const HOST = /^([a-z0-9.-]+)(?::\d+)?$/;

@@ -18,6 +18,7 @@ const fail = (message: string): never => {
 /** Promises that are not of the class `Promise`. */
 const thenable = <Value>(value: Value) => {
   const promise = later(value);
+  // oxlint-disable-next-line unicorn/no-thenable -- it is what resolvers may return
   return { then: promise.then.bind(promise) };
 };
 

@@ -1,3 +1,4 @@
+import { writeLeaf } from '../execution/json-text.ts';
 import { answerTooLarge } from './errors.ts';
 import type { RequestBudget } from './request-budget.ts';
 
@@ -26,8 +27,7 @@ function checkLength(value: unknown, limit: number): void {
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();
-    if (typeof next === 'string') length += next.length + 2;
-    else if (typeof next !== 'object' || next === null) length += 4;
+    if (typeof next !== 'object' || next === null) length += writeLeaf(next)?.length ?? 0;
     else
       for (const [name, inner] of Object.entries(next)) {
         if (!Array.isArray(next)) length += name.length + 3;

@@ -14,8 +14,8 @@ import {
 import { answerTooLarge } from '../budget/errors.ts';
 import type { BudgetedContext } from '../context.ts';
 import { FieldErrors } from './field-errors.ts';
-import { writeLeaf } from './json-text.ts';
-import { type Path, responsePathOf } from './path.ts';
+import { writeAsIs, writeLeaf } from './json-text.ts';
+import type { Path } from './path.ts';
 import type { OutputType, SelectedField, Selection, SelectionScope } from './selection.ts';
 
 /** A value, or the promise of one. */
@@ -103,11 +103,12 @@ export class Execution {
     let text = '';
     let parts: Eventual<Written>[] | undefined;
     try {
-      for (const field of fields) {
+      for (let index = 0; index < fields.length; index += 1) {
+        const field = fields[index]!;
         const part = this.#executeField(field, source, path);
         if (parts) parts.push(part);
         else if (!isWritten(part)) parts = [part];
-        else if (part !== undefined) text += text === '' ? field.label + part : `,${field.label}${part}`;
+        else if (part !== undefined) text += (text === '' ? field.label : field.nextLabel) + part;
       }
     } catch (error) {
       if (!parts) throw error;
@@ -122,44 +123,51 @@ export class Execution {
 
   #executeField(field: SelectedField, source: unknown, parent: Path | undefined): Eventual<Written> {
     let path: Path | undefined;
-    const { type } = field;
     try {
-      const { resolve } = field.definition;
       let value: unknown;
-      if (resolve) {
+      const { type, definition } = field;
+      if (definition.resolve || field.hasArguments) {
         path = pathOf(field, parent);
-        value = resolve(source, this.#argumentsOf(field), this.#context, this.#infoOf(field, path));
+        value = this.#resolve(field, source, path);
       } else {
-        const args = field.hasArguments ? this.#argumentsOf(field) : undefined;
         value = propertyOf(source, field.name);
-        if (type.kind !== 'leaf') path = pathOf(field, parent);
-        if (typeof value === 'function') {
-          path ??= pathOf(field, parent);
-          // Read again, as the default resolver of graphql-js does.
-          const methods = source as Record<string, (...args: unknown[]) => unknown>;
-          value = methods[field.name]!(args ?? {}, this.#context, this.#infoOf(field, path));
+        const written = type.kind === 'leaf' ? writeAsIs(type.type, value) : undefined;
+        if (written !== undefined) {
+          this.#count(field.label.length + written.length);
+          return written;
         }
+        path = pathOf(field, parent);
+        if (typeof value === 'function') value = this.#callMethod(field, source, {}, path);
       }
-      if (type.kind === 'leaf' && !isThenable(value)) {
-        this.#count(field.label.length);
-        return this.#completeLeaf(type, field, value);
-      }
-      path ??= pathOf(field, parent);
-      const place = path;
       this.#count(field.label.length);
+      const place = path;
       const completed = isThenable(value)
         ? value.then((resolved) => this.#complete(type, field, place, resolved))
         : this.#complete(type, field, place, value);
       if (isWritten(completed)) return completed;
       return completed.then(undefined, (error: unknown) => this.#nullFor(error, field, type, place));
     } catch (error) {
-      return this.#nullFor(error, field, type, path ?? pathOf(field, parent));
+      return this.#nullFor(error, field, field.type, path ?? pathOf(field, parent));
     }
+  }
+
+  #resolve(field: SelectedField, source: unknown, path: Path): unknown {
+    const { definition, nodes, hasArguments, name } = field;
+    const args = hasArguments ? getArgumentValues(definition, nodes[0]!, this.#variables) : {};
+    if (definition.resolve) return definition.resolve(source, args, this.#context, this.#infoOf(field, path));
+    const property = propertyOf(source, name);
+    return typeof property === 'function' ? this.#callMethod(field, source, args, path) : property;
+  }
+
+  /** The method is read once more, as the default resolver of graphql-js does. */
+  #callMethod(field: SelectedField, source: unknown, args: object, path: Path): unknown {
+    const methods = source as Record<string, (...args: unknown[]) => unknown>;
+    return methods[field.name]!(args, this.#context, this.#infoOf(field, path));
   }
 
   /** @throws the error of a field that cannot be null */
   #nullFor(cause: unknown, { nodes }: SelectedField, { isNonNull }: OutputType, path: Path): 'null' {
-    const error = locatedError(cause, nodes, responsePathAsArray(responsePathOf(path)));
+    const error = locatedError(cause, nodes, responsePathAsArray(path));
     if (isNonNull) throw error;
     this.#errors.add(error, path);
     return 'null';
@@ -192,7 +200,7 @@ export class Execution {
       throw new Error(`${output.type.name} serializes a value of ${field.parentType.name}.${field.name} as nothing.`);
     try {
       const written = writeLeaf(serialized);
-      this.#count(typeof serialized === 'string' ? serialized.length + 2 : (written?.length ?? 0));
+      this.#count(written?.length ?? 0);
       return written;
     } catch (error) {
       this.#failure ??= { error };
@@ -276,10 +284,6 @@ export class Execution {
     throw new Error(`Abstract type "${abstractType.name}" was resolved to something that is not one of its types.`);
   }
 
-  #argumentsOf({ definition, nodes, hasArguments }: SelectedField): Record<string, unknown> {
-    return hasArguments ? getArgumentValues(definition, nodes[0]!, this.#variables) : {};
-  }
-
   #infoOf({ name, nodes, definition, parentType }: SelectedField, path: Path): GraphQLResolveInfo {
     const { scope, operation } = this.#executed;
     return {
@@ -287,7 +291,7 @@ export class Execution {
       fieldNodes: nodes,
       returnType: definition.type,
       parentType,
-      path: responsePathOf(path),
+      path: path,
       schema: scope.schema,
       fragments: scope.fragments,
       rootValue: null,
@@ -299,7 +303,11 @@ export class Execution {
   /** Counts characters of the answer. Once there are too many, no resolver starts any more. */
   #count(characters: number): void {
     this.#characters += characters;
-    if (this.#characters <= this.#limit || this.#failure) return;
+    if (this.#characters > this.#limit) this.#stop();
+  }
+
+  #stop(): void {
+    if (this.#failure) return;
     const error = answerTooLarge('characters', this.#limit);
     this.#failure = { error };
     this.#context.budget.abandon(error);
@@ -329,7 +337,7 @@ function objectOfLater(
   parts: readonly Eventual<Written>[],
   before: string,
 ): Promise<Written> {
-  return Promise.all(parts).then((written) => objectOf(fields, written, before));
+  return Promise.all(parts as Promise<Written>[]).then((written) => objectOf(fields, written, before));
 }
 
 /**
@@ -340,12 +348,12 @@ function joined(parts: readonly Eventual<string>[], enclose: (text: string) => s
   return new Promise((resolve, reject) => {
     const texts: string[] = [];
     let missing = parts.length;
-    for (const [index, part] of parts.entries())
-      Promise.resolve(part).then((text) => {
-        texts[index] = text;
-        missing -= 1;
-        if (missing === 0) resolve(enclose(texts.join(',')));
-      }, reject);
+    const add = (text: string, index: number): void => {
+      texts[index] = text;
+      missing -= 1;
+      if (missing === 0) resolve(enclose(texts.join(',')));
+    };
+    for (const [index, part] of parts.entries()) Promise.resolve(part).then((text) => add(text, index), reject);
   });
 }
 

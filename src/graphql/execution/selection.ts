@@ -2,6 +2,7 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   getNullableType,
+  type GraphQLAbstractType,
   type GraphQLField,
   type GraphQLLeafType,
   type GraphQLList,
@@ -16,7 +17,6 @@ import {
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
 } from 'graphql';
-import type { GraphQLAbstractType } from 'graphql';
 import { collectSubfields } from 'graphql/execution/collectFields.js';
 
 /** An output type, taken apart. */
@@ -32,6 +32,8 @@ export interface SelectedField {
   readonly key: string;
   /** The key as JSON, with its colon. */
   readonly label: string;
+  /** The same behind another field. */
+  readonly nextLabel: string;
   readonly position: number;
   readonly name: string;
   readonly definition: GraphQLField<unknown, unknown>;
@@ -76,6 +78,7 @@ export class Selection {
       fields.push({
         key,
         label: `${JSON.stringify(key)}:`,
+        nextLabel: `,${JSON.stringify(key)}:`,
         position: fields.length,
         name,
         definition,
