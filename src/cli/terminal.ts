@@ -34,8 +34,6 @@ const RETRY_MS = 5;
 /** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
 class ProcessTerminal implements Terminal {
   #waits = true;
-  /** Whether a text on stdout was left unfinished: nothing may follow it. */
-  #isCutOff = false;
 
   get canPrompt(): boolean {
     return process.stdin.isTTY === true && process.stderr.isTTY === true;
@@ -50,12 +48,10 @@ class ProcessTerminal implements Terminal {
   }
 
   async out(text: string): Promise<void> {
-    if (this.#isCutOff) throw outputFailed('cut off');
     try {
       await this.#writeAll(process.stdout, text);
       flush(process.stdout.fd);
     } catch (error) {
-      this.#isCutOff = true;
       if (error instanceof CliError) throw error;
       throw outputFailed((error as NodeJS.ErrnoException).code ?? 'unknown', error);
     }

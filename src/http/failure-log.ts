@@ -6,8 +6,8 @@ const MAX_KINDS = 20;
 const VARIOUS = 'various';
 
 /**
- * Logs failures of the store in sums: each kind once in a period, at once and with its cause, and its repetitions as one
- * line with their `count` at the period's end. So an outage writes few lines, however many requests it fails.
+ * Logs failures of the store in sums: each kind once in a period, at once and with its cause, and its repetitions as
+ * one line with their `count` at the period's end. So an outage writes few lines, however many requests it fails.
  */
 export class FailureLog {
   readonly #log: Log;
