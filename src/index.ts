@@ -5,6 +5,7 @@ export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth } from './http/bearer-auth.ts';
 export type { BearerAuthOptions, BearerEnv } from './http/bearer-check.ts';
+export type { FailureLog } from './http/failure-log.ts';
 export type { FastPath } from './http/fast-path.ts';
 export type { ConnectionLimits } from './http/connections.ts';
 export type { RefusalLog, Refused } from './http/refusal-log.ts';

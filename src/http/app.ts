@@ -6,6 +6,7 @@ import { type Log, NO_LOG } from '../log.ts';
 import { CompiledOperations } from '../graphql/compiled-operations.ts';
 import { bearerAuthWith } from './bearer-auth.ts';
 import type { BearerEnv } from './bearer-check.ts';
+import { FailureLog } from './failure-log.ts';
 import { graphqlEndpoint } from './graphql-endpoint.ts';
 import { graphqlFastPath, type FastPath } from './fast-path.ts';
 import { RefusalLog } from './refusal-log.ts';
@@ -25,6 +26,8 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly fastPath: FastPath;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
+  /** Logs that the store did not answer, in sums. */
+  readonly failures: FailureLog;
 };
 
 /** The service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
@@ -32,15 +35,15 @@ export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions
   const app = new Hono<BearerEnv>();
   const operations = new CompiledOperations(schema.executed);
   const budgets = new Budgets(limits);
-  const refusals = new RefusalLog(log);
-  app.all('/graphql', bearerAuthWith({ keys, log }, refusals), graphqlEndpoint(schema, { operations, budgets, log }));
+  const logs = { refusals: new RefusalLog(log), failures: new FailureLog(log) };
+  app.all('/graphql', bearerAuthWith({ keys }, logs), graphqlEndpoint(schema, { operations, budgets, log }));
   app.get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE));
   app.get('/readyz', async (c) => {
     try {
       await keys.check();
       return c.json({ status: 'ok' }, 200, NO_STORE);
     } catch (error) {
-      log.error({ err: error }, 'the store did not answer');
+      logs.failures.add(error);
       return unavailable(c);
     }
   });
@@ -52,6 +55,6 @@ export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions
   });
   return Object.assign(app, {
     fastPath: graphqlFastPath(keys, operations, budgets),
-    refusals,
+    ...logs,
   });
 }

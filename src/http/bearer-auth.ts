@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { NO_LOG } from '../log.ts';
-import { type BearerAuthOptions, BearerCheck, type BearerEnv } from './bearer-check.ts';
+import { type BearerAuthOptions, BearerCheck, type BearerEnv, type CheckLogs } from './bearer-check.ts';
+import { FailureLog } from './failure-log.ts';
 import { RefusalLog } from './refusal-log.ts';
 
 /**
@@ -18,12 +19,13 @@ import { RefusalLog } from './refusal-log.ts';
  * });
  */
 export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
-  return bearerAuthWith(options, new RefusalLog(options.log ?? NO_LOG));
+  const { log = NO_LOG } = options;
+  return bearerAuthWith(options, { refusals: new RefusalLog(log), failures: new FailureLog(log) });
 }
 
-/** The same, with refusals logged where its caller can finish that. */
-export function bearerAuthWith(options: BearerAuthOptions, refusals: RefusalLog): MiddlewareHandler<BearerEnv> {
-  const check = new BearerCheck(options, refusals);
+/** The same, with logs that its caller can finish. */
+export function bearerAuthWith(options: BearerAuthOptions, logs: CheckLogs): MiddlewareHandler<BearerEnv> {
+  const check = new BearerCheck(options, logs);
   return async (c, next) => {
     const refusal = await check.enter(c);
     if (refusal) return refusal;

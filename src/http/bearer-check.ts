@@ -5,9 +5,10 @@ import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import { type Log, NO_LOG } from '../log.ts';
+import type { Log } from '../log.ts';
 import { clientAddress } from './client-address.ts';
 import { readCredentials } from './credentials.ts';
+import type { FailureLog } from './failure-log.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { refuse, unavailable } from './replies.ts';
 import { RequestObserver } from './request-observer.ts';
@@ -35,21 +36,30 @@ export interface BearerAuthOptions {
   permission?: Permission;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
-  /** Logs refused keys, missing permissions and failures of the store. Default: nothing is logged. */
+  /**
+   * Logs refused keys, missing permissions and failures of the store, in sums: each kind at once, its repetitions every
+   * minute and when the process ends, unless a signal kills it. Default: nothing is logged.
+   */
   log?: Log;
+}
+
+/** Where a check says what it did not let in. */
+export interface CheckLogs {
+  refusals: RefusalLog;
+  failures: FailureLog;
 }
 
 /** Checks the bearer token of a request. Each method returns the reply to a request that must be refused. */
 export class BearerCheck {
   readonly #options: BearerAuthOptions;
-  readonly #refusals: RefusalLog;
+  readonly #logs: CheckLogs;
   readonly #required: [string, Action] | undefined;
   readonly #challenge: string;
 
-  constructor(options: BearerAuthOptions, refusals: RefusalLog) {
+  constructor(options: BearerAuthOptions, logs: CheckLogs) {
     const { permission, realm = 'svc-api' } = options;
     this.#options = options;
-    this.#refusals = refusals;
+    this.#logs = logs;
     this.#required = permission && splitPermission(permission);
     this.#challenge = `Bearer realm="${realm}"`;
   }
@@ -86,23 +96,24 @@ export class BearerCheck {
     c: Context<BearerEnv>,
     authenticate: (address: string | undefined) => Promise<Authentication>,
   ): Promise<Response | undefined> {
-    const { permission, log = NO_LOG } = this.#options;
+    const { permission } = this.#options;
+    const { refusals, failures } = this.#logs;
     const address = clientAddress(c);
     let result;
     try {
       result = await authenticate(address);
     } catch (error) {
-      log.error({ err: error }, 'the store did not answer');
+      failures.add(error);
       return unavailable(c);
     }
     if ('refused' in result) {
       const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
-      this.#refusals.add('key refused', { reason: result.refused, prefix, address });
+      refusals.add('key refused', { reason: result.refused, prefix, address });
       return refuse(c, 401, 'UNAUTHENTICATED', 'The API key is not valid.', {
         'WWW-Authenticate': `${this.#challenge}, error="invalid_token"`,
       });
     }
-    const observer = new RequestObserver(result.principal, this.#refusals, address);
+    const observer = new RequestObserver(result.principal, refusals, address);
     const principal: Principal = { ...result.principal, observer };
     if (this.#required && !uses(principal, ...this.#required)) {
       observer.lacked([permission!]);

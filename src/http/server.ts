@@ -55,7 +55,7 @@ const STOP_GRACE_MS = 10_000;
  */
 export async function listen({ app, host, port, limits = {} }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerFailedRequest, overrideGlobalObjects: false });
-  const { fastPath = passOn, refusals } = app as Partial<ServiceApp>;
+  const { fastPath = passOn, refusals, failures } = app as Partial<ServiceApp>;
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
   const options = {
     ServerResponse: responseClass(new UnreadAnswers(limits)),
@@ -82,6 +82,7 @@ export async function listen({ app, host, port, limits = {} }: ListenOptions): P
     async stop(graceMs = STOP_GRACE_MS) {
       await stop(server, open, graceMs);
       refusals?.finish();
+      failures?.finish();
     },
   };
 }
