@@ -5,6 +5,7 @@ export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth, type BearerEnv } from './http/bearer-auth.ts';
 export type { BearerAuthOptions } from './http/bearer-check.ts';
+export type { FailureLog } from './http/failure-log.ts';
 export type { ConnectionLimits } from './http/connections.ts';
 export type { RefusalLog, Refused } from './http/refusal-log.ts';
 export { listen, type ListenOptions, type RunningServer, type ServerLimits } from './http/server.ts';

@@ -1,5 +1,14 @@
 import type { Writable } from 'node:stream';
 
+/**
+ * Lets writes to a stream return at once also where it is a terminal, which Node opens to block: one that is held by
+ * Ctrl-S, or whose window does not answer, would hold the whole process.
+ */
+export function neverBlock(stream: Writable): void {
+  // Node has no documented way. Without this one, writes to a terminal block as before.
+  (stream as { _handle?: { setBlocking?: (blocks: boolean) => void } })._handle?.setBlocking?.(false);
+}
+
 /** How much may wait for the reader, in bytes. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
@@ -21,6 +30,8 @@ export class LogOutput {
   }
 
   write(line: string): void {
+    // Each time: a child process that inherits a terminal lets it block again.
+    neverBlock(this.#stream);
     if (this.#dropped === 0 && this.#stream.writableLength < MAX_WAITING_BYTES) return void this.#stream.write(line);
     if (this.#dropped === 0) this.#stream.once('drain', () => this.#resume());
     this.#dropped += 1;

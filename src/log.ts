@@ -3,6 +3,8 @@ import { redactSecrets } from './keys/secret/secret.ts';
 import { printableJson } from './keys/text.ts';
 import { LogOutput } from './log-output.ts';
 
+export { neverBlock } from './log-output.ts';
+
 /** The levels of the log, most verbose first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** The least severe messages that are logged. */

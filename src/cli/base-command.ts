@@ -43,14 +43,14 @@ export abstract class BaseCommand extends Command {
   }
 
   /** Writes a command's result: the object with `--json`, otherwise the text, if any. */
-  protected print(json: object, text: string | undefined): void {
+  protected async print(json: object, text: string | undefined): Promise<void> {
     const output = this.output(json, text);
-    if (output !== undefined) this.terminal.out(output);
+    if (output !== undefined) await this.terminal.out(output);
   }
 
   /** Like `print`, for output that must not get lost, such as a secret. @throws CliError OUTPUT_FAILED */
-  protected deliver(json: object, text: string): void {
-    this.terminal.deliver(this.output(json, text)!);
+  protected async deliver(json: object, text: string): Promise<void> {
+    await this.terminal.deliver(this.output(json, text)!);
   }
 
   private output(json: object, text: string | undefined): string | undefined {
@@ -63,7 +63,8 @@ export abstract class BaseCommand extends Command {
     this.logger.debug({ err: error }, 'the command failed');
     const { code, message, exit } = presentError(error);
     process.exitCode = exit;
-    this.fail(
+    if (code === 'INTERRUPTED') this.terminal.stopWaiting();
+    await this.fail(
       { ...this.errorFields, error: message.replaceAll('\n', ' '), code },
       code === 'CANCELLED' ? message : `Error: ${message.replaceAll('\n', '\n       ')}`,
     );
@@ -72,13 +73,13 @@ export abstract class BaseCommand extends Command {
   }
 
   /** Reports a failure: the object on stdout with `--json`, otherwise the text on stderr. */
-  protected fail(json: object, text: string): void {
+  protected async fail(json: object, text: string): Promise<void> {
     if (!this.jsonEnabled()) return this.terminal.note(text);
     try {
-      this.deliver(json, '');
+      await this.deliver(json, '');
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      this.terminal.note(text);
+      await this.terminal.note(text);
     }
   }
 }

@@ -22,11 +22,13 @@ export class CliError extends Error {
 
 /** A signal ended a command before it was done. */
 export class InterruptedError extends CliError {
+  readonly signal: NodeJS.Signals;
   readonly exit: number;
 
   /** @param outcome what that leaves, as a sentence */
   constructor(signal: NodeJS.Signals, outcome: string) {
     super('INTERRUPTED', `Ended by ${signal}. ${outcome}`);
+    this.signal = signal;
     this.exit = exitCodeOf(signal);
   }
 }

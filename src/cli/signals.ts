@@ -9,6 +9,24 @@ export function exitCodeOf(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }
 
+/**
+ * Waits for this long, in milliseconds, or until a signal comes that somebody in this process listens to. Others end
+ * the process by themselves.
+ * @returns the signal that ended the wait
+ */
+export function waitUnlessSignalled(ms: number): Promise<NodeJS.Signals | undefined> {
+  const heard = TERMINATING_SIGNALS.filter((signal) => process.listenerCount(signal) > 0);
+  return new Promise((resolve) => {
+    const end = (signal?: NodeJS.Signals) => {
+      clearTimeout(timer);
+      for (const name of heard) process.off(name, end);
+      resolve(signal);
+    };
+    const timer = setTimeout(end, ms);
+    for (const name of heard) process.on(name, end);
+  });
+}
+
 /** Holds back the signals that would end this process, so that it can finish what it must not leave half done. */
 export class HeldSignals {
   #first: NodeJS.Signals | undefined;

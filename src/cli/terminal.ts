@@ -1,7 +1,9 @@
 import { fsyncSync, fstatSync, readFileSync, statSync, writeSync } from 'node:fs';
-import { CliError } from './errors.ts';
+import { neverBlock } from '../log.ts';
+import { CliError, InterruptedError } from './errors.ts';
+import { waitUnlessSignalled } from './signals.ts';
 
-/** Where a command reads and writes. */
+/** Where a command reads and writes. Where it waits for a reader, a signal that this process handles ends the wait. */
 export interface Terminal {
   /** Whether the user can be asked: stdin and stderr are both terminals. */
   readonly canPrompt: boolean;
@@ -9,68 +11,90 @@ export interface Terminal {
   readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
-  /** Writes to stdout, and returns when all is written. @throws CliError OUTPUT_FAILED */
-  out(text: string): void;
+  /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
+  out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
-  deliver(text: string): void;
+  deliver(text: string): Promise<void>;
   /** Writes a line to stderr; a failure is ignored. */
-  note(text: string): void;
+  note(text: string): Promise<void>;
+  /** From now on nothing waits for a reader: what is not read at once is given up. */
+  stopWaiting(): void;
 }
 
 /** Shows warnings to the user, each in a line on stderr. */
-export function warn(terminal: Pick<Terminal, 'note'>, warnings: readonly string[]): void {
-  for (const warning of warnings) terminal.note(`Warning: ${warning}`);
+export async function warn(terminal: Pick<Terminal, 'note'>, warnings: readonly string[]): Promise<void> {
+  for (const warning of warnings) await terminal.note(`Warning: ${warning}`);
 }
 
-const STDOUT = 1;
-const STDERR = 2;
+type OutputStream = typeof process.stdout | typeof process.stderr;
+
+/** How long a reader gets to make room, before the next try. */
+const RETRY_MS = 5;
 
 /** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
-export const processTerminal: Terminal = {
-  get canPrompt() {
+class ProcessTerminal implements Terminal {
+  #waits = true;
+
+  get canPrompt(): boolean {
     return process.stdin.isTTY === true && process.stderr.isTTY === true;
-  },
-  get isInputTerminal() {
+  }
+
+  get isInputTerminal(): boolean {
     return process.stdin.isTTY === true;
-  },
-  get isTerminal() {
+  }
+
+  get isTerminal(): boolean {
     return process.stdout.isTTY === true;
-  },
-  out(text) {
+  }
+
+  async out(text: string): Promise<void> {
     try {
-      writeAll(STDOUT, text);
-      flush(STDOUT);
+      await this.#writeAll(process.stdout, text);
+      flush(process.stdout.fd);
     } catch (error) {
+      if (error instanceof CliError) throw error;
       throw outputFailed((error as NodeJS.ErrnoException).code ?? 'unknown', error);
     }
-  },
-  deliver(text) {
-    if (isClosed(STDOUT)) throw outputFailed('closed');
-    this.out(text);
-  },
-  note(text) {
+  }
+
+  async deliver(text: string): Promise<void> {
+    if (isClosed(process.stdout.fd)) throw outputFailed('closed');
+    await this.out(text);
+  }
+
+  async note(text: string): Promise<void> {
     try {
-      writeAll(STDERR, `${text}\n`);
+      await this.#writeAll(process.stderr, `${text}\n`);
     } catch {
       // Without stderr there is nobody left to tell.
     }
-  },
-};
+  }
+
+  stopWaiting(): void {
+    this.#waits = false;
+  }
+
+  async #writeAll(stream: OutputStream, text: string): Promise<void> {
+    neverBlock(stream);
+    let rest: Uint8Array = Buffer.from(text);
+    while (rest.length > 0) {
+      try {
+        rest = rest.subarray(writeSync(stream.fd, rest));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || !this.#waits) throw error;
+        const signal = await waitUnlessSignalled(RETRY_MS);
+        if (!signal) continue;
+        this.stopWaiting();
+        throw new InterruptedError(signal, 'Its output was not read.');
+      }
+    }
+  }
+}
+
+export const processTerminal: Terminal = new ProcessTerminal();
 
 function outputFailed(reason: string, cause?: unknown): CliError {
   return new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${reason}).`, { cause });
-}
-
-function writeAll(descriptor: number, text: string): void {
-  let rest: Uint8Array = Buffer.from(text);
-  while (rest.length > 0) {
-    try {
-      rest = rest.subarray(writeSync(descriptor, rest));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5); // The pipe is full: its reader needs a moment.
-    }
-  }
 }
 
 /** Flushes a file to its device, which reveals a full one. Pipes and terminals have nothing to flush. */

@@ -2,9 +2,9 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { hostExtensions } from '../cli/host.ts';
 import { readOptions, type ServeOptions } from '../cli/serve/options.ts';
-import { announce, leave } from '../cli/serve/output.ts';
+import { announce, FLUSH_MS, leave } from '../cli/serve/output.ts';
 import { listenForStop, type StopSignal } from '../cli/serve/signals.ts';
-import { logLevelOf, openLog } from '../log.ts';
+import { logLevelOf, type OpenLog, openLog } from '../log.ts';
 
 /** How long a request may wait for the store's lock. */
 const LOCK_WAIT_MS = 2000;
@@ -54,11 +54,13 @@ export default class Serve extends BaseCommand {
     }),
   };
 
+  private openedLog: OpenLog | undefined;
+
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
     const { count, ...options } = readOptions(flags, process.env);
     const log = await openLog(logLevelOf(process.env) ?? 'info');
-    this.logger = log;
+    [this.openedLog, this.logger] = [log, log];
     const workers = await import('../cli/serve/workers.ts');
     const isWorker = workers.isWorker();
     const stop = isWorker ? workers.listenForOrder() : listenForStop();
@@ -73,7 +75,17 @@ export default class Serve extends BaseCommand {
         workers.leaveWorkers();
       }
     }
-    await leave(log);
+  }
+
+  override async catch(failure: Error & { code?: string }): Promise<void> {
+    // A reader that does not read keeps no server from ending, which may be about to be started again.
+    setTimeout(() => this.terminal.stopWaiting(), FLUSH_MS).unref();
+    await super.catch(failure);
+  }
+
+  protected override async finally(failure: Error | undefined): Promise<void> {
+    await super.finally(failure);
+    if (this.openedLog) await leave(this.openedLog);
   }
 
   /** Serves from this process until told to stop. */

@@ -5,6 +5,7 @@ import type { KeysService } from '../keys/service.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
+import { FailureLog } from './failure-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './graphql-routes.ts';
 import { RefusalLog } from './refusal-log.ts';
@@ -22,13 +23,15 @@ export interface AppOptions {
 export type ServiceApp = Hono<BearerEnv> & {
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
+  /** Logs that the store did not answer, in sums. */
+  readonly failures: FailureLog;
 };
 
 /** The service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
 export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions): ServiceApp {
   const app = new Hono<BearerEnv>();
-  const refusals = new RefusalLog(log);
-  const check = new BearerCheck({ keys, log }, refusals);
+  const logs = { refusals: new RefusalLog(log), failures: new FailureLog(log) };
+  const check = new BearerCheck({ keys }, logs);
   const pipeline = new GraphQLPipeline({ schema, check, budgets: new Budgets(limits), log });
   app.all('/graphql', ...handlersOf(pipeline, bearerAuthBy(check)));
   app.get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE));
@@ -37,7 +40,7 @@ export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions
       await keys.check();
       return c.json({ status: 'ok' }, 200, NO_STORE);
     } catch (error) {
-      log.error({ err: error }, 'the store did not answer');
+      logs.failures.add(error);
       return respond(c, unavailable());
     }
   });
@@ -46,5 +49,5 @@ export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions
     return respond(c, errorReply(404, 'NOT_FOUND', message));
   });
   app.onError((error, c) => respond(c, pipeline.failed(error)));
-  return Object.assign(app, { refusals });
+  return Object.assign(app, logs);
 }

@@ -10,6 +10,7 @@ import {
   type CheckedRequest,
 } from './bearer-check.ts';
 import { addressOf } from './client-address.ts';
+import { FailureLog } from './failure-log.ts';
 import { RefusalLog } from './refusal-log.ts';
 import { respond } from './replies.ts';
 
@@ -50,7 +51,8 @@ export function admissionOf(c: Context): Admitted {
  * });
  */
 export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
-  return bearerAuthBy(new BearerCheck(options, new RefusalLog(options.log ?? NO_LOG)));
+  const { log = NO_LOG } = options;
+  return bearerAuthBy(new BearerCheck(options, { refusals: new RefusalLog(log), failures: new FailureLog(log) }));
 }
 
 /** The same, by a check that others use, too. */

@@ -4,8 +4,9 @@ import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import { type Log, NO_LOG } from '../log.ts';
+import type { Log } from '../log.ts';
 import { readCredentials } from './credentials.ts';
+import type { FailureLog } from './failure-log.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, type Reply, unavailable } from './replies.ts';
 import { RequestObserver } from './request-observer.ts';
@@ -18,8 +19,17 @@ export interface BearerAuthOptions {
   permission?: Permission;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
-  /** Logs refused keys, missing permissions and failures of the store. Default: nothing is logged. */
+  /**
+   * Logs refused keys, missing permissions and failures of the store, in sums: each kind at once, its repetitions every
+   * minute and when the process ends, unless a signal kills it. Default: nothing is logged.
+   */
   log?: Log;
+}
+
+/** Where a check says what it did not let in. */
+export interface CheckLogs {
+  refusals: RefusalLog;
+  failures: FailureLog;
 }
 
 /** What is checked of a request. */
@@ -43,14 +53,14 @@ export type Admission = Admitted | { readonly refusal: Reply };
 /** Checks the bearer token of requests (RFC 6750). */
 export class BearerCheck {
   readonly #options: BearerAuthOptions;
-  readonly #refusals: RefusalLog;
+  readonly #logs: CheckLogs;
   readonly #required: [string, Action] | undefined;
   readonly #challenge: string;
 
-  constructor(options: BearerAuthOptions, refusals: RefusalLog) {
+  constructor(options: BearerAuthOptions, logs: CheckLogs) {
     const { permission, realm = 'svc-api' } = options;
     this.#options = options;
-    this.#refusals = refusals;
+    this.#logs = logs;
     this.#required = permission && splitPermission(permission);
     this.#challenge = `Bearer realm="${realm}"`;
   }
@@ -96,17 +106,17 @@ export class BearerCheck {
     try {
       result = await authenticate();
     } catch (error) {
-      (this.#options.log ?? NO_LOG).error({ err: error }, 'the store did not answer');
+      this.#logs.failures.add(error);
       return { refusal: unavailable() };
     }
     if ('principal' in result) return this.#admit(request, credentials, result.principal);
     const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
-    this.#refusals.add('key refused', { reason: result.refused, prefix, address: request.address() });
+    this.#logs.refusals.add('key refused', { reason: result.refused, prefix, address: request.address() });
     return this.#refuse(401, 'UNAUTHENTICATED', 'The API key is not valid.', ', error="invalid_token"');
   }
 
   #admit(request: CheckedRequest, { token, digest }: Omit<Admitted, 'principal'>, authenticated: Principal): Admission {
-    const observer = new RequestObserver(authenticated, this.#refusals, request);
+    const observer = new RequestObserver(authenticated, this.#logs.refusals, request);
     const { key, chain, access, secret } = authenticated;
     const principal: Principal = { key, chain, access, secret, observer };
     if (!this.#required || uses(principal, ...this.#required)) return { principal, token, digest };

@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts';
+import { type AtPeriodEnd, atPeriodEnd } from './periods.ts';
 
 /** What the log says of a refused request. */
 export interface Refused {
@@ -18,8 +19,6 @@ interface Counted {
   count: number;
 }
 
-/** How long repeated refusals are only counted. */
-const PERIOD_MS = 60_000;
 /** How many kinds of refusals for one reason from one address are logged in a period, one by one. */
 const MAX_KINDS = 5;
 /** For how many reasons and addresses that is done. */
@@ -32,21 +31,17 @@ const MAX_SOURCES = 20;
  */
 export class RefusalLog {
   readonly #log: Log;
-  readonly #schedule: (work: () => void, delay: number) => void;
+  readonly #atPeriodEnd: AtPeriodEnd;
   #counted = new Map<string, Counted>();
   #kinds = new Map<string, number>();
 
-  /** @param schedule calls `work` after `delay` milliseconds; it must not keep the process alive */
-  constructor(
-    log: Log,
-    schedule: (work: () => void, delay: number) => void = (work, delay) => void setTimeout(work, delay).unref(),
-  ) {
+  constructor(log: Log, schedule: AtPeriodEnd = atPeriodEnd) {
     this.#log = log;
-    this.#schedule = schedule;
+    this.#atPeriodEnd = schedule;
   }
 
   add(message: string, refused: Refused): void {
-    if (this.#counted.size === 0) this.#schedule(() => this.finish(), PERIOD_MS);
+    if (this.#counted.size === 0) this.#atPeriodEnd(() => this.finish());
     const counted = this.#counted.get(keyOf(message, refused));
     if (counted) return void (counted.count += 1);
     const { reason, address } = refused;

@@ -56,7 +56,7 @@ const STOP_GRACE_MS = 10_000;
  */
 export async function listen({ app, host, port, limits = {} }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerFailedRequest, overrideGlobalObjects: false });
-  const { refusals } = app as Partial<ServiceApp>;
+  const { refusals, failures } = app as Partial<ServiceApp>;
   const pipelines = new GraphQLRoutes(app);
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
   const options = {
@@ -85,6 +85,7 @@ export async function listen({ app, host, port, limits = {} }: ListenOptions): P
     async stop(graceMs = STOP_GRACE_MS) {
       await stop(server, open, graceMs);
       refusals?.finish();
+      failures?.finish();
     },
   };
 }

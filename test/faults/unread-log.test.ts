@@ -6,6 +6,7 @@ import { testCli } from '../support/cli.ts';
 import { type Fifo, openFifo } from '../support/fifo.ts';
 import { freePort } from '../support/port.ts';
 import { ROOT, startCli } from '../support/process.ts';
+import { cliOnTerminal, KEYS } from '../support/pty.ts';
 import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
@@ -27,7 +28,7 @@ describe('a log that nobody reads', () => {
       env: { SVC_API_DATABASE: testCli().database },
     });
     children.push(child);
-    return { child, ended: once(child, 'exit'), url: `http://127.0.0.1:${port}` };
+    return { child, pipe, ended: once(child, 'exit'), url: `http://127.0.0.1:${port}` };
   }
 
   const isAlive = (url: string) =>
@@ -51,6 +52,56 @@ describe('a log that nobody reads', () => {
       assert.deepEqual(await ended, [0, null]);
     });
   }
+
+  for (const args of [[], ['--workers', '2']]) {
+    it(`freezes neither of them on a terminal that is held by Ctrl-S: serve ${args.join(' ')}`, async () => {
+      const url = `http://127.0.0.1:${await freePort()}`;
+      const serve = ['serve', '--port', new URL(url).port, ...args];
+      const terminal = cliOnTerminal(serve, { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' });
+      try {
+        await terminal.see('"msg":"listening"');
+        if (args.length > 0) await terminal.see('"msg":"listening"');
+        terminal.type(KEYS.ctrlS);
+        for (let number = 0; number < 50; number += 1)
+          assert.equal((await query(url, `nonsense${number}`, '{ online }')).status, 401);
+        assert.ok(await isAlive(url));
+        assert.ok(!terminal.screen.includes('key refused'), 'the terminal is held');
+        terminal.kill('SIGTERM');
+        assert.equal(await terminal.end(), 0);
+      } finally {
+        terminal.close();
+      }
+    });
+  }
+
+  it('loses nothing on a terminal that is let go on by Ctrl-Q', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const serve = ['serve', '--port', new URL(url).port];
+    const terminal = cliOnTerminal(serve, { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' });
+    try {
+      await terminal.see('"msg":"listening"');
+      terminal.type(KEYS.ctrlS);
+      assert.equal((await query(url, 'nonsense', '{ online }')).status, 401);
+      terminal.type(KEYS.ctrlQ);
+      await terminal.see('key refused');
+    } finally {
+      terminal.close();
+    }
+  });
+
+  it('does not keep a server that cannot start from ending, and gets its error if it reads again', async () => {
+    const { ended } = await startUnread('ignore', '--host', '192.0.2.1');
+    assert.deepEqual(await ended, [1, null]);
+
+    const { ended: endedLater, pipe } = await startUnread('ignore', '--host', '192.0.2.1');
+    let text = '';
+    await until(() => ((text += pipe.read()), text.includes('Error: ')));
+    assert.deepEqual(await endedLater, [1, null]);
+    assert.match(
+      (text + pipe.read()).trim(),
+      /^\{.*"created a new key store.*\}\nError: The server cannot start: "192\.0\.2\.1" is not an address/,
+    );
+  });
 
   it('keeps what it has room for, and says how many lines it dropped as soon as it is read', async () => {
     const pipe = openFifo();

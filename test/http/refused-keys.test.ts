@@ -109,7 +109,12 @@ describeOnEach('a key', (dialect) => {
     assert.equal((await fetch(`${test.url}/readyz`)).status, 503);
     assert.equal((await fetch(`${test.url}/healthz`)).status, 200);
     assert.equal(existsSync(location), false, 'no empty store is put in its place');
-    assert.ok(lines.some(({ level, message }) => level === 'error' && message === 'the store did not answer'));
+    const said = lines.filter(({ message }) => message === 'the store did not answer');
+    assert.deepEqual(
+      said.map(({ level }) => level),
+      ['error'],
+      'once, for four requests',
+    );
     renameSync(`${location}.away`, location);
     assert.equal((await query(test.url, secret, '{ online }')).status, 200);
     assert.equal((await fetch(`${test.url}/readyz`)).status, 200);

@@ -38,9 +38,10 @@ async function run(args: readonly string[]): Promise<Finished> {
     canPrompt: false,
     isInputTerminal: false,
     isTerminal: false,
-    out: (text) => void (written.stdout += text),
-    deliver: (text) => void (written.stdout += text),
-    note: (text) => void (written.stderr += `${text}\n`),
+    out: async (text) => void (written.stdout += text),
+    deliver: async (text) => void (written.stdout += text),
+    note: async (text) => void (written.stderr += `${text}\n`),
+    stopWaiting: () => {},
   };
   const command = Object.assign(new Command(args.slice(verb ? 2 : 1), loaded), { terminal });
   await command._run();

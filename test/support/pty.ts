@@ -11,6 +11,8 @@ export const KEYS = {
   down: '\u001b[B',
   ctrlC: '\u0003',
   ctrlD: '\u0004',
+  ctrlQ: '\u0011',
+  ctrlS: '\u0013',
   ctrlZ: '\u001a',
   ctrlBackslash: '\u001c',
 } as const;
@@ -67,6 +69,11 @@ export class TerminalSession {
   async end(): Promise<number> {
     await this.#until(() => this.#exit !== undefined, 'the end');
     return this.#exit!;
+  }
+
+  /** Sends the program a signal. */
+  kill(signal: NodeJS.Signals): void {
+    this.#pty.kill(signal);
   }
 
   /** Ends the program if it still runs. */

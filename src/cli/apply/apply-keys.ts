@@ -31,11 +31,11 @@ export interface ApplyRequest {
   /** Whether the output is JSON, which holds the secrets that are not in files. */
   json: boolean;
   config: Config;
-  print: (json: object, text: string) => void;
+  print: (json: object, text: string) => Promise<void>;
   /** The same for what somebody must get. */
-  printSecrets: (json: object, text: string) => void;
+  printSecrets: (json: object, text: string) => Promise<void>;
   /** Shows a line to the user. */
-  note: (text: string) => void;
+  note: (text: string) => Promise<void>;
 }
 
 /** Brings the keys to what a file declares, or shows what that would change. @returns the plan */
@@ -64,7 +64,7 @@ async function preview(
   const changes = plannedChanges(plan);
   const { created, updated, deleted, unchanged } = counts;
   const total = `Plan: ${created} to create, ${updated} to update, ${deleted} to delete, ${unchanged} unchanged.`;
-  print({ dryRun: true, changes, ...counts, keys: [] }, [...diffOf(changes), total].join('\n'));
+  await print({ dryRun: true, changes, ...counts, keys: [] }, [...diffOf(changes), total].join('\n'));
   return plan;
 }
 
@@ -73,7 +73,7 @@ async function apply(keys: OpenKeys, declaration: DeclarationFile, request: Appl
   let files: SecretFiles | undefined;
   if (secretsDir !== undefined) {
     const nameOf = (secret: string) => nameOfWorking(secret, keys);
-    for (const line of await tidyLeftovers({ folder: secretsDir, location: keys.location, nameOf })) note(line);
+    for (const line of await tidyLeftovers({ folder: secretsDir, location: keys.location, nameOf })) await note(line);
     files = new SecretFiles(secretsDir, keys.location);
   }
   const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
@@ -81,7 +81,7 @@ async function apply(keys: OpenKeys, declaration: DeclarationFile, request: Appl
     const applied = await deliverSecrets(delivery, REVERTED, (safe) =>
       keys.apply(declaration.keys, { prune, adopt, delivery: safe }, OPERATOR),
     );
-    if (files || applied.created.length === 0) showOrSay(applied, files, print);
+    if (files || applied.created.length === 0) await showOrSay(applied, files, print);
     return applied.plan;
   } catch (error) {
     files?.remove();
@@ -105,22 +105,30 @@ function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<Ap
     prepare: ({ created }) => {
       if (created.length > 0 && !json) throw nowhereToGo(created.length);
     },
-    deliver: (applied) => {
-      if (applied.created.length > 0) show(applied, undefined, printSecrets);
+    deliver: async (applied) => {
+      if (applied.created.length > 0) await show(applied, undefined, printSecrets);
     },
   };
 }
 
 /** Shows a result without secrets: that it cannot be written changes nothing about what was done. */
-function showOrSay(applied: AppliedKeys, files: SecretFiles | undefined, print: ApplyRequest['print']): void {
+async function showOrSay(
+  applied: AppliedKeys,
+  files: SecretFiles | undefined,
+  print: ApplyRequest['print'],
+): Promise<void> {
   try {
-    show(applied, files, print);
+    await show(applied, files, print);
   } catch (error) {
     throw outputFailed(error, hasChanges(applied.plan) ? 'The changes were made.' : 'There was nothing to change.');
   }
 }
 
-function show({ plan, created }: AppliedKeys, files: SecretFiles | undefined, print: ApplyRequest['print']): void {
+function show(
+  { plan, created }: AppliedKeys,
+  files: SecretFiles | undefined,
+  print: ApplyRequest['print'],
+): Promise<void> {
   const changes = plannedChanges(
     plan,
     created.map(({ key }) => key),
@@ -131,7 +139,7 @@ function show({ plan, created }: AppliedKeys, files: SecretFiles | undefined, pr
   );
   const { created: made, updated, deleted, unchanged } = counts;
   const total = `Applied: ${made} created, ${updated} updated, ${deleted} deleted, ${unchanged} unchanged.`;
-  print({ dryRun: false, changes, ...counts, keys: secrets }, [...diffOf(changes), total].join('\n'));
+  return print({ dryRun: false, changes, ...counts, keys: secrets }, [...diffOf(changes), total].join('\n'));
 }
 
 function outputFailed(error: unknown, outcome: string): CliError {

@@ -15,7 +15,7 @@ export interface RunOptions {
   variable: string;
   create: () => Promise<TemporaryKey>;
   /** Shows a line to the user. */
-  note: (text: string) => void;
+  note: (text: string) => Promise<void>;
 }
 
 /**
@@ -77,7 +77,7 @@ async function remove(key: TemporaryKey, note: RunOptions['note']): Promise<bool
     const { code, message } = presentError(error);
     const reason = message.replaceAll('\n', ' ');
     const expiry = key.expiresAt === null ? '' : ` It expires at ${formatTime(key.expiresAt)}.`;
-    note(`Error: The temporary key "${key.name}" could not be deleted (${code}): ${reason}${expiry}`);
+    await note(`Error: The temporary key "${key.name}" could not be deleted (${code}): ${reason}${expiry}`);
     return false;
   }
 }

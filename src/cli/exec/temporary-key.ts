@@ -37,7 +37,7 @@ export interface TemporaryKeyOptions {
   /** What else is wrong with the flags: all issues are reported together. */
   issues: readonly Issue[];
   /** Shows a line to the user. */
-  note: (text: string) => void;
+  note: (text: string) => Promise<void>;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function createTemporaryKey({
     // Nothing is replaced here: a command must not delete a key that happens to have the same name.
     throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
   });
-  warn({ note }, warningsOf(confusable));
+  await warn({ note }, warningsOf(confusable));
   return {
     secret,
     name: key.name,

@@ -27,9 +27,9 @@ export interface CreateCommandOptions {
   /** Whether missing values may be asked for. */
   interactive: boolean;
   /** Writes the secret out. When it throws, the creation is reverted. */
-  show: (created: CreatedKey) => void;
+  show: (created: CreatedKey) => Promise<void>;
   /** If given, nothing is created, and this shows what the key would be. */
-  preview?: (json: object, text: string) => void;
+  preview?: (json: object, text: string) => Promise<void>;
 }
 
 /** Creates a key from flags, and asks for missing values where that is possible. */
@@ -60,14 +60,14 @@ export async function runCreate({
     const input = { ...answered, name: answered.name ?? '' };
     if (preview) {
       const planned = await keys.preview(input, OPERATOR);
-      showPreview(planned, preview);
-      warn(terminal, warningsOf(planned.confusable));
+      await showPreview(planned, preview);
+      await warn(terminal, warningsOf(planned.confusable));
     } else {
       const created = await deliverSecrets({ deliver: show }, REVERTED, (delivery) =>
         keys.create(input, OPERATOR, delivery),
       );
-      terminal.note(describe(created));
-      warn(terminal, warningsOf(created.confusable));
+      await terminal.note(describe(created));
+      await warn(terminal, warningsOf(created.confusable));
     }
   } finally {
     await keys.close();
@@ -89,9 +89,9 @@ async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
 function showPreview(
   { name, roles, permissions, expiresAt, effectivePermissions }: KeyPreview,
   show: NonNullable<CreateCommandOptions['preview']>,
-): void {
+): Promise<void> {
   const json = { name, roles, permissions, expiresAt: formatTime(expiresAt), effectivePermissions };
-  show(json, effectivePermissions.join('\n'));
+  return show(json, effectivePermissions.join('\n'));
 }
 
 function missingName({ name }: KeyRequest): Issue[] {

@@ -61,14 +61,14 @@ export abstract class KeyCommand extends BaseCommand {
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
-      this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
+      await this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
     } else if ('missing' in result) {
       process.exitCode = 1;
       const text = `No API keys found to delete: ${result.missing}`;
-      this.fail({ deleted: 0, error: text }, text);
+      await this.fail({ deleted: 0, error: text }, text);
     } else {
       const text = `No API keys found to delete: ${result.nothing}`;
-      this.print({ deleted: 0, message: text }, text);
+      await this.print({ deleted: 0, message: text }, text);
     }
   }
 
@@ -79,7 +79,7 @@ export abstract class KeyCommand extends BaseCommand {
       const { before, after } = await keys.setEnabled(key.id, enabled, OPERATOR);
       const changed = before.disabledAt !== after.disabledAt;
       const state = enabled ? 'enabled' : 'disabled';
-      this.print(
+      await this.print(
         { key: await this.describe(keys, after), changed },
         changed ? `API key "${after.name}" is ${state}` : `API key "${after.name}" was ${state} already`,
       );

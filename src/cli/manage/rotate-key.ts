@@ -13,7 +13,7 @@ export async function runRotate(
   keys: OpenKeys,
   id: string,
   request: RotationRequest,
-  show: (rotated: RotatedKey) => void,
+  show: (rotated: RotatedKey) => Promise<void>,
 ): Promise<RotatedKey> {
   const reverted = 'The key has its old secret alone again, because nobody has the new one.';
   return deliverSecrets({ deliver: show }, reverted, (delivery) => keys.rotate(id, request, OPERATOR, delivery));

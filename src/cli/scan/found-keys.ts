@@ -9,13 +9,13 @@ const MAX_ENTRIES = 10_000;
 /** The keys whose secrets were found. */
 export class FoundKeys {
   readonly #keys: OpenKeys;
-  readonly #onRevoked: ((key: ApiKey) => void) | undefined;
+  readonly #onRevoked: ((key: ApiKey) => Promise<void>) | undefined;
   readonly #known = new Map<string, Identification>();
   readonly #live = new Set<string>();
   #revoked = 0;
 
   /** @param onRevoked called for each key after it was disabled; if undefined, none is */
-  constructor(keys: OpenKeys, onRevoked: ((key: ApiKey) => void) | undefined) {
+  constructor(keys: OpenKeys, onRevoked: ((key: ApiKey) => Promise<void>) | undefined) {
     this.#keys = keys;
     this.#onRevoked = onRevoked;
   }
@@ -53,6 +53,6 @@ export class FoundKeys {
     const { before, after } = await this.#keys.setEnabled(key.id, false, OPERATOR);
     if (before.disabledAt !== null) return;
     this.#revoked += 1;
-    this.#onRevoked(after);
+    await this.#onRevoked(after);
   }
 }

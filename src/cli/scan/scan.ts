@@ -23,7 +23,7 @@ export interface ScanOptions {
   git: boolean;
   identify: (secret: string) => Promise<Identification>;
   /** Called with findings as they are found. */
-  onFound: (findings: Finding[]) => void;
+  onFound: (findings: Finding[]) => Promise<void>;
   /** Called for what could not be read; the scan continues. */
   onUnreadable: (text: string) => void;
 }
@@ -51,7 +51,7 @@ export async function scan({ paths, git, identify, onFound, onUnreadable }: Scan
       const findings: Finding[] = [];
       for (const found of finder.find(chunk))
         findings.push(findingOf(source.path, found, await identify(found.secret)));
-      if (findings.length > 0) onFound(findings);
+      if (findings.length > 0) await onFound(findings);
     }
   }
   return files;

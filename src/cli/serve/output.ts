@@ -1,7 +1,7 @@
-import type { OpenLog } from '../../log.ts';
+import { neverBlock, type OpenLog } from '../../log.ts';
 
 /** How long the reader of the log gets for its last lines. */
-const FLUSH_MS = 1000;
+export const FLUSH_MS = 1000;
 
 /** Lets the reader of the log have its last lines. A reader that does not read keeps no process from ending. */
 export async function leave(log: OpenLog): Promise<void> {
@@ -12,5 +12,6 @@ export async function leave(log: OpenLog): Promise<void> {
 /** Prints where the server listens. It neither waits for a reader of stdout nor fails without one. */
 export function announce(url: string): void {
   if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => {});
+  neverBlock(process.stdout);
   process.stdout.write(`Listening on ${url}\n`);
 }

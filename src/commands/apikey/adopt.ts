@@ -25,7 +25,7 @@ export default class Adopt extends KeyCommand {
       const changed = before.createdBy !== null;
       const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
       const changes = fieldChanges(before, after);
-      this.print({ key: await this.describe(keys, after), changes }, `API key "${after.name}" ${text}`);
+      await this.print({ key: await this.describe(keys, after), changes }, `API key "${after.name}" ${text}`);
     });
   }
 }

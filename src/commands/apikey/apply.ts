@@ -67,7 +67,7 @@ export default class Apply extends KeyCommand {
       printSecrets: (json, text) => this.deliver(json, text),
       note: (text) => this.terminal.note(text),
     });
-    warn(this.terminal, warningsOf(plan.confusable));
+    await warn(this.terminal, warningsOf(plan.confusable));
     if (dryRun && hasChanges(plan)) process.exitCode = 2;
   }
 

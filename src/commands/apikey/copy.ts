@@ -45,7 +45,7 @@ export default class Copy extends BaseCommand {
         const copy = await copyStore(from, to);
         const entries = countOf(copy.auditEntries, 'entry', 'entries');
         const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
-        this.print(copy, shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`));
+        await this.print(copy, shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`));
       } finally {
         await to.close();
       }

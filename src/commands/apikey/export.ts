@@ -27,11 +27,11 @@ export default class Export extends KeyCommand {
     await this.withKeys(flags.database, async (keys) => {
       for await (const page of keys.exportKeys({ withDigests })) {
         rotating += page.rotating;
-        this.terminal.deliver(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));
+        await this.terminal.deliver(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));
       }
     });
     if (withDigests && rotating > 0)
-      this.terminal.note(
+      await this.terminal.note(
         `Only the newest secret of a key is exported. Keys whose previous secret is still accepted here: ${rotating}.`,
       );
   }

@@ -42,23 +42,23 @@ export default class Import extends KeyCommand {
         (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
         flags['dry-run'] ? 'empty' : 'create',
       );
-      this.report(report);
+      await this.report(report);
     } finally {
       await input.close();
     }
   }
 
-  private report(report: ImportReport): void {
+  private async report(report: ImportReport): Promise<void> {
     const failure = failureOf(report);
     if (failure) process.exitCode = failure.exit;
     try {
-      this.print({ ...(failure && { error: failure.error, code: failure.code }), ...report }, reportText(report));
+      await this.print({ ...(failure && { error: failure.error, code: failure.code }), ...report }, reportText(report));
     } catch (error) {
       throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
         cause: error,
       });
     }
     if (this.jsonEnabled()) return;
-    this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+    await this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
   }
 }

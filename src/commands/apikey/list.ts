@@ -54,13 +54,13 @@ export default class List extends KeyCommand {
     });
     const last = page.keys.at(-1);
     const next = page.hasNextPage && last ? cursorOf(last) : null;
-    this.print(
+    await this.print(
       { keys, next },
       keys.length === 0 ? undefined : await tableOf(HEAD, keys.map(rowOf), this.terminal.isTerminal),
     );
     if (this.jsonEnabled()) return;
-    if (keys.length === 0) this.terminal.note('No API keys found.');
-    if (next) this.terminal.note(`More keys follow: pass --after ${next}`);
+    if (keys.length === 0) await this.terminal.note('No API keys found.');
+    if (next) await this.terminal.note(`More keys follow: pass --after ${next}`);
   }
 }
 

@@ -102,8 +102,8 @@ export default class Log extends KeyCommand {
   private async show(entries: readonly AuditEntry[]): Promise<void> {
     const table =
       entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
-    this.print({ entries: entries.map(auditJson) }, table);
-    if (entries.length === 0 && !this.jsonEnabled()) this.terminal.note('No entries found.');
+    await this.print({ entries: entries.map(auditJson) }, table);
+    if (entries.length === 0 && !this.jsonEnabled()) await this.terminal.note('No entries found.');
   }
 
   private async prune(
@@ -116,7 +116,7 @@ export default class Log extends KeyCommand {
       ? `Deleted ${countOf(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
-    this.print({ deleted: count, last: pruned?.last ?? null }, text);
+    await this.print({ deleted: count, last: pruned?.last ?? null }, text);
   }
 
   private async verify(keys: OpenKeys, head: string | undefined): Promise<void> {
@@ -124,7 +124,7 @@ export default class Log extends KeyCommand {
     const comparison = 'entries' in result ? await keys.compareWithAuditLog() : undefined;
     const { whole, json, text } = verificationView(result, comparison);
     if (!whole) process.exitCode = BROKEN;
-    this.print(json, text);
+    await this.print(json, text);
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
@@ -132,20 +132,20 @@ export default class Log extends KeyCommand {
     let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
     let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
     for (;;) {
-      if (!this.writeLines(entries)) return;
+      if (!(await this.writeLines(entries))) return;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
       await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
       entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });
     }
   }
 
-  private writeLines(entries: readonly AuditEntry[]): boolean {
+  private async writeLines(entries: readonly AuditEntry[]): Promise<boolean> {
     const line = (entry: AuditEntry) =>
       this.jsonEnabled()
         ? printableJson(JSON.stringify(auditJson(entry)))
         : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
     try {
-      if (entries.length > 0) this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));
+      if (entries.length > 0) await this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));
       return true;
     } catch (error) {
       if (error instanceof CliError) return false;

@@ -83,26 +83,26 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
         return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
       const show: Parameters<typeof runRotate>[3] = ({ secret, after }) =>
         this.deliver({ key: secret, name: after.name, id: after.id }, secret);
-      this.note(await runRotate(keys, id, { grace, activate, disableCreated, createdSince: since }, show));
+      await this.note(await runRotate(keys, id, { grace, activate, disableCreated, createdSince: since }, show));
     });
   }
 
   private async finish(keys: OpenKeys, key: ApiKey, text: string): Promise<void> {
-    this.print(
+    await this.print(
       { key: await this.describe(keys, key) },
       `API key "${key.name}" has one secret, ${prefixOf(key.publicId)}. ${text}`,
     );
   }
 
-  private note({ after: { name, publicId, rotation }, created, disabled }: RotatedKey): void {
-    if (created.length > 0) this.terminal.note(createdText(created, disabled));
+  private async note({ after: { name, publicId, rotation }, created, disabled }: RotatedKey): Promise<void> {
+    if (created.length > 0) await this.terminal.note(createdText(created, disabled));
     const rotated = `Rotated API key "${name}": its new secret is ${prefixOf(publicId)}, and is not shown again.`;
     if (!rotation) return this.terminal.note(rotated);
     const end =
       rotation.previousEndsAt === null
         ? 'until the new one was used and the grace has ended'
         : `until ${formatTime(rotation.previousEndsAt)}`;
-    this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
+    await this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
   }
 }
 

@@ -50,28 +50,33 @@ export default class Scan extends KeyCommand {
   private async scan(keys: FoundKeys, paths: readonly string[], git: boolean): Promise<void> {
     const all: Finding[] = [];
     let [found, unreadable] = [0, 0];
+    let noted = Promise.resolve();
     const files = await scan({
       paths,
       git,
       identify: (secret) => keys.identify(secret),
-      onFound: (findings) => {
+      onFound: async (findings) => {
         found += findings.length;
         if (this.jsonEnabled()) all.push(...findings);
-        else this.terminal.out(findings.map((finding) => `${lineOf(finding)}\n`).join(''));
+        else {
+          await noted;
+          await this.terminal.out(findings.map((finding) => `${lineOf(finding)}\n`).join(''));
+        }
       },
       onUnreadable: (text) => {
         unreadable += 1;
-        this.terminal.note(text);
+        noted = noted.then(() => this.terminal.note(text));
       },
     });
+    await noted;
     const { live, revoked } = keys;
     process.exitCode = live > 0 ? LIVE : unreadable > 0 ? UNREADABLE : 0;
-    this.print({ files, found: all, live, revoked, unreadable }, undefined);
-    if (!this.jsonEnabled()) this.terminal.note(summaryOf({ files, found, live, revoked }));
+    await this.print({ files, found: all, live, revoked, unreadable }, undefined);
+    if (!this.jsonEnabled()) await this.terminal.note(summaryOf({ files, found, live, revoked }));
   }
 
-  private noteRevoked({ name, publicId }: ApiKey): void {
-    this.terminal.note(`API key "${name}" (${prefixOf(publicId)}) is disabled`);
+  private noteRevoked({ name, publicId }: ApiKey): Promise<void> {
+    return this.terminal.note(`API key "${name}" (${prefixOf(publicId)}) is disabled`);
   }
 }
 

@@ -24,7 +24,7 @@ export default class Show extends KeyCommand {
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + fieldText(value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
-      this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
+      await this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
     });
   }
 }

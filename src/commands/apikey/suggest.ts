@@ -29,8 +29,8 @@ export default class Suggest extends KeyCommand {
       const suggestion = suggestGrants(keys.accessOf(chain!), used.keys());
       const { uses, lastUsedAt } = await this.describe(keys, key);
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
-      this.print({ ...suggestion, uses, lastUsedAt }, line);
-      if (!this.jsonEnabled()) for (const text of explain(key, suggestion, uses, keys)) this.terminal.note(text);
+      await this.print({ ...suggestion, uses, lastUsedAt }, line);
+      if (!this.jsonEnabled()) for (const text of explain(key, suggestion, uses, keys)) await this.terminal.note(text);
     });
   }
 }

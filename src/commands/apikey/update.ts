@@ -47,8 +47,8 @@ export default class Update extends KeyCommand {
       const { before, after, confusable } = await keys.update(key.id, change, OPERATOR);
       const changes = fieldChanges(before, after);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
-      this.print({ key: await this.describe(keys, after), changes }, text);
-      warn(this.terminal, warningsOf(confusable));
+      await this.print({ key: await this.describe(keys, after), changes }, text);
+      await warn(this.terminal, warningsOf(confusable));
     });
   }
 }

@@ -48,7 +48,7 @@ export default class Verify extends KeyCommand {
       const found = await keys.identify(secret, OPERATOR);
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
       process.exitCode = verdict.valid ? (verdict.permitted === false ? NOT_ALLOWED : 0) : NOT_VALID;
-      this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
+      await this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
     });
   }
 

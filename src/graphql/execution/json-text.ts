@@ -6,7 +6,7 @@ import { GraphQLBoolean, GraphQLID, GraphQLInt, type GraphQLLeafType, GraphQLStr
 const PLAIN = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
 
 /** A text as JSON, as `JSON.stringify` writes it. */
-export function quote(text: string): string {
+function quote(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 

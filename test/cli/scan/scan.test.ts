@@ -231,7 +231,7 @@ describe('apikey scan', () => {
       paths: [folder],
       git: false,
       identify: async () => ({ unknown: 'unknown' }),
-      onFound: () => rmSync(join(folder, 'second')),
+      onFound: async () => rmSync(join(folder, 'second')),
       onUnreadable: (text) => unreadable.push(text),
     });
     assert.deepEqual([files, unreadable], [1, []]);

@@ -1,0 +1,13 @@
+import { writeSync } from 'node:fs';
+import { Hono } from 'hono';
+import { bearerAuth, openKeys } from '../../src/index.ts';
+import { collectingLog } from './log.ts';
+
+/** A host with a route behind the bearer check: refuses a key three times, and ends. Prints what it logs. */
+const keys = await openKeys({ database: process.argv[2]! });
+const { log } = collectingLog();
+log.info = (fields, message) => void writeSync(1, `${JSON.stringify({ ...fields, message })}\n`);
+const app = new Hono().use(bearerAuth({ keys, log }));
+for (let request = 0; request < 3; request += 1)
+  await app.request('/', { headers: { authorization: 'Bearer nonsense' } });
+await keys.close();
