@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
+import { sortInTurns } from '../keys/turns.ts';
 import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
@@ -191,8 +192,9 @@ function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promis
  * Sorts keys by age, each after the key that created it. Sorted by the database, the query would scan all keys in that
  * order.
  */
-function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Key[] {
-  const byAge = [...keys.values()].toSorted(
+async function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Promise<Key[]> {
+  const byAge = await sortInTurns(
+    [...keys.values()],
     (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
   );
   const created = Map.groupBy(byAge, ({ createdBy }) =>
