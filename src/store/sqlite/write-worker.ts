@@ -31,6 +31,7 @@ const MAX_ROWS = 500;
 
 const { file, pragmas, closed } = workerData as WorkerStart;
 const database = new Database(file, { fileMustExist: true, timeout: 0 });
+const statements = new Map<string, Database.Statement>();
 let rows: unknown[] = [];
 
 process.once('exit', () => {
@@ -58,7 +59,10 @@ function answer(question: Exclude<WorkerQuestion, 'close'>): WorkerAnswer {
 /** @returns how many rows were changed */
 function run(sql: string, parameters: readonly unknown[]): number {
   for (; pragmas[0] !== undefined; pragmas.shift()) database.pragma(pragmas[0]);
-  const statement = database.prepare(sql);
+  // Only within a transaction, nobody else changes the tables.
+  if (!database.inTransaction) statements.clear();
+  const statement = statements.get(sql) ?? database.prepare(sql);
+  statements.set(sql, statement);
   if (!statement.reader) return statement.run(parameters).changes;
   rows = statement.all(parameters);
   return 0;
