@@ -50,12 +50,20 @@ interface KnownChange {
   isInFile: boolean;
 }
 
+interface Parts {
+  driver: Database.Database;
+  db: Kysely<Tables>;
+  /** Where it writes, if others read meanwhile. */
+  thread: WriteThread | undefined;
+  writer: Kysely<Tables>;
+  main: MainFile;
+}
+
 /** An open database file, and how to tell whether it is still the one at its path. */
 export class OpenFile {
   readonly db: Kysely<Tables>;
   readonly #path: string;
   readonly #driver: Database.Database;
-  /** Where it writes, if others read meanwhile. A command has nobody to read meanwhile. */
   readonly #thread: WriteThread | undefined;
   readonly #writer: Kysely<Tables>;
   readonly #main: MainFile;
@@ -67,24 +75,13 @@ export class OpenFile {
   /** What `stat` said of the file when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
-  private constructor(
-    path: string,
-    file: string,
-    parts: {
-      driver: Database.Database;
-      db: Kysely<Tables>;
-      main: MainFile;
-      writesAside: boolean;
-      committed: () => void;
-    },
-  ) {
-    const { driver, db, main, writesAside, committed } = parts;
+  private constructor(path: string, file: string, { driver, db, thread, writer, main }: Parts) {
     this.db = db;
     this.#path = path;
     this.#driver = driver;
+    this.#thread = thread;
+    this.#writer = writer;
     this.#main = main;
-    this.#thread = writesAside ? new WriteThread(file, PRAGMAS) : undefined;
-    this.#writer = this.#thread ? new Kysely<Tables>({ dialect: threadDialectOf(this.#thread, committed) }) : db;
     const pluck = <Value>(query: string) => driver.prepare<unknown[], Value>(query).pluck();
     this.#statements = {
       dataVersion: pluck<number>('pragma data_version'),
@@ -109,16 +106,17 @@ export class OpenFile {
       const file = realpathSync(path);
       requireOwnWal(path, file, main);
       // A command has nobody else to give a turn to.
-      const writesAside = busyTimeoutMs === 0;
+      const thread = busyTimeoutMs === 0 ? new WriteThread(file, PRAGMAS) : undefined;
       const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
-      const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed, writesAside) });
+      const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed, thread !== undefined) });
+      const writer = thread ? new Kysely<Tables>({ dialect: threadDialectOf(thread, committed) }) : db;
       try {
         const deadline = performance.now() + lockWaitMs;
         const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;
         const work = async () => {
           for (const pragma of PRAGMAS) driver.pragma(pragma);
           await migrateSqlite(db, path, mustExist);
-          const openFile = new OpenFile(path, file, { driver, db, main, writesAside, committed });
+          const openFile = new OpenFile(path, file, { driver, db, thread, writer, main });
           openFile.#settleMigration();
           return openFile;
         };
@@ -200,7 +198,8 @@ export class OpenFile {
       // Nobody in this process reads what was before the change: it is written as a whole.
       await sql`pragma wal_checkpoint(passive)`.execute(this.#writer);
     } catch {
-      // For want of room, say, the change is on disk in the -wal file alone.
+      // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
+      this.#backfill();
     }
     return this.isSurelyCurrent();
   }

@@ -44,7 +44,7 @@ class ImmediateSqliteDriver extends SqliteDriver {
 /** How long queries follow one another before others get a turn of the event loop, in milliseconds. */
 const MAX_TURN_MS = 10;
 
-/** Lets others have a turn between two queries, of a long transaction, say. */
+/** Lets others have a turn between two queries, of a long list, say. */
 class TurnTakingDriver extends ImmediateSqliteDriver {
   /** When the first query of this turn began. */
   #turnBegan: number | undefined;
