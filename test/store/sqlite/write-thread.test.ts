@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openStore } from '../../../src/store/open.ts';
 import { openTestKeys, storedKey } from '../../support/keys.ts';
 import { cleanEnv, finished, ROOT } from '../../support/process.ts';
 import { migratedStore } from '../../support/temp.ts';
@@ -46,6 +47,17 @@ describe('the thread in which a server writes', () => {
     const program = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: cleanEnv() });
     const { code, stdout } = await finished(program);
     assert.deepEqual([code, stdout], [0, 'CI']);
+  });
+
+  it('is not started by a program that waits in the driver, as a command does', async () => {
+    let isStarted = false;
+    const start = () => void (isStarted = true);
+    process.once('worker', start);
+    const store = await openStore({ database: await migratedStore(), busyTimeoutMs: 25 });
+    await store.repository.write((writer) => writer.insert([storedKey('key')]));
+    await store.close();
+    process.removeListener('worker', start);
+    assert.equal(isStarted, false);
   });
 
   it('makes the change that is being made when the store is closed', async () => {
