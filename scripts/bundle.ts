@@ -16,7 +16,7 @@ const entryPoints = globSync(
   },
 );
 
-/** What runs in a thread of its own. It lies beside the chunk that starts it, as their sources lie beside each other. */
+/** What runs in a thread of its own. It lies beside the chunk that starts it, as in the sources. */
 const worker = 'src/store/sqlite/write-worker.ts';
 
 /** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
