@@ -16,6 +16,9 @@ const entryPoints = globSync(
   },
 );
 
+/** What runs in a thread of its own. It lies beside the chunk that starts it, as in the sources. */
+const worker = 'src/store/sqlite/write-worker.ts';
+
 /** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
 const lazy = new Set(
   globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
@@ -37,10 +40,15 @@ function sharedBy(path: string): string[] {
   return [...rules, ...command].filter((shared) => shared !== path);
 }
 
+/** The path of an entry point in `dist`, without its ending. */
+function outOf(path: string): string {
+  return path.replace(/^src\/|\.ts$/g, '');
+}
+
 for (const file of globSync('dist/**/*.{js,js.map}', { cwd: root })) rmSync(`${root}/${file}`);
 await build({
   absWorkingDir: root,
-  entryPoints,
+  entryPoints: Object.fromEntries([...entryPoints.map((path) => [outOf(path), path]), ['write-worker', worker]]),
   outbase: 'src',
   outdir: 'dist',
   chunkNames: '[name]-[hash]',

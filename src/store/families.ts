@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
+import { inTurns } from '../keys/turns.ts';
 import { chunksOf } from './chunks.ts';
 import type { Tables } from './tables.ts';
 
@@ -28,12 +29,14 @@ export async function findFamily(db: Kysely<Tables>, ids: readonly string[]): Pr
   const family = new Set(ids);
   for (let generation = [...family]; generation.length > 0;) {
     const created: string[] = [];
-    for (const chunk of chunksOf(generation))
-      for (const { id } of await db.selectFrom('api_keys').select('id').where('created_by', 'in', chunk).execute())
+    for (const chunk of chunksOf(generation)) {
+      const rows = await db.selectFrom('api_keys').select('id').where('created_by', 'in', chunk).execute();
+      for await (const { id } of inTurns(rows))
         if (!family.has(id)) {
           family.add(id);
           created.push(id);
         }
+    }
     generation = created;
   }
   return [...family];

@@ -48,6 +48,7 @@ describe('the packed package', () => {
       'bin/node-version.js',
       'dist/index.js',
       'dist/index.d.ts',
+      'dist/write-worker.js',
       'dist/commands/serve.js',
       'dist/commands/apikey/index.js',
       'docs/cli.md',

@@ -1,6 +1,7 @@
 import { type ApiKey, withoutDigests } from '../key/api-key.ts';
 import { requireFor } from '../authorization/principal.ts';
 import { checkSearchText } from '../text.ts';
+import { inTurns } from '../turns.ts';
 import type { Transaction } from './transaction.ts';
 
 /**
@@ -15,5 +16,8 @@ export async function deleteKeys(transaction: Transaction, ids: readonly string[
   const isNamed = ({ id }: ApiKey) => named.has(id);
   requireFor(transaction.caller, 'DELETE', leaving.filter(isNamed));
   await transaction.delete(leaving);
-  return [...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))].map(withoutDigests);
+  const deleted: ApiKey[] = [];
+  for await (const key of inTurns([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
+    deleted.push(withoutDigests(key));
+  return deleted;
 }

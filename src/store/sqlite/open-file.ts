@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { realpathSync, statSync, truncateSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
+import { Kysely, sql } from 'kysely';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
 import { type LastChange, precedes } from './last-change.ts';
@@ -12,6 +12,8 @@ import { dialectOf } from './sqlite-driver.ts';
 import { isLocked } from './sqlite-errors.ts';
 import { identifySideFiles, isSameFile, removeSideFiles, type SideFiles } from './sqlite-file.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
+import { threadDialectOf } from './thread-driver.ts';
+import { WriteThread } from './write-thread.ts';
 
 /** How long to wait for the lock of the file, in milliseconds. */
 export interface Waits {
@@ -27,6 +29,16 @@ export interface OpenFileOptions extends Waits {
   committed: () => void;
 }
 
+/** What each connection is told. */
+const PRAGMAS = [
+  // A secret is shown after its transaction, which must be on disk by then.
+  'synchronous = full',
+  'foreign_keys = on',
+  'trusted_schema = off',
+  // Only after it was checked that the -wal file and the file belong together.
+  'wal_autocheckpoint = 0',
+];
+
 /** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
 export class FileReplaced extends Error {}
 
@@ -38,20 +50,22 @@ interface KnownChange {
   isInFile: boolean;
 }
 
-interface Opened {
+interface Parts {
   driver: Database.Database;
   db: Kysely<Tables>;
+  /** Where it writes, if others read meanwhile. */
+  thread: WriteThread | undefined;
+  writer: Kysely<Tables>;
+  main: MainFile;
 }
 
 /** An open database file, and how to tell whether it is still the one at its path. */
 export class OpenFile {
   readonly db: Kysely<Tables>;
-  /** For transactions, during which others may read by `db`. */
-  readonly writer: Kysely<Tables>;
   readonly #path: string;
   readonly #driver: Database.Database;
-  /** The connection of `writer`. */
-  readonly #writingDriver: Database.Database;
+  readonly #thread: WriteThread | undefined;
+  readonly #writer: Kysely<Tables>;
   readonly #main: MainFile;
   readonly #sideFiles: SideFiles;
   readonly #pageBytes: number;
@@ -61,14 +75,12 @@ export class OpenFile {
   /** What `stat` said of the file when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
-  private constructor(path: string, file: string, parts: { reading: Opened; writing: Opened; main: MainFile }) {
-    const { reading, writing, main } = parts;
-    const { driver } = reading;
-    this.db = reading.db;
-    this.writer = writing.db;
+  private constructor(path: string, file: string, { driver, db, thread, writer, main }: Parts) {
+    this.db = db;
     this.#path = path;
     this.#driver = driver;
-    this.#writingDriver = writing.driver;
+    this.#thread = thread;
+    this.#writer = writer;
     this.#main = main;
     const pluck = <Value>(query: string) => driver.prepare<unknown[], Value>(query).pluck();
     this.#statements = {
@@ -76,8 +88,6 @@ export class OpenFile {
       keyState: pluck<string>('select state from key_state'),
       page: pluck<number>(`select rootpage from sqlite_schema where name = 'last_change'`),
       lastChange: pluck<string>('select ids from last_change'),
-      changes: writing.driver.prepare<[], number>('select total_changes()').pluck(),
-      mark: writing.driver.prepare<[string]>('update last_change set ids = ?'),
     };
     this.#pageBytes = driver.pragma('page_size', { simple: true }) as number;
     this.#see();
@@ -95,29 +105,24 @@ export class OpenFile {
       // SQLite keeps its files next to the one that a link leads to.
       const file = realpathSync(path);
       requireOwnWal(path, file, main);
-      const opened: Opened[] = [];
       // A command has nobody else to give a turn to.
-      const takesTurns = busyTimeoutMs === 0;
-      const connect = () => {
-        const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
-        opened.push({ driver, db: new Kysely<Tables>({ dialect: dialectOf(driver, committed, takesTurns) }) });
-        return opened.at(-1)!;
-      };
-      const reading = connect();
-      const writing = takesTurns ? connect() : reading;
+      const thread = busyTimeoutMs === 0 ? new WriteThread(file, PRAGMAS) : undefined;
+      const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
+      const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed, thread !== undefined) });
+      const writer = thread ? new Kysely<Tables>({ dialect: threadDialectOf(thread, committed) }) : db;
       try {
         const deadline = performance.now() + lockWaitMs;
         const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;
         const work = async () => {
-          for (const { driver } of opened) prepare(driver);
-          await migrateSqlite(reading.db, path, mustExist);
-          const openFile = new OpenFile(path, file, { reading, writing, main });
+          for (const pragma of PRAGMAS) driver.pragma(pragma);
+          await migrateSqlite(db, path, mustExist);
+          const openFile = new OpenFile(path, file, { driver, db, thread, writer, main });
           openFile.#settleMigration();
           return openFile;
         };
         return await retry(work, { isRetryable });
       } catch (error) {
-        for (const { driver } of opened) driver.close();
+        driver.close();
         throw error;
       }
     } catch (error) {
@@ -142,9 +147,17 @@ export class OpenFile {
     return this.#statements.keyState.get()!;
   }
 
-  /** How many rows this connection has changed. */
-  changes(): number {
-    return this.#statements.changes.get()!;
+  /**
+   * For transactions, one at a time, during which others may read by `db`.
+   * @throws FileReplaced
+   */
+  async writer(): Promise<Kysely<Tables>> {
+    if ((await this.#thread?.start()) && !this.isSurelyCurrent()) {
+      // It has opened another file, and read nothing yet.
+      this.#thread?.close();
+      throw new FileReplaced();
+    }
+    return this.#writer;
   }
 
   /** Whether the file at the path is this one, and nothing was copied over it: one `stat` while nothing changes. */
@@ -167,20 +180,27 @@ export class OpenFile {
    * Marks a change, in its transaction.
    * @throws FileReplaced
    */
-  mark(): void {
+  async mark(transaction: Kysely<Tables>): Promise<void> {
     if (!this.isSurelyCurrent()) throw new FileReplaced();
     const { id } = this.#see();
     // Until the file has the previous mark, the -wal file goes on from an older one.
-    if (this.#changeInFile()?.id === id) this.#statements.mark.run(randomUUID() + id);
+    if (this.#changeInFile()?.id === id)
+      await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
   }
 
   /**
    * Writes what was committed into the file itself, so that nothing is lost with its -wal file.
    * @returns whether the change is in the file at the path
    */
-  settle(): boolean {
+  async settle(): Promise<boolean> {
     if (!this.isSurelyCurrent()) return false;
-    this.#backfill(); // For want of room, say, the change is on disk in the -wal file alone.
+    try {
+      // Nobody in this process reads what was before the change: it is written as a whole.
+      await sql`pragma wal_checkpoint(passive)`.execute(this.#writer);
+    } catch {
+      // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
+      this.#backfill();
+    }
     return this.isSurelyCurrent();
   }
 
@@ -189,7 +209,7 @@ export class OpenFile {
    * @returns false while another program reads what is only in the -wal file: then it stays open
    */
   leave(): boolean {
-    if (this.#driver.inTransaction || this.#writingDriver.inTransaction) return false;
+    if (this.#driver.inTransaction || this.#thread?.isBusy) return false;
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     const isMoved = !stat || !isSameFile(stat, this.#main.identity);
     if (isMoved || this.#holdsWhatIsOpen()) {
@@ -207,7 +227,7 @@ export class OpenFile {
 
   /** Closes the connections. Kysely would leave one open that was never used. */
   close(): void {
-    this.#writingDriver.close();
+    this.#thread?.close();
     this.#driver.close();
     this.#main.close();
   }
@@ -262,13 +282,4 @@ export class OpenFile {
       this.#known = [{ page, change, isInFile: false }, ...this.#known].slice(0, 2);
     return change;
   }
-}
-
-function prepare(driver: Database.Database): void {
-  // A secret is shown after its transaction, which must be on disk by then.
-  driver.pragma('synchronous = full');
-  driver.pragma('foreign_keys = on');
-  driver.pragma('trusted_schema = off');
-  // Only after it was checked that the -wal file and the file belong together.
-  driver.pragma('wal_autocheckpoint = 0');
 }

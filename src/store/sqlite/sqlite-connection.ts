@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
 import type { Connection, WriteOptions, WriteWork } from '../connection.ts';
 import { Mutex } from '../mutex.ts';
@@ -86,14 +86,15 @@ export class SqliteConnection implements Connection {
   /** Runs work in a transaction that marks the change, and returns once the change is in the file itself. */
   async #change<Result>(file: OpenFile, work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     let changes = 0;
-    const result = await file.writer.transaction().execute(async (transaction) => {
-      const before = file.changes();
+    const writer = await file.writer();
+    const result = await writer.transaction().execute(async (transaction) => {
+      const before = await changesBy(transaction);
       const done = await work(transaction);
-      changes = file.changes() - before;
-      if (changes > 0) file.mark();
+      changes = (await changesBy(transaction)) - before;
+      if (changes > 0) await file.mark(transaction);
       return done;
     });
-    if (changes > 0 && !file.settle()) throw replacedMeanwhile(this.location);
+    if (changes > 0 && !(await file.settle())) throw replacedMeanwhile(this.location);
     return result;
   }
 
@@ -206,6 +207,8 @@ export class SqliteConnection implements Connection {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#watch);
+    // A change that is being made is made; those that wait for their turn fail.
+    await this.#mutex.run(this.#waits.lockWaitMs, async () => {}).catch(() => {});
     const file = this.#file;
     this.#file = undefined;
     if (!file) return;
@@ -222,6 +225,12 @@ function createStore(path: string): boolean {
 
 function isReplaced(error: unknown): boolean {
   return isKeysError(error) && error.code === 'STORE_REPLACED';
+}
+
+/** How many rows a connection has changed. */
+async function changesBy(db: Kysely<Tables>): Promise<number> {
+  const { rows } = await sql<{ changes: number }>`select total_changes() as changes`.execute(db);
+  return rows[0]!.changes;
 }
 
 /** Waits until no process trusts a check of the file any more that it made before now. */

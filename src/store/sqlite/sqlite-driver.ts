@@ -4,6 +4,7 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   type Dialect,
+  type Driver,
   type QueryResult,
   SqliteAdapter,
   SqliteDriver,
@@ -43,7 +44,7 @@ class ImmediateSqliteDriver extends SqliteDriver {
 /** How long queries follow one another before others get a turn of the event loop, in milliseconds. */
 const MAX_TURN_MS = 10;
 
-/** Lets others have a turn between two queries, of a long transaction, say. */
+/** Lets others have a turn between two queries, of a long list, say. */
 class TurnTakingDriver extends ImmediateSqliteDriver {
   /** When the first query of this turn began. */
   #turnBegan: number | undefined;
@@ -71,13 +72,18 @@ class TurnTakingDriver extends ImmediateSqliteDriver {
 /**
  * Kysely's dialect for an open SQLite database.
  * @param committed is called after each commit
- * @param takesTurns whether others get a turn during a transaction: then they must read by another connection
+ * @param takesTurns whether others get a turn between two queries
  */
 export function dialectOf(database: Database.Database, committed: () => void, takesTurns: boolean): Dialect {
   const Driver = takesTurns ? TurnTakingDriver : ImmediateSqliteDriver;
+  return sqliteDialect(() => new Driver(database, committed));
+}
+
+/** Kysely's dialect for SQLite, over a driver. */
+export function sqliteDialect(createDriver: () => Driver): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new Driver(database, committed),
+    createDriver,
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };

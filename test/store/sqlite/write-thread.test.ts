@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import Database from 'better-sqlite3';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openStore } from '../../../src/store/open.ts';
+import { openTestKeys, storedKey } from '../../support/keys.ts';
+import { cleanEnv, finished, ROOT } from '../../support/process.ts';
+import { migratedStore } from '../../support/temp.ts';
+
+/** The next thread that this process starts. */
+async function nextWorker(): Promise<Worker> {
+  const [worker] = (await once(process, 'worker')) as [Worker];
+  return worker;
+}
+
+/** A program that writes and does not close its store. */
+const PROGRAM = `
+  import { openKeys } from ${JSON.stringify(join(ROOT, 'src/index.ts'))};
+  const keys = await openKeys({ database: process.argv[1] });
+  const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, 'operator');
+  process.stdout.write(key.name);
+`;
+
+describe('the thread in which a server writes', () => {
+  it('fails the change that it dies of, which is rolled back, and is started again by the next one', async () => {
+    const { keys, store } = await openTestKeys();
+    const started = nextWorker();
+    const failing = store.repository.write(async (writer) => {
+      await writer.insert([storedKey('lost')]);
+      const terminated = (await started).terminate();
+      await writer.findById('lost').finally(() => terminated);
+    });
+    await assert.rejects(failing, { code: 'STORE_FAILED' });
+    await keys.create({ name: 'Next', roles: ['GUEST'] }, OPERATOR);
+    const names = (await keys.list({}, OPERATOR)).keys.map(({ name }) => name);
+    assert.deepEqual(names, ['Next']);
+    await store.close();
+  });
+
+  it('keeps a program from ending while it writes, and no longer, whatever the options of the program', async () => {
+    const database = await migratedStore();
+    const args = ['--input-type=module', '--eval', PROGRAM, database];
+    const program = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: cleanEnv() });
+    const { code, stdout } = await finished(program);
+    assert.deepEqual([code, stdout], [0, 'CI']);
+  });
+
+  it('is not started by a program that waits in the driver, as a command does', async () => {
+    let isStarted = false;
+    const start = () => void (isStarted = true);
+    process.once('worker', start);
+    const store = await openStore({ database: await migratedStore(), busyTimeoutMs: 25 });
+    await store.repository.write((writer) => writer.insert([storedKey('key')]));
+    await store.close();
+    process.removeListener('worker', start);
+    assert.equal(isStarted, false);
+  });
+
+  it('makes the change that is being made when the store is closed', async () => {
+    const { database, store } = await openTestKeys();
+    let closing: Promise<void> | undefined;
+    await store.repository.write(async (writer) => {
+      await writer.insert([storedKey('key')]);
+      closing = store.close();
+    });
+    await closing;
+    const again = await openTestKeys({ database });
+    assert.ok(await again.store.repository.findById('key'));
+    await again.store.close();
+  });
+
+  it('writes into no file that was put in the place of the store while it started', async () => {
+    const [first, second] = [await openTestKeys(), await openTestKeys()];
+    await second.keys.create({ name: 'There', roles: ['GUEST'] }, OPERATOR);
+    await second.store.close();
+    const started = nextWorker();
+    const creating = first.keys.create({ name: 'New', roles: ['GUEST'] }, OPERATOR);
+    await started;
+    renameSync(second.database, first.database);
+    await creating;
+    const names = (await first.keys.list({}, OPERATOR)).keys.map(({ name }) => name);
+    assert.deepEqual(names.toSorted(), ['New', 'There']);
+    await first.store.close();
+  });
+
+  it('writes nothing of a file that is still read into one that was put in its place meanwhile', async () => {
+    const [first, second] = [await openTestKeys(), await openTestKeys()];
+    await second.store.close();
+    const [reader, other] = [new Database(first.database), new Database(first.database)];
+    reader.exec('begin; select * from clock');
+    other.exec('insert into clock values (1, 1)');
+    const started = nextWorker();
+    const creating = first.keys.create({ name: 'New', roles: ['GUEST'] }, OPERATOR);
+    await started;
+    renameSync(second.database, first.database);
+    const bytes = readFileSync(first.database);
+    await assert.rejects(creating, { code: 'STORE_REPLACED' });
+    await first.store.close();
+    assert.ok(readFileSync(first.database).equals(bytes));
+    reader.close();
+    other.close();
+  });
+});
