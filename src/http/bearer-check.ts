@@ -42,7 +42,10 @@ export interface CheckedRequest {
 
 /** A request that was let in: who makes it, and by which token. */
 export interface Admitted {
+  /** With an observer of this request. */
   readonly principal: Principal;
+  /** As it was authenticated. */
+  readonly authenticated: Principal;
   readonly token: string;
   readonly digest: string;
 }
@@ -90,16 +93,18 @@ export class BearerCheck {
    * Checks a request again that was let in: its key may have been deleted while the body arrived. Counts as no further
    * use.
    */
-  again(request: CheckedRequest, { token, digest }: Admitted): Admission | Promise<Admission> {
+  again(request: CheckedRequest, admitted: Admitted): Admission | Promise<Admission> {
+    const { token, digest, authenticated } = admitted;
     const { authenticator } = this.#options.keys;
     const verified = authenticator.findVerified(digest);
+    if (verified?.principal === authenticated) return admitted;
     if (!verified) return this.#ask(request, { token, digest }, () => authenticator.confirm(token, request.address()));
     return this.#admit(request, { token, digest }, verified.principal);
   }
 
   async #ask(
     request: CheckedRequest,
-    credentials: Omit<Admitted, 'principal'>,
+    credentials: Pick<Admitted, 'token' | 'digest'>,
     authenticate: () => Promise<Authentication>,
   ): Promise<Admission> {
     let result;
@@ -115,11 +120,15 @@ export class BearerCheck {
     return this.#refuse(401, 'UNAUTHENTICATED', 'The API key is not valid.', ', error="invalid_token"');
   }
 
-  #admit(request: CheckedRequest, { token, digest }: Omit<Admitted, 'principal'>, authenticated: Principal): Admission {
+  #admit(
+    request: CheckedRequest,
+    { token, digest }: Pick<Admitted, 'token' | 'digest'>,
+    authenticated: Principal,
+  ): Admission {
     const observer = new RequestObserver(authenticated, this.#logs.refusals, request);
     const { key, chain, access, secret } = authenticated;
     const principal: Principal = { key, chain, access, secret, observer };
-    if (!this.#required || uses(principal, ...this.#required)) return { principal, token, digest };
+    if (!this.#required || uses(principal, ...this.#required)) return { principal, authenticated, token, digest };
     const permission = this.#options.permission!;
     observer.lacked([permission]);
     const problem = `, error="insufficient_scope", scope="${permission}"`;

@@ -15,7 +15,7 @@ import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { contextOf } from './graphql-context.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
 import { type GraphQLHandler, graphqlHandler } from './graphql-handler.ts';
-import { type GraphQLParameters, type GraphQLRequest, readGraphQLRequest } from './graphql-request.ts';
+import { type GraphQLParameters, type GraphQLRequest, readBody, readParameters } from './graphql-request.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { errorReply, graphqlReply, internalError, type Reply } from './replies.ts';
 import { RequestRefused } from './request-refused.ts';
@@ -71,7 +71,7 @@ export class GraphQLPipeline {
     const budget = this.#budgets.start();
     try {
       type = negotiate(request.head.accept);
-      const parameters = await readGraphQLRequest(request);
+      const parameters = readParameters(await readBody(request));
       const operation = this.#prepare(parameters);
       const cost = amountFor(operation.cost, parameters.variables);
       if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);

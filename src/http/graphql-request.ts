@@ -7,7 +7,7 @@ import { RequestRefused } from './request-refused.ts';
 export interface GraphQLRequest extends CheckedRequest {
   readonly method: string;
   readonly head: Pick<RequestHead, 'accept' | 'contentType' | 'contentLength' | 'contentEncoding'>;
-  /** The whole body, whose length was announced. Rejects if it was cut off. */
+  /** The whole body, whose length was announced. Rejects with `bodyCutOff`. */
   body(): Promise<Uint8Array>;
   /** The body in pieces, whose length was not announced. */
   bodyInPieces(): AsyncIterable<Uint8Array>;
@@ -30,15 +30,33 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_BODY_NESTING = 64;
 
 /**
- * Reads a POSTed GraphQL request. Nothing of it is taken from the URL.
- * @throws RequestRefused
+ * The body of a POSTed GraphQL request.
+ * @throws RequestRefused, also for what its head says
  */
-export async function readGraphQLRequest(request: GraphQLRequest): Promise<GraphQLParameters> {
+export function readBody(request: GraphQLRequest): Promise<Uint8Array> {
+  const { contentLength } = request.head;
   checkContentType(request.head);
-  return parseGraphQLRequest(await readBody(request));
+  if (Number(contentLength ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  // Node keeps a body to the length that it was announced with.
+  return contentLength === undefined ? readPieces(request) : request.body();
 }
 
-function parseGraphQLRequest(text: string): GraphQLParameters {
+/**
+ * Reads the parameters in the body of a GraphQL request. Nothing is taken from the URL.
+ * @throws RequestRefused
+ */
+export function readParameters(body: Uint8Array): GraphQLParameters {
+  if (body.byteLength > MAX_BODY_BYTES) throw tooLarge();
+  let text;
+  try {
+    text = UTF8.decode(body);
+  } catch {
+    throw badRequest('The body is not valid UTF-8.');
+  }
+  return parseParameters(text);
+}
+
+function parseParameters(text: string): GraphQLParameters {
   checkNesting(text);
   let body: unknown;
   try {
@@ -68,19 +86,6 @@ function checkContentType({ contentType = '', contentEncoding = 'identity' }: Gr
 /** Without a byte order mark at its start, if there is one. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-async function readBody(request: GraphQLRequest): Promise<string> {
-  const { contentLength } = request.head;
-  if (Number(contentLength ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  // Node keeps a body to the length that it was announced with.
-  const bytes = contentLength === undefined ? await readPieces(request) : await request.body().catch(cutOff);
-  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    throw badRequest('The body is not valid UTF-8.');
-  }
-}
-
 async function readPieces(request: GraphQLRequest): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -91,13 +96,14 @@ async function readPieces(request: GraphQLRequest): Promise<Uint8Array> {
       pieces.push(piece);
     }
   } catch (error) {
-    throw error instanceof RequestRefused ? error : cutOff();
+    throw error instanceof RequestRefused ? error : bodyCutOff();
   }
   return Buffer.concat(pieces);
 }
 
-function cutOff(): never {
-  throw badRequest('The body was cut off.');
+/** The refusal of a request whose body has not arrived as a whole. */
+export function bodyCutOff(): RequestRefused {
+  return badRequest('The body was cut off.');
 }
 
 function tooLarge(): RequestRefused {

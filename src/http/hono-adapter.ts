@@ -3,7 +3,7 @@ import type { Context, Handler } from 'hono';
 import { admissionOf } from './bearer-auth.ts';
 import { addressOf } from './client-address.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import type { GraphQLRequest } from './graphql-request.ts';
+import { bodyCutOff, type GraphQLRequest } from './graphql-request.ts';
 import { respond } from './replies.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -45,7 +45,11 @@ class HonoRequest implements GraphQLRequest {
   }
 
   async body(): Promise<Uint8Array> {
-    return new Uint8Array(await this.#c.req.raw.arrayBuffer());
+    try {
+      return new Uint8Array(await this.#c.req.raw.arrayBuffer());
+    } catch {
+      throw bodyCutOff();
+    }
   }
 
   async *bodyInPieces(): AsyncGenerator<Uint8Array> {

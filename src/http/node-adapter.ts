@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { addressOf } from './client-address.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import { type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
+import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
 import { send } from './replies.ts';
 import { readHead, type RequestHead } from './request-head.ts';
 
@@ -67,7 +67,7 @@ class NodeRequest implements GraphQLRequest {
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-      incoming.once('error', reject);
+      incoming.once('error', () => reject(bodyCutOff()));
     });
   }
 
