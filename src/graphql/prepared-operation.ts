@@ -1,5 +1,6 @@
 import {
   type DocumentNode,
+  type ExecutionResult,
   type FieldNode,
   getOperationAST,
   getVariableValues,
@@ -10,7 +11,7 @@ import {
 } from 'graphql';
 import type { Amount } from './budget/amount.ts';
 import type { BudgetedContext } from './context.ts';
-import { type Eventual, type ExecutedOperation, Execution, type WrittenResult } from './execution/execution.ts';
+import { type Eventual, type ExecutedOperation, Execution } from './execution/execution.ts';
 import { Selection } from './execution/selection.ts';
 import { fragmentsOf } from './fragments.ts';
 
@@ -42,8 +43,8 @@ export class PreparedOperation {
     return Math.min(MAX_PLANS, 2 ** this.#conditions.length);
   }
 
-  /** Executes the operation. @throws what ended the execution as a whole, such as GraphQLError COST_EXCEEDED */
-  execute(context: BudgetedContext, variables: Record<string, unknown> | null): Eventual<WrittenResult> {
+  /** Executes the operation. @throws GraphQLError COST_EXCEEDED if the answer gets too long */
+  execute(context: BudgetedContext, variables: Record<string, unknown> | null): Eventual<ExecutionResult> {
     context.isPrepared = true;
     const { variableDefinitions = [] } = this.#operation;
     if (variableDefinitions.length === 0) return new Execution(this.#planFor({}), context, {}).run();

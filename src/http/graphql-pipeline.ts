@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { GraphQLError, type GraphQLSchema } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
 import { amountFor } from '../graphql/budget/amount.ts';
-import { writeData } from '../graphql/budget/answer.ts';
+import { checkLength, writeData } from '../graphql/budget/answer.ts';
 import { costOf } from '../graphql/budget/cost.ts';
 import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
 import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
 import { readDocument } from '../graphql/document.ts';
-import type { Eventual, WrittenResult } from '../graphql/execution/execution.ts';
+import type { Eventual } from '../graphql/execution/execution.ts';
 import type { PreparedOperation } from '../graphql/prepared-operation.ts';
 import { PreparedOperations } from '../graphql/prepared-operations.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
@@ -80,10 +80,10 @@ export class GraphQLPipeline {
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
       const result = this.#execute(operation, parameters, { request, principal: admission.principal, budget });
-      return this.#reply(type, result instanceof Promise ? await result : result);
+      return await this.#reply(type, result instanceof Promise ? await result : result, budget);
     } catch (error) {
       if (error instanceof RequestRefused) return refusedReply(type, error);
-      if (error instanceof GraphQLError) return this.#reply(type, { errors: [error] });
+      if (error instanceof GraphQLError) return this.#reply(type, { errors: [error] }, budget);
       throw error;
     }
   }
@@ -105,10 +105,10 @@ export class GraphQLPipeline {
       cost,
       execute: async (context, variables) => {
         const result = await this.#handler({ query, operationName, variables }, context);
-        const errors = result.errors && { errors: errorsInOrder(result) };
-        if (result.data === undefined) return { ...errors };
+        if (result.data === undefined) return result;
         this.#operations.add(query, operationName, { document, cost });
-        return { data: await writeData(result.data, context.budget), ...errors };
+        checkLength(result.data, context.budget.limits.characters);
+        return result;
       },
     };
   }
@@ -118,7 +118,7 @@ export class GraphQLPipeline {
     operation: Operation,
     { variables }: GraphQLParameters,
     parts: { request: GraphQLRequest; principal: Principal; budget: RequestBudget },
-  ): Eventual<WrittenResult> {
+  ): Eventual<ExecutionResult> {
     const { request, budget } = parts;
     try {
       const result = operation.execute(contextOf(parts), variables);
@@ -128,19 +128,21 @@ export class GraphQLPipeline {
     }
   }
 
-  #reply(type: ResponseType, { data, errors }: WrittenResult): Reply {
-    const formatted = errors && JSON.stringify(errors.map((error) => formatGraphQLError(error, this.#log)));
+  async #reply(type: ResponseType, result: ExecutionResult, budget: RequestBudget): Promise<Reply> {
+    const errors = result.errors && errorsInOrder(result).map((error) => formatGraphQLError(error, this.#log));
+    const said = errors && `"errors":${JSON.stringify(errors)}`;
     // Only the newer media type has a 4xx status for a request that was not executed.
-    if (data === undefined) return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, `{"errors":${formatted}}`);
-    return graphqlReply(200, type, formatted ? `{"errors":${formatted},"data":${data}}` : `{"data":${data}}`);
+    if (result.data === undefined) return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, `{${said}}`);
+    const data = await writeData(result.data, budget);
+    return graphqlReply(200, type, said ? `{${said},"data":${data}}` : `{"data":${data}}`);
   }
 }
 
 async function finish(
-  result: Promise<WrittenResult>,
+  result: Promise<ExecutionResult>,
   request: GraphQLRequest,
   budget: RequestBudget,
-): Promise<WrittenResult> {
+): Promise<ExecutionResult> {
   const end = request.onClientGone(() => budget.abandon(clientGone()));
   try {
     return await budget.within(result);
@@ -152,8 +154,8 @@ async function finish(
 }
 
 /** The result of an operation that was ended as a whole. */
-function failedWith(error: unknown): WrittenResult {
-  if (error instanceof GraphQLError) return { data: 'null', errors: [error] };
+function failedWith(error: unknown): ExecutionResult {
+  if (error instanceof GraphQLError) return { data: null, errors: [error] };
   throw error;
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { execute, type GraphQLError, parse, validate } from 'graphql';
+import { execute, type ExecutionResult, parse, validate } from 'graphql';
 import { keepToBudget } from '../../src/graphql/budget/budgeted-fields.ts';
 import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
 import { Turns } from '../../src/graphql/budget/turns.ts';
@@ -148,11 +148,10 @@ function pathOf(path: object | undefined): unknown[] {
 const turns = new Turns(Infinity);
 const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns), isPrepared: true }) as unknown as BudgetedContext;
 turns.begin();
-const written = (data: string | undefined, errors: readonly GraphQLError[] | undefined) =>
-  JSON.stringify(errors?.map((error) => formatGraphQLError(error, NO_LOG)) ?? null).replaceAll(
-    /"requestId":"[^"]*"/g,
-    '',
-  ) + data;
+const written = (result: ExecutionResult) => {
+  const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, NO_LOG));
+  return JSON.stringify({ data: result.data, errors }).replaceAll(/"requestId":"[^"]*"/g, '');
+};
 
 /** What graphql-js and `JSON.stringify` make of an operation. */
 async function byGraphqlJs(query: string, operationName: string | null, variableValues: object): Promise<string> {
@@ -163,10 +162,7 @@ async function byGraphqlJs(query: string, operationName: string | null, variable
     variableValues: variableValues as Record<string, unknown>,
     operationName,
   });
-  return written(
-    result.data === undefined ? undefined : JSON.stringify(result.data),
-    result.errors && errorsInOrder(result),
-  );
+  return written(result);
 }
 
 describe('a prepared operation', () => {
@@ -196,9 +192,9 @@ describe('a prepared operation', () => {
             variables,
           ]) {
             const expected = await byGraphqlJs(query, operationName, values);
-            const { data, errors } = await prepared.execute(contextOf(), values);
-            assert.equal(written(data, errors), expected, `${query} ${JSON.stringify(values)}`);
-            if (errors) failed += 1;
+            const result = await prepared.execute(contextOf(), values);
+            assert.equal(written(result), expected, `${query} ${JSON.stringify(values)}`);
+            if (result.errors) failed += 1;
           }
         }
         assert.ok(failed > 50 && failed < 550, `${failed} of 600 failed`);

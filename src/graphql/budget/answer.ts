@@ -1,17 +1,12 @@
-import { writeLeaf } from '../execution/json-text.ts';
 import { answerTooLarge } from './errors.ts';
 import type { RequestBudget } from './request-budget.ts';
 
-/**
- * Writes the data of an answer as JSON, in pieces between which the event loop may get a turn.
- * @throws GraphQLError COST_EXCEEDED if it is longer than the budget allows
- */
+/** Writes the data of an answer as JSON, in pieces between which the event loop may get a turn. */
 export async function writeData(
   data: Readonly<Record<string, unknown>> | null,
   budget: RequestBudget,
 ): Promise<string> {
-  checkLength(data, budget.limits.characters);
-  if (data === null) return 'null';
+  if (data === null || !budget.turns.isOver) return JSON.stringify(data);
   const parts: string[] = [];
   for (const [name, value] of Object.entries(data)) {
     if (budget.turns.isOver) await budget.turns.next();
@@ -21,18 +16,28 @@ export async function writeData(
   return `{${parts.join(',')}}`;
 }
 
-/** Adds up the texts before they are written: a short text that appears in many places takes no memory until then. */
-function checkLength(value: unknown, limit: number): void {
+/**
+ * Checks the length of an answer before it is written: a short text that appears in many places takes no memory until
+ * then.
+ * @throws GraphQLError COST_EXCEEDED
+ */
+export function checkLength(data: unknown, limit: number): void {
+  if (lengthOf(data, limit) > limit) throw answerTooLarge('characters', limit);
+}
+
+/** Adds up the characters of a value as JSON, until they are over a limit. */
+export function lengthOf(value: unknown, limit: number): number {
   let length = 0;
   const open: unknown[] = [value];
-  while (open.length > 0) {
+  while (open.length > 0 && length <= limit) {
     const next = open.pop();
-    if (typeof next !== 'object' || next === null) length += writeLeaf(next)?.length ?? 0;
+    if (typeof next === 'string') length += next.length + 2;
+    else if (typeof next !== 'object' || next === null) length += 4;
     else
       for (const [name, inner] of Object.entries(next)) {
         if (!Array.isArray(next)) length += name.length + 3;
         open.push(inner);
       }
-    if (length > limit) throw answerTooLarge('characters', limit);
   }
+  return length;
 }

@@ -1,34 +1,31 @@
 import {
   defaultTypeResolver,
+  type ExecutionResult,
   getArgumentValues,
+  GraphQLBoolean,
   type GraphQLError,
+  GraphQLID,
+  GraphQLInt,
+  type GraphQLLeafType,
   type GraphQLObjectType,
   type GraphQLResolveInfo,
   type GraphQLSchema,
+  GraphQLString,
   isObjectType,
   locatedError,
   type OperationDefinitionNode,
   OperationTypeNode,
+  type ResponsePath,
   responsePathAsArray,
 } from 'graphql';
+import { lengthOf } from '../budget/answer.ts';
 import { answerTooLarge } from '../budget/errors.ts';
 import type { BudgetedContext } from '../context.ts';
 import { FieldErrors } from './field-errors.ts';
-import { writeAsIs, writeLeaf } from './json-text.ts';
-import type { Path } from './path.ts';
 import type { OutputType, SelectedField, Selection, SelectionScope } from './selection.ts';
 
 /** A value, or the promise of one. */
 export type Eventual<Value> = Value | Promise<Value>;
-
-/** A value as JSON; undefined if `JSON.stringify` leaves it out. */
-type Written = string | undefined;
-
-/** The result of an operation, its data as JSON; without data if it was not executed. */
-export interface WrittenResult {
-  data?: string;
-  errors?: readonly GraphQLError[];
-}
 
 /** What is executed. */
 export interface ExecutedOperation {
@@ -42,8 +39,8 @@ export interface ExecutedOperation {
 const GROUP_SIZE = 20;
 
 /**
- * Executes an operation once (GraphQL, "Execution"), and writes its data as JSON while it goes: the same data and
- * errors, in the same order, as `execute` of graphql-js with `JSON.stringify`.
+ * Executes an operation once (GraphQL, "Execution"), step by step as `execute` of graphql-js does, and with the same
+ * result.
  */
 export class Execution {
   readonly #executed: ExecutedOperation;
@@ -53,8 +50,6 @@ export class Execution {
   readonly #errors = new FieldErrors();
   readonly #limit: number;
   #characters = 0;
-  /** What ended the execution as a whole. */
-  #failure: { error: unknown } | undefined;
 
   constructor(executed: ExecutedOperation, context: BudgetedContext, variables: Record<string, unknown>) {
     this.#executed = executed;
@@ -64,8 +59,8 @@ export class Execution {
     this.#limit = context.budget.limits.characters;
   }
 
-  /** @throws what ended the execution as a whole, such as GraphQLError COST_EXCEEDED */
-  run(): Eventual<WrittenResult> {
+  /** @throws GraphQLError COST_EXCEEDED if the answer gets too long */
+  run(): Eventual<ExecutionResult> {
     const { operation, selection, rootType } = this.#executed;
     try {
       const fields = selection.fieldsOf(rootType);
@@ -73,85 +68,87 @@ export class Execution {
         operation.operation === OperationTypeNode.MUTATION
           ? this.#executeSerially(fields)
           : this.#executeFields(fields, null, undefined);
-      return isWritten(data) ? this.#result(data) : data.then((text) => this.#result(text), this.#failed);
+      return data instanceof Promise ? data.then(this.#result, this.#failed) : this.#result(data);
     } catch (error) {
       return this.#failed(error);
     }
   }
 
-  readonly #failed = (error: unknown): WrittenResult => {
+  readonly #failed = (error: unknown): ExecutionResult => {
     this.#errors.add(error as GraphQLError, undefined);
-    return this.#result('null');
+    return this.#result(null);
   };
 
-  #result(data: Written): WrittenResult {
-    if (this.#failure) throw this.#failure.error;
-    const errors = this.#errors.inOrder();
-    return errors.length > 0 ? { errors, data: data! } : { data: data! };
-  }
+  readonly #result = (data: Record<string, unknown> | null): ExecutionResult => {
+    if (this.#characters > this.#limit) throw answerTooLarge('characters', this.#limit);
+    const { errors } = this.#errors;
+    return errors.length > 0 ? { data, errors } : { data };
+  };
 
-  async #executeSerially(fields: readonly SelectedField[]): Promise<Written> {
-    const written: Written[] = [];
+  async #executeSerially(fields: readonly SelectedField[]): Promise<Record<string, unknown>> {
+    const results = {};
     for (const field of fields) {
-      const text = this.#executeField(field, null, undefined);
-      written.push(isWritten(text) ? text : await text);
+      const value = this.#executeField(field, null, undefined);
+      set(results, field.key, isThenable(value) ? await value : value);
     }
-    return objectOf(fields, written);
+    return results;
   }
 
-  #executeFields(fields: readonly SelectedField[], source: unknown, path: Path | undefined): Eventual<Written> {
-    let text = '';
-    let parts: Eventual<Written>[] | undefined;
+  #executeFields(
+    fields: readonly SelectedField[],
+    source: unknown,
+    path: ResponsePath | undefined,
+  ): Eventual<Record<string, unknown>> {
+    const results: Record<string, unknown> = {};
+    let hasPromise = false;
     try {
       for (let index = 0; index < fields.length; index += 1) {
         const field = fields[index]!;
-        const part = this.#executeField(field, source, path);
-        if (parts) parts.push(part);
-        else if (!isWritten(part)) parts = [part];
-        else if (part !== undefined) text += (text === '' ? field.label : field.nextLabel) + part;
+        const value = this.#executeField(field, source, path);
+        if (value === undefined) continue;
+        set(results, field.key, value);
+        if (typeof value === 'object' && isThenable(value)) hasPromise = true;
       }
     } catch (error) {
-      if (!parts) throw error;
+      if (!hasPromise) throw error;
       // The promises may reject, too.
-      return objectOfLater(fields, parts, text).finally(() => {
+      return resolved(results).finally(() => {
         throw error;
       });
     }
-    if (!parts) return `{${text}}`;
-    return objectOfLater(fields.slice(fields.length - parts.length), parts, text);
+    return hasPromise ? resolved(results) : results;
   }
 
-  #executeField(field: SelectedField, source: unknown, parent: Path | undefined): Eventual<Written> {
-    let path: Path | undefined;
+  #executeField(field: SelectedField, source: unknown, parent: ResponsePath | undefined): unknown {
+    let path: ResponsePath | undefined;
     try {
       let value: unknown;
       const { type, definition } = field;
+      this.#count(field.key.length + 3);
       if (definition.resolve || field.hasArguments) {
         path = pathOf(field, parent);
         value = this.#resolve(field, source, path);
       } else {
         value = propertyOf(source, field.name);
-        const written = type.kind === 'leaf' ? writeAsIs(type.type, value) : undefined;
-        if (written !== undefined) {
-          this.#count(field.label.length + written.length);
-          return written;
+        if (type.kind === 'leaf' && isSerialized(type.type, value)) {
+          this.#count(typeof value === 'string' ? value.length + 2 : 4);
+          return value;
         }
         path = pathOf(field, parent);
         if (typeof value === 'function') value = this.#callMethod(field, source, {}, path);
       }
-      this.#count(field.label.length);
       const place = path;
       const completed = isThenable(value)
-        ? value.then((resolved) => this.#complete(type, field, place, resolved))
+        ? value.then((result) => this.#complete(type, field, place, result))
         : this.#complete(type, field, place, value);
-      if (isWritten(completed)) return completed;
+      if (!isThenable(completed)) return completed;
       return completed.then(undefined, (error: unknown) => this.#nullFor(error, field, type, place));
     } catch (error) {
       return this.#nullFor(error, field, field.type, path ?? pathOf(field, parent));
     }
   }
 
-  #resolve(field: SelectedField, source: unknown, path: Path): unknown {
+  #resolve(field: SelectedField, source: unknown, path: ResponsePath): unknown {
     const { definition, nodes, hasArguments, name } = field;
     const args = hasArguments ? getArgumentValues(definition, nodes[0]!, this.#variables) : {};
     if (definition.resolve) return definition.resolve(source, args, this.#context, this.#infoOf(field, path));
@@ -160,121 +157,106 @@ export class Execution {
   }
 
   /** The method is read once more, as the default resolver of graphql-js does. */
-  #callMethod(field: SelectedField, source: unknown, args: object, path: Path): unknown {
+  #callMethod(field: SelectedField, source: unknown, args: object, path: ResponsePath): unknown {
     const methods = source as Record<string, (...args: unknown[]) => unknown>;
     return methods[field.name]!(args, this.#context, this.#infoOf(field, path));
   }
 
   /** @throws the error of a field that cannot be null */
-  #nullFor(cause: unknown, { nodes }: SelectedField, { isNonNull }: OutputType, path: Path): 'null' {
+  #nullFor(cause: unknown, { nodes }: SelectedField, { isNonNull }: OutputType, path: ResponsePath): null {
     const error = locatedError(cause, nodes, responsePathAsArray(path));
     if (isNonNull) throw error;
     this.#errors.add(error, path);
-    return 'null';
+    return null;
   }
 
-  #complete(type: OutputType, field: SelectedField, path: Path, value: unknown): Eventual<Written> {
-    if (type.kind === 'leaf') return this.#completeLeaf(type, field, value);
+  #complete(type: OutputType, field: SelectedField, path: ResponsePath, value: unknown): unknown {
     if (value instanceof Error) throw value;
-    if (value === null || value === undefined) return this.#completeNull(type, field);
+    if (value === null || value === undefined) {
+      const { parentType, name } = field;
+      if (type.isNonNull) throw new Error(`Cannot return null for non-nullable field ${parentType.name}.${name}.`);
+      this.#count(4);
+      return null;
+    }
+    if (type.kind === 'leaf') return this.#completeLeaf(type.type, field, value);
     if (type.kind === 'list') return this.#completeList(type.item, field, path, value);
     if (type.kind === 'object') return this.#completeObject(type.type, field, path, value);
     const info = this.#infoOf(field, path);
-    const name = (type.type.resolveType ?? defaultTypeResolver)(value, this.#context, info, type.type) as unknown;
+    const name: unknown = (type.type.resolveType ?? defaultTypeResolver)(value, this.#context, info, type.type);
     return isThenable(name)
-      ? name.then((resolved) => this.#completeObject(this.#possibleType(type.type, resolved), field, path, value))
+      ? name.then((result) => this.#completeObject(this.#possibleType(type.type, result), field, path, value))
       : this.#completeObject(this.#possibleType(type.type, name), field, path, value);
   }
 
-  #completeNull({ isNonNull }: OutputType, { parentType, name }: SelectedField): 'null' {
-    if (isNonNull) throw new Error(`Cannot return null for non-nullable field ${parentType.name}.${name}.`);
-    this.#count(4);
-    return 'null';
-  }
-
-  #completeLeaf(output: OutputType & { kind: 'leaf' }, field: SelectedField, value: unknown): Written {
-    if (value === null || value === undefined) return this.#completeNull(output, field);
-    if (value instanceof Error) throw value;
-    const serialized = output.type.serialize(value);
+  #completeLeaf(type: GraphQLLeafType, { parentType, name }: SelectedField, value: unknown): unknown {
+    const serialized: unknown = type.serialize(value);
     if (serialized === null || serialized === undefined)
-      throw new Error(`${output.type.name} serializes a value of ${field.parentType.name}.${field.name} as nothing.`);
-    try {
-      const written = writeLeaf(serialized);
-      this.#count(written?.length ?? 0);
-      return written;
-    } catch (error) {
-      this.#failure ??= { error };
-      return 'null';
-    }
+      throw new Error(`${type.name} serializes a value of ${parentType.name}.${name} as nothing.`);
+    this.#count(lengthOf(serialized, this.#limit));
+    return serialized;
   }
 
-  #completeList(item: OutputType, field: SelectedField, path: Path, value: unknown): Eventual<Written> {
-    if (typeof (value as Partial<Iterable<unknown>>)[Symbol.iterator] !== 'function' || typeof value !== 'object')
+  #completeList(item: OutputType, field: SelectedField, path: ResponsePath, value: unknown): Eventual<unknown[]> {
+    if (typeof value !== 'object' || typeof (value as Partial<Iterable<unknown>>)[Symbol.iterator] !== 'function')
       throw new Error(`Expected Iterable, but did not find one for field "${field.parentType.name}.${field.name}".`);
     const items = Array.isArray(value) ? value : Array.from(value as Iterable<unknown>);
-    return this.#completeItems(item, field, path, items, 0, (text) => `[${text}]`);
+    return this.#completeItems(item, field, path, items, 0);
   }
 
-  /** The items from an index on, separated by commas. */
+  /** The items from an index on. */
   #completeItems(
     item: OutputType,
     field: SelectedField,
-    path: Path,
+    path: ResponsePath,
     items: readonly unknown[],
     from: number,
-    enclose: (text: string) => string,
-  ): Eventual<string> {
-    let text = '';
-    let parts: Eventual<string>[] | undefined;
+  ): Eventual<unknown[]> {
+    const { budget } = this.#context;
+    const completed: unknown[] = [];
+    let hasPromise = false;
     try {
       for (let index = from; index < items.length; index += 1) {
-        const isInterrupted = index > from && index % GROUP_SIZE === 0 && this.#context.budget.turns.isOver;
-        const part = isInterrupted
-          ? this.#context.budget
-              .nextTurn()
-              .then(() => this.#completeItems(item, field, path, items, index, (text) => text))
-          : this.#completeItem(
-              item,
-              field,
-              { prev: path, key: index, typename: undefined, position: index },
-              items[index],
-            );
-        if (parts) parts.push(part);
-        else if (typeof part === 'string') text += index === from ? part : `,${part}`;
-        else parts = index === from ? [part] : [text, part];
-        if (isInterrupted) break;
+        if (index > from && index % GROUP_SIZE === 0 && budget.turns.isOver) {
+          const rest = budget.nextTurn().then(() => this.#completeItems(item, field, path, items, index));
+          return Promise.all([Promise.all(completed), rest]).then((parts) => parts.flat(1));
+        }
+        const value = this.#completeItem(item, field, { prev: path, key: index, typename: undefined }, items[index]);
+        if (typeof value === 'object' && isThenable(value)) hasPromise = true;
+        completed.push(value);
       }
     } catch (error) {
-      for (const part of parts ?? []) if (typeof part !== 'string') part.catch(() => {});
+      for (const value of completed) if (isThenable(value)) value.then(undefined, () => {});
       throw error;
     }
-    return parts ? joined(parts, enclose) : enclose(text);
+    return hasPromise ? Promise.all(completed) : completed;
   }
 
-  #completeItem(item: OutputType, field: SelectedField, path: Path, value: unknown): Eventual<string> {
+  #completeItem(item: OutputType, field: SelectedField, path: ResponsePath, value: unknown): unknown {
     try {
       const completed = isThenable(value)
-        ? value.then((resolved) => this.#complete(item, field, path, resolved))
+        ? value.then((result) => this.#complete(item, field, path, result))
         : this.#complete(item, field, path, value);
-      if (isWritten(completed)) return completed ?? 'null';
-      return completed.then(
-        (written) => written ?? 'null',
-        (error: unknown) => this.#nullFor(error, field, item, path),
-      );
+      if (typeof completed !== 'object' || !isThenable(completed)) return completed;
+      return completed.then(undefined, (error: unknown) => this.#nullFor(error, field, item, path));
     } catch (error) {
       return this.#nullFor(error, field, item, path);
     }
   }
 
-  #completeObject(type: GraphQLObjectType, field: SelectedField, path: Path, value: unknown): Eventual<Written> {
+  #completeObject(
+    type: GraphQLObjectType,
+    field: SelectedField,
+    path: ResponsePath,
+    value: unknown,
+  ): Eventual<Record<string, unknown>> {
     const fields = field.selection.fieldsOf(type);
     if (!type.isTypeOf) return this.#executeFields(fields, value, path);
     const execute = (isTypeOf: unknown) => {
-      if (!isTypeOf)
-        throw new Error(`Expected value of type "${type.name}" for ${field.parentType.name}.${field.name}.`);
+      const { parentType, name } = field;
+      if (!isTypeOf) throw new Error(`Expected value of type "${type.name}" for ${parentType.name}.${name}.`);
       return this.#executeFields(fields, value, path);
     };
-    const isTypeOf = type.isTypeOf(value, this.#context, this.#infoOf(field, path)) as unknown;
+    const isTypeOf: unknown = type.isTypeOf(value, this.#context, this.#infoOf(field, path));
     return isThenable(isTypeOf) ? isTypeOf.then(execute) : execute(isTypeOf);
   }
 
@@ -284,14 +266,14 @@ export class Execution {
     throw new Error(`Abstract type "${abstractType.name}" was resolved to something that is not one of its types.`);
   }
 
-  #infoOf({ name, nodes, definition, parentType }: SelectedField, path: Path): GraphQLResolveInfo {
+  #infoOf({ name, nodes, definition, parentType }: SelectedField, path: ResponsePath): GraphQLResolveInfo {
     const { scope, operation } = this.#executed;
     return {
       fieldName: name,
       fieldNodes: nodes,
       returnType: definition.type,
       parentType,
-      path: path,
+      path,
       schema: scope.schema,
       fragments: scope.fragments,
       rootValue: null,
@@ -303,19 +285,12 @@ export class Execution {
   /** Counts characters of the answer. Once there are too many, no resolver starts any more. */
   #count(characters: number): void {
     this.#characters += characters;
-    if (this.#characters > this.#limit) this.#stop();
-  }
-
-  #stop(): void {
-    if (this.#failure) return;
-    const error = answerTooLarge('characters', this.#limit);
-    this.#failure = { error };
-    this.#context.budget.abandon(error);
+    if (this.#characters > this.#limit) this.#context.budget.abandon(answerTooLarge('characters', this.#limit));
   }
 }
 
-function pathOf({ key, position, parentType }: SelectedField, prev: Path | undefined): Path {
-  return { prev, key, typename: parentType.name, position };
+function pathOf({ key, parentType }: SelectedField, prev: ResponsePath | undefined): ResponsePath {
+  return { prev, key, typename: parentType.name };
 }
 
 function propertyOf(source: unknown, name: string): unknown {
@@ -324,41 +299,33 @@ function propertyOf(source: unknown, name: string): unknown {
     : undefined;
 }
 
-/** The fields of an object as JSON, after the text of those before them. */
-function objectOf(fields: readonly SelectedField[], written: readonly Written[], before = ''): string {
-  let text = before;
-  for (const [index, part] of written.entries())
-    if (part !== undefined) text += `${text === '' ? '' : ','}${fields[index]!.label}${part}`;
-  return `{${text}}`;
+/** Whether a scalar of GraphQL itself serializes a value as it is, which spares the call. */
+function isSerialized(scalar: GraphQLLeafType, value: unknown): boolean {
+  switch (typeof value) {
+    case 'string':
+      return scalar === GraphQLString || scalar === GraphQLID;
+    case 'number':
+      return scalar === GraphQLInt && (value | 0) === value;
+    case 'boolean':
+      return scalar === GraphQLBoolean;
+    default:
+      return false;
+  }
 }
 
-function objectOfLater(
-  fields: readonly SelectedField[],
-  parts: readonly Eventual<Written>[],
-  before: string,
-): Promise<Written> {
-  return Promise.all(parts as Promise<Written>[]).then((written) => objectOf(fields, written, before));
+/** Results are plain objects, which are written faster than those without a prototype. */
+function set(results: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(results, key, { value, enumerable: true, configurable: true, writable: true });
+  else results[key] = value;
 }
 
-/**
- * The texts, separated by commas. As soon as `Promise.all` has them: of what fails beneath a place that becomes null,
- * graphql-js says what fails before that.
- */
-function joined(parts: readonly Eventual<string>[], enclose: (text: string) => string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const texts: string[] = [];
-    let missing = parts.length;
-    const add = (text: string, index: number): void => {
-      texts[index] = text;
-      missing -= 1;
-      if (missing === 0) resolve(enclose(texts.join(',')));
-    };
-    for (const [index, part] of parts.entries()) Promise.resolve(part).then((text) => add(text, index), reject);
+/** The results with their promises replaced by what these resolve to. */
+function resolved(results: Record<string, unknown>): Promise<Record<string, unknown>> {
+  return Promise.all(Object.values(results)).then((values) => {
+    for (const [index, key] of Object.keys(results).entries()) set(results, key, values[index]);
+    return results;
   });
-}
-
-function isWritten(value: Eventual<Written>): value is Written {
-  return typeof value !== 'object';
 }
 
 function isThenable(value: unknown): value is Promise<unknown> {

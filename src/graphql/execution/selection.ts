@@ -30,11 +30,6 @@ export type OutputType = { readonly isNonNull: boolean } & (
 /** A field of a selection, with all that does not depend on the request. */
 export interface SelectedField {
   readonly key: string;
-  /** The key as JSON, with its colon. */
-  readonly label: string;
-  /** The same behind another field. */
-  readonly nextLabel: string;
-  readonly position: number;
   readonly name: string;
   readonly definition: GraphQLField<unknown, unknown>;
   readonly parentType: GraphQLObjectType;
@@ -77,9 +72,6 @@ export class Selection {
       if (!definition) continue;
       fields.push({
         key,
-        label: `${JSON.stringify(key)}:`,
-        nextLabel: `,${JSON.stringify(key)}:`,
-        position: fields.length,
         name,
         definition,
         parentType: type,
