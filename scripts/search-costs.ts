@@ -20,7 +20,7 @@ const [seed = 1, count = 2000] = process.argv.slice(2).map(Number);
 const { path, secrets } = await largeStore();
 const keys = await openKeys({ database: path });
 const app = await createApp({ keys });
-const { executed } = await createSchema(keys, { name: 'x', version: '1', startedAt: 0 });
+const schema = await createSchema(keys, { name: 'x', version: '1', startedAt: 0 });
 const server = createServer(getRequestListener(app.fetch));
 await new Promise<void>((resolve) => {
   server.listen(0, '127.0.0.1', resolve);
@@ -40,7 +40,7 @@ const random = new Random(seed);
 const measured: Measured[] = [];
 for (let index = 0; index < count; index += 1) {
   const caller = random.pick<Caller>(['ADMIN', 'ADMIN', 'VIEWER', 'GUEST']);
-  const query = costlyQuery(executed, random);
+  const query = costlyQuery(schema, random);
   let best = await measure(caller, query);
   // Other programs use the machine as well: what is over a limit is measured again.
   for (let again = 0; again < 4 && exceeds(best); again += 1) best = least(best, await measure(caller, query));

@@ -11,7 +11,7 @@ extend type Mutation {
   applyApiKeys(
     "The declaration."
     input: ApplyApiKeysInput!
-  ): AppliedApiKeys! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
+  ): AppliedApiKeys @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
 }
 
 """A declaration of keys."""

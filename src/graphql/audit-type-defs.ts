@@ -39,7 +39,7 @@ extend type Query {
     since: DateTime @cost(weight: 6000)
     "Only entries before this time."
     until: DateTime @cost(weight: 6000)
-  ): AuditLogConnection!
+  ): AuditLogConnection
     @requires(resource: LOGS, action: READ_ANY)
     @cost(weight: 4)
     @listSize(assumedSize: ${MAX_PAGE_SIZE}, slicingArguments: ["first"])

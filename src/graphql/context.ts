@@ -9,12 +9,12 @@ export interface GraphQLContext {
   readonly request: Request;
   /** Aborted when the client has gone or the time of the request is up: pass it on to whatever takes long. */
   readonly signal: AbortSignal;
-  /** Whether this is a first run whose refusals do not count: if one occurs, the request is run again. */
-  readonly isSpeculative?: boolean;
 }
 
 /** The context with what only the server itself needs. */
 export interface BudgetedContext extends GraphQLContext {
   /** What the request has taken of what it may take. */
   readonly budget: RequestBudget;
+  /** Whether a prepared operation is executed, which gives others a turn within long lists by itself. */
+  isPrepared?: boolean;
 }

@@ -6,7 +6,6 @@ import {
   Lexer,
   OperationTypeNode,
   parse,
-  type SelectionSetNode,
   Source,
   TokenKind,
 } from 'graphql';
@@ -37,27 +36,6 @@ export function readDocument(text: string, operationName: string | null): Docume
     );
   }
   return document;
-}
-
-/** Whether an operation selects nothing but introspection fields. */
-export function isIntrospection(document: DocumentNode, operationName: string | null): boolean {
-  const visited = new Set<string>();
-  const isSchemaOnly = ({ selections }: SelectionSetNode): boolean =>
-    selections.every((selection) => {
-      if (selection.kind === Kind.FIELD) return selection.name.value.startsWith('__');
-      if (selection.kind === Kind.INLINE_FRAGMENT) return isSchemaOnly(selection.selectionSet);
-      const name = selection.name.value;
-      if (visited.has(name)) return true;
-      visited.add(name);
-      return document.definitions.every(
-        (definition) =>
-          definition.kind !== Kind.FRAGMENT_DEFINITION ||
-          definition.name.value !== name ||
-          isSchemaOnly(definition.selectionSet),
-      );
-    });
-  const operation = getOperationAST(document, operationName);
-  return operation != null && isSchemaOnly(operation.selectionSet);
 }
 
 function checkSize(source: Source): void {

@@ -70,9 +70,6 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, documents: reado
     throw new Error(`The schema is invalid: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
-/** Discards a speculative run; never reaches a client. */
-const SPECULATION_FAILED = new Error('the speculative run was refused');
-
 function guard(
   schema: GraphQLSchema,
   field: GraphQLField<unknown, GraphQLContext>,
@@ -82,10 +79,8 @@ function guard(
   const required = directives.map((directive) => permissionIn(schema, directive));
   const resolve = field.resolve ?? defaultFieldResolver;
   field.resolve = (parent, args, context, info) => {
-    for (const { resource, action, permission } of required) {
-      if (context.isSpeculative && !context.principal.access.has(resource, action)) throw SPECULATION_FAILED;
+    for (const { resource, action, permission } of required)
       requirePermission(context.principal, resource, action, permission);
-    }
     return resolve(parent, args, context, info);
   };
   return true;

@@ -11,17 +11,6 @@ import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf
 import { resolversOf } from './resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
 
-/** The schema in two forms. */
-export interface ServedSchema {
-  /** As published: for introspection. */
-  published: GraphQLSchema;
-  /**
-   * As executed: with nullable root fields. A published non-null root field is null only beside an error at its path;
-   * were it non-null here, one refused field would discard the data of all others.
-   */
-  executed: GraphQLSchema;
-}
-
 /**
  * Creates the schema from the built-in part and those of the host.
  * @throws KeysError SCHEMA_INVALID if the parts do not fit, or a root field has no `@requires` or is declared twice
@@ -30,7 +19,7 @@ export async function createSchema(
   keys: KeysService,
   info: ServiceInfo,
   extensions: readonly SchemaExtension[] = [],
-): Promise<ServedSchema> {
+): Promise<GraphQLSchema> {
   try {
     const hostResolvers = await Promise.all(
       extensions.map(async ({ resolvers }) => (typeof resolvers === 'function' ? resolvers() : resolvers)),
@@ -40,26 +29,25 @@ export async function createSchema(
       ...extensions.flatMap((extension) => extension.typeDefs),
     ]);
     const requirements = readRequirements(documents);
-    const build = () => {
-      const schema = makeExecutableSchema({
-        typeDefs: documents,
-        resolvers: [resolversOf(keys, info), auditResolversOf(keys), applyResolversOf(keys), ...hostResolvers] as never,
-      });
-      if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
-      refuseRepeatedRootFields(schema, documents);
-      enforceRequires(schema, requirements);
-      return schema;
-    };
-    const executed = build();
-    for (const field of rootFieldsOf(executed)) allowNull(field);
-    keepToBudget(executed);
-    return { published: build(), executed };
+    const schema = makeExecutableSchema({
+      typeDefs: documents,
+      resolvers: [resolversOf(keys, info), auditResolversOf(keys), applyResolversOf(keys), ...hostResolvers] as never,
+    });
+    if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
+    refuseRepeatedRootFields(schema, documents);
+    enforceRequires(schema, requirements);
+    for (const field of rootFieldsOf(schema)) allowNull(field);
+    keepToBudget(schema);
+    return schema;
   } catch (error) {
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });
   }
 }
 
-/** Lets a non-null root field be null only if it fails. */
+/**
+ * Lets a root field be null, if it fails: one that was refused would discard the data of all others. A host's non-null
+ * field is null only then.
+ */
 function allowNull({ path, field }: RootField): void {
   if (!isNonNullType(field.type)) return;
   field.type = field.type.ofType;

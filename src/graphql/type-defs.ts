@@ -58,11 +58,11 @@ interface Node {
 """What a key may read."""
 type Query {
   "The key that makes the request."
-  me: ApiKey! @requires(resource: ME, action: READ_OWN)
+  me: ApiKey @requires(resource: ME, action: READ_OWN)
   "Always true."
-  online: Boolean! @requires(resource: ONLINE, action: READ_ANY)
+  online: Boolean @requires(resource: ONLINE, action: READ_ANY)
   "The running program."
-  info: Info! @requires(resource: INFO, action: READ_ANY)
+  info: Info @requires(resource: INFO, action: READ_ANY)
   "Keys, oldest first. With only READ_OWN: the key itself and those that it created."
   apiKeys(
     "The maximum number of keys, up to ${MAX_PAGE_SIZE}."
@@ -75,7 +75,7 @@ type Query {
     roles: [Role!] @cost(weight: 6000)
     "Only keys of this status."
     status: ApiKeyStatus @cost(weight: 15000)
-  ): ApiKeyConnection!
+  ): ApiKeyConnection
     @requires(resource: API_KEY, action: READ_OWN)
     @cost(weight: 3)
     @listSize(assumedSize: ${MAX_PAGE_SIZE}, slicingArguments: ["first"])
@@ -87,14 +87,14 @@ type Query {
     name: String
   ): ApiKey @requires(resource: API_KEY, action: READ_OWN) @cost(weight: 10)
   "Everything that can be granted."
-  permissions: PermissionCatalog! @requires(resource: PERMISSION, action: READ_ANY)
+  permissions: PermissionCatalog @requires(resource: PERMISSION, action: READ_ANY)
   "What roles and permissions allow together."
   previewPermissions(
     "Roles to combine."
     roles: [Role!]
     "Permissions to add to them."
     permissions: [PermissionInput!]
-  ): [Permission!]! @requires(resource: PERMISSION, action: READ_ANY)
+  ): [Permission!] @requires(resource: PERMISSION, action: READ_ANY)
 }
 
 """What a key may change."""
@@ -103,19 +103,19 @@ type Mutation {
   createApiKey(
     "The new key."
     input: CreateApiKeyInput!
-  ): CreatedApiKey! @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 250)
+  ): CreatedApiKey @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 250)
   "Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and those that it created."
   updateApiKey(
     "The changes."
     input: UpdateApiKeyInput!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
+  ): ApiKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Disables a key, so that it is refused, or enables it again. With only UPDATE_OWN: as for updateApiKey."
   setApiKeyEnabled(
     "The id of the key."
     id: ID!
     "Whether the key is accepted."
     enabled: Boolean!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
+  ): ApiKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   """
   Gives a key a new secret; the previous one works until the grace period ends. The caller must hold every permission of
   the key. With only UPDATE_OWN: as for updateApiKey.
@@ -123,22 +123,22 @@ type Mutation {
   rotateApiKey(
     "The rotation."
     input: RotateApiKeyInput!
-  ): RotatedApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
+  ): RotatedApiKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Invalidates the previous secret at once. With only UPDATE_OWN: as for updateApiKey."
   finishApiKeyRotation(
     "The id of the key."
     id: ID!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
+  ): ApiKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Invalidates the new secret at once; the previous one stays valid. With only UPDATE_OWN: as for updateApiKey."
   rollBackApiKeyRotation(
     "The id of the key."
     id: ID!
-  ): ApiKey! @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
+  ): ApiKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Deletes keys and all keys that they created. Unknown ids are ignored. With only DELETE_OWN: as for updateApiKey."
   deleteApiKeys(
     "The ids of the keys, at most ${MAX_PAGE_SIZE}."
     ids: [ID!]! @cost(weight: 20)
-  ): DeletedApiKeys! @requires(resource: API_KEY, action: DELETE_OWN) @cost(weight: 250)
+  ): DeletedApiKeys @requires(resource: API_KEY, action: DELETE_OWN) @cost(weight: 250)
 }
 `;
 }

@@ -1,8 +1,40 @@
-import type { MiddlewareHandler } from 'hono';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Principal } from '../keys/authorization/principal.ts';
 import { NO_LOG } from '../log.ts';
-import { type BearerAuthOptions, BearerCheck, type BearerEnv, type CheckLogs } from './bearer-check.ts';
+import {
+  type Admission,
+  type Admitted,
+  type BearerAuthOptions,
+  BearerCheck,
+  type CheckedRequest,
+} from './bearer-check.ts';
+import { addressOf } from './client-address.ts';
 import { FailureLog } from './failure-log.ts';
 import { RefusalLog } from './refusal-log.ts';
+import { respond } from './replies.ts';
+
+/** The variables that the middleware sets. */
+export interface BearerEnv {
+  /** See Hono's `Env`. */
+  Variables: {
+    /** The authenticated key. */
+    principal: Principal;
+    /**
+     * Checks the key again, as it is now: the one that was let in may have been deleted while its body arrived. Call it
+     * once the body has been read. Returns the reply if the request must be refused; otherwise `principal` is up to
+     * date.
+     */
+    checkAgain: () => Promise<Response | undefined>;
+  };
+}
+
+const admitted = new WeakMap<Context, Admitted>();
+
+/** What `bearerAuth` has found out about a request that it let in. */
+export function admissionOf(c: Context): Admitted {
+  return admitted.get(c)!;
+}
 
 /**
  * Hono middleware that accepts only requests with a valid API key (RFC 6750), and checks it before the body is read.
@@ -20,16 +52,42 @@ import { RefusalLog } from './refusal-log.ts';
  */
 export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
   const { log = NO_LOG } = options;
-  return bearerAuthWith(options, { refusals: new RefusalLog(log), failures: new FailureLog(log) });
+  return bearerAuthBy(new BearerCheck(options, { refusals: new RefusalLog(log), failures: new FailureLog(log) }));
 }
 
-/** The same, with logs that its caller can finish. */
-export function bearerAuthWith(options: BearerAuthOptions, logs: CheckLogs): MiddlewareHandler<BearerEnv> {
-  const check = new BearerCheck(options, logs);
-  return async (c, next) => {
-    const refusal = await check.enter(c);
-    if (refusal) return refusal;
-    c.set('checkAgain', () => check.again(c));
-    return next();
+/** The same, by a check that others use, too. */
+export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
+  return (c, next) => {
+    const request = new CheckedContext(c);
+    const enter = (admission: Admission) => {
+      if ('refusal' in admission) return Promise.resolve(respond(c, admission.refusal));
+      c.set('principal', admission.principal);
+      admitted.set(c, admission);
+      c.set('checkAgain', async () => {
+        const again = await check.again(request, admission);
+        if ('refusal' in again) return respond(c, again.refusal);
+        c.set('principal', again.principal);
+        return undefined;
+      });
+      return next() as Promise<never>;
+    };
+    const admission = check.enter(request);
+    return admission instanceof Promise ? admission.then(enter) : enter(admission);
   };
+}
+
+/** What is checked of a request to Hono. */
+class CheckedContext implements CheckedRequest {
+  readonly authorization: string | null | undefined;
+  readonly #incoming: HttpBindings['incoming'] | undefined;
+
+  constructor(c: Context) {
+    const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
+    this.#incoming = incoming;
+    this.authorization = c.req.header('authorization');
+  }
+
+  address(): string | undefined {
+    return addressOf(this.#incoming?.socket);
+  }
 }

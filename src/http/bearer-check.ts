@@ -1,37 +1,20 @@
-import type { Context } from 'hono';
 import type { Authentication } from '../keys/authentication/authenticate.ts';
 import { type Principal, uses } from '../keys/authorization/principal.ts';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
-import { prefixOf } from '../keys/secret/secret.ts';
+import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Log } from '../log.ts';
-import { clientAddress } from './client-address.ts';
 import { readCredentials } from './credentials.ts';
 import type { FailureLog } from './failure-log.ts';
 import type { RefusalLog } from './refusal-log.ts';
-import { refuse, unavailable } from './replies.ts';
+import { errorReply, type Reply, unavailable } from './replies.ts';
 import { RequestObserver } from './request-observer.ts';
 
-/** The variables that the middleware sets. */
-export interface BearerEnv {
-  /** See Hono's `Env`. */
-  Variables: {
-    /** The authenticated key. */
-    principal: Principal;
-    /**
-     * Checks the key again, as it is now: the one that was let in may have been deleted while its body arrived. Call it
-     * once the body has been read. Returns the reply if the request must be refused; otherwise `principal` is up to
-     * date.
-     */
-    checkAgain: () => Promise<Response | undefined>;
-  };
-}
-
-/** Which keys the middleware accepts. */
+/** Which keys are accepted. */
 export interface BearerAuthOptions {
   /** The service of an open key store, see `openKeys`. */
-  keys: Pick<KeysService, 'authenticate' | 'confirm'>;
+  keys: Pick<KeysService, 'authenticator'>;
   /** The permission that every request requires, such as `DOCKER:READ_ANY`. Default: any valid key is accepted. */
   permission?: Permission;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
@@ -49,7 +32,28 @@ export interface CheckLogs {
   failures: FailureLog;
 }
 
-/** Checks the bearer token of a request. Each method returns the reply to a request that must be refused. */
+/** What is checked of a request. */
+export interface CheckedRequest {
+  /** Its Authorization header; several are joined with commas. */
+  readonly authorization: string | null | undefined;
+  /** The client's address, if it is known. */
+  address(): string | undefined;
+}
+
+/** A request that was let in: who makes it, and by which token. */
+export interface Admitted {
+  /** With an observer of this request. */
+  readonly principal: Principal;
+  /** As it was authenticated. */
+  readonly authenticated: Principal;
+  readonly token: string;
+  readonly digest: string;
+}
+
+/** Who makes a request, or the reply to one that must be refused. */
+export type Admission = Admitted | { readonly refusal: Reply };
+
+/** Checks the bearer token of requests (RFC 6750). */
 export class BearerCheck {
   readonly #options: BearerAuthOptions;
   readonly #logs: CheckLogs;
@@ -64,64 +68,79 @@ export class BearerCheck {
     this.#challenge = `Bearer realm="${realm}"`;
   }
 
-  /** Checks a request that has just arrived, and sets its `principal`. Counts as a use of its key. */
-  async enter(c: Context<BearerEnv>): Promise<Response | undefined> {
-    const credentials = readCredentials(c.req.header('authorization'));
+  /** Checks a request that has just arrived. Counts as a use of its key. */
+  enter(request: CheckedRequest): Admission | Promise<Admission> {
+    const credentials = readCredentials(request.authorization);
     if (credentials === 'none') {
-      return refuse(c, 401, 'UNAUTHENTICATED', 'Missing API key: send it as "Authorization: Bearer <API key>".', {
-        'WWW-Authenticate': this.#challenge,
-      });
+      const message = 'Missing API key: send it as "Authorization: Bearer <API key>".';
+      return this.#refuse(401, 'UNAUTHENTICATED', message);
     }
     if (credentials === 'malformed') {
-      return refuse(
-        c,
-        400,
-        'INVALID_REQUEST',
-        'The Authorization header is malformed: send exactly one, as "Bearer <API key>".',
-        {
-          'WWW-Authenticate': `${this.#challenge}, error="invalid_request"`,
-        },
-      );
+      const message = 'The Authorization header is malformed: send exactly one, as "Bearer <API key>".';
+      return this.#refuse(400, 'INVALID_REQUEST', message, ', error="invalid_request"');
     }
-    return this.#admit(c, (address) => this.#options.keys.authenticate(credentials.token, address));
+    const { token } = credentials;
+    const digest = digestSecret(token);
+    const { authenticator } = this.#options.keys;
+    const verified = authenticator.findVerified(digest);
+    if (!verified)
+      return this.#ask(request, { token, digest }, () => authenticator.authenticate(token, request.address()));
+    authenticator.countUse(verified);
+    return this.#admit(request, { token, digest }, verified.principal);
   }
 
-  /** Checks a request again that was let in. Counts as no further use. */
-  async again(c: Context<BearerEnv>): Promise<Response | undefined> {
-    const { token } = readCredentials(c.req.header('authorization')) as { token: string };
-    return this.#admit(c, (address) => this.#options.keys.confirm(token, address));
+  /**
+   * Checks a request again that was let in: its key may have been deleted while the body arrived. Counts as no further
+   * use.
+   */
+  again(request: CheckedRequest, admitted: Admitted): Admission | Promise<Admission> {
+    const { token, digest, authenticated } = admitted;
+    const { authenticator } = this.#options.keys;
+    const verified = authenticator.findVerified(digest);
+    if (verified?.principal === authenticated) return admitted;
+    if (!verified) return this.#ask(request, { token, digest }, () => authenticator.confirm(token, request.address()));
+    return this.#admit(request, { token, digest }, verified.principal);
   }
 
-  async #admit(
-    c: Context<BearerEnv>,
-    authenticate: (address: string | undefined) => Promise<Authentication>,
-  ): Promise<Response | undefined> {
-    const { permission } = this.#options;
-    const { refusals, failures } = this.#logs;
-    const address = clientAddress(c);
+  async #ask(
+    request: CheckedRequest,
+    credentials: Pick<Admitted, 'token' | 'digest'>,
+    authenticate: () => Promise<Authentication>,
+  ): Promise<Admission> {
     let result;
     try {
-      result = await authenticate(address);
+      result = await authenticate();
     } catch (error) {
-      failures.add(error);
-      return unavailable(c);
+      this.#logs.failures.add(error);
+      return { refusal: unavailable() };
     }
-    if ('refused' in result) {
-      const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
-      refusals.add('key refused', { reason: result.refused, prefix, address });
-      return refuse(c, 401, 'UNAUTHENTICATED', 'The API key is not valid.', {
-        'WWW-Authenticate': `${this.#challenge}, error="invalid_token"`,
-      });
-    }
-    const observer = new RequestObserver(result.principal, refusals, address);
-    const principal: Principal = { ...result.principal, observer };
-    if (this.#required && !uses(principal, ...this.#required)) {
-      observer.lacked([permission!]);
-      return refuse(c, 403, 'FORBIDDEN', `This key lacks ${permission}.`, {
-        'WWW-Authenticate': `${this.#challenge}, error="insufficient_scope", scope="${permission}"`,
-      });
-    }
-    c.set('principal', principal);
-    return undefined;
+    if ('principal' in result) return this.#admit(request, credentials, result.principal);
+    const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
+    this.#logs.refusals.add('key refused', { reason: result.refused, prefix, address: request.address() });
+    return this.#refuse(401, 'UNAUTHENTICATED', 'The API key is not valid.', ', error="invalid_token"');
+  }
+
+  #admit(
+    request: CheckedRequest,
+    { token, digest }: Pick<Admitted, 'token' | 'digest'>,
+    authenticated: Principal,
+  ): Admission {
+    const observer = new RequestObserver(authenticated, this.#logs.refusals, request);
+    const { key, chain, access, secret } = authenticated;
+    const principal: Principal = { key, chain, access, secret, observer };
+    if (!this.#required || uses(principal, ...this.#required)) return { principal, authenticated, token, digest };
+    const permission = this.#options.permission!;
+    observer.lacked([permission]);
+    const problem = `, error="insufficient_scope", scope="${permission}"`;
+    return this.#refuse(403, 'FORBIDDEN', `This key lacks ${permission}.`, problem);
+  }
+
+  #refuse(
+    status: number,
+    code: 'UNAUTHENTICATED' | 'INVALID_REQUEST' | 'FORBIDDEN',
+    message: string,
+    problem = '',
+  ): { refusal: Reply } {
+    return { refusal: errorReply(status, code, message, { 'WWW-Authenticate': this.#challenge + problem }) };
   }
 }

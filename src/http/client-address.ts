@@ -1,16 +1,14 @@
-import type { HttpBindings } from '@hono/node-server';
-import type { Context } from 'hono';
+import type { Socket } from 'node:net';
 
 /** How a server that listens on `::` sees IPv4 addresses: as parts of IPv6. */
 const MAPPED = /^::ffff:(?=\d+\.)/;
 
 /**
- * The address that a request was sent from, by its connection: anybody can write any address into a header. Undefined
- * for a request that came by no connection.
+ * The address at the other end of a connection, which is that of the client: anybody can write any address into a
+ * header. Undefined for a request that came by no connection.
  */
-export function clientAddress(c: Context): string | undefined {
-  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
-  return incoming?.socket?.remoteAddress?.replace(MAPPED, '');
+export function addressOf(socket: Socket | undefined): string | undefined {
+  return socket?.remoteAddress?.replace(MAPPED, '');
 }
 
 /**

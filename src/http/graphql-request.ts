@@ -1,5 +1,21 @@
+import type { CheckedRequest } from './bearer-check.ts';
 import { readMediaType } from './media-type.ts';
+import type { RequestHead } from './request-head.ts';
 import { RequestRefused } from './request-refused.ts';
+
+/** A request to the GraphQL endpoint, whichever server it came by. */
+export interface GraphQLRequest extends CheckedRequest {
+  readonly method: string;
+  readonly head: Pick<RequestHead, 'accept' | 'contentType' | 'contentLength' | 'contentEncoding'>;
+  /** The whole body, whose length was announced. Rejects with `bodyCutOff`. */
+  body(): Promise<Uint8Array>;
+  /** The body in pieces, whose length was not announced. */
+  bodyInPieces(): AsyncIterable<Uint8Array>;
+  /** The request for resolvers, created when one asks for it. */
+  readonly webRequest: Request;
+  /** Calls `listener` when the client has gone; ended by the function that it returns. */
+  onClientGone(listener: () => void): () => void;
+}
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
 export interface GraphQLParameters {
@@ -9,21 +25,38 @@ export interface GraphQLParameters {
 }
 
 /** The most that a body may have, in bytes. */
-const MAX_BODY_BYTES = 1024 * 1024;
+export const MAX_BODY_BYTES = 1024 * 1024;
 /** How deep a body's arrays and objects may nest. */
 const MAX_BODY_NESTING = 64;
 
 /**
- * Reads a POSTed GraphQL request. Nothing of it is taken from the URL.
- * @throws RequestRefused
+ * The body of a POSTed GraphQL request.
+ * @throws RequestRefused, also for what its head says
  */
-export async function readGraphQLRequest(request: Request): Promise<GraphQLParameters> {
-  checkContentType(request.headers);
-  return parseGraphQLRequest(await readBody(request));
+export function readBody(request: GraphQLRequest): Promise<Uint8Array> {
+  const { contentLength } = request.head;
+  checkContentType(request.head);
+  if (Number(contentLength ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  // Node keeps a body to the length that it was announced with.
+  return contentLength === undefined ? readPieces(request) : request.body();
 }
 
-/** Reads the body of a GraphQL request. @throws RequestRefused */
-export function parseGraphQLRequest(text: string): GraphQLParameters {
+/**
+ * Reads the parameters in the body of a GraphQL request. Nothing is taken from the URL.
+ * @throws RequestRefused
+ */
+export function readParameters(body: Uint8Array): GraphQLParameters {
+  if (body.byteLength > MAX_BODY_BYTES) throw tooLarge();
+  let text;
+  try {
+    text = UTF8.decode(body);
+  } catch {
+    throw badRequest('The body is not valid UTF-8.');
+  }
+  return parseParameters(text);
+}
+
+function parseParameters(text: string): GraphQLParameters {
   checkNesting(text);
   let body: unknown;
   try {
@@ -43,45 +76,34 @@ export function parseGraphQLRequest(text: string): GraphQLParameters {
   return { query, operationName, variables };
 }
 
-function checkContentType(headers: Headers): void {
-  const media = readMediaType(headers.get('content-type'));
-  const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+function checkContentType({ contentType = '', contentEncoding = 'identity' }: GraphQLRequest['head']): void {
+  const media = readMediaType(contentType);
   if (media?.type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
   if (!media.isUtf8) throw unsupported('The charset must be utf-8.');
-  if (encoding !== 'identity') throw unsupported('The body must not be compressed.');
+  if (contentEncoding.trim().toLowerCase() !== 'identity') throw unsupported('The body must not be compressed.');
 }
 
-async function readBody(request: Request): Promise<string> {
-  const length = request.headers.get('content-length');
-  if (Number(length ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  // Node keeps a body to the length that it was announced with, and one that is read at once takes no stream.
-  const bytes = length === null ? await readStream(request) : await request.arrayBuffer().catch(cutOff);
-  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw badRequest('The body is not valid UTF-8.');
-  }
-}
+/** Without a byte order mark at its start, if there is one. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-async function readStream(request: Request): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+async function readPieces(request: GraphQLRequest): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
   let size = 0;
-  const reader = request.body?.getReader();
-  for (;;) {
-    const { done, value } = (await reader?.read().catch(cutOff)) ?? { done: true, value: undefined };
-    if (done) return Buffer.concat(chunks);
-    size += value.byteLength;
-    if (size > MAX_BODY_BYTES) {
-      await reader?.cancel().catch(() => {});
-      throw tooLarge();
+  try {
+    for await (const piece of request.bodyInPieces()) {
+      size += piece.byteLength;
+      if (size > MAX_BODY_BYTES) throw tooLarge();
+      pieces.push(piece);
     }
-    chunks.push(value);
+  } catch (error) {
+    throw error instanceof RequestRefused ? error : bodyCutOff();
   }
+  return Buffer.concat(pieces);
 }
 
-function cutOff(): never {
-  throw badRequest('The body was cut off.');
+/** The refusal of a request whose body has not arrived as a whole. */
+export function bodyCutOff(): RequestRefused {
+  return badRequest('The body was cut off.');
 }
 
 function tooLarge(): RequestRefused {
@@ -92,18 +114,22 @@ function tooLarge(): RequestRefused {
   );
 }
 
+const [QUOTE, BACKSLASH, BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = Array.from('"\\{}[]', (character) =>
+  character.charCodeAt(0),
+);
+
 /** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
 function checkNesting(text: string): void {
   let depth = 0;
   let inString = false;
   for (let index = 0; index < text.length; index += 1) {
-    const character = text[index];
+    const character = text.charCodeAt(index);
     if (inString) {
-      if (character === '\\') index += 1;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === '{' || character === '[') depth += 1;
-    else if (character === '}' || character === ']') depth -= 1;
+      if (character === BACKSLASH) index += 1;
+      else if (character === QUOTE) inString = false;
+    } else if (character === QUOTE) inString = true;
+    else if (character === BRACE || character === BRACKET) depth += 1;
+    else if (character === CLOSING_BRACE || character === CLOSING_BRACKET) depth -= 1;
     if (depth > MAX_BODY_NESTING)
       throw badRequest(`The body nests deeper than ${MAX_BODY_NESTING} levels, which is the most that is allowed.`);
   }

@@ -1,10 +1,20 @@
+import type { ServerResponse } from 'node:http';
 import type { Context } from 'hono';
 import type { ReplyCode } from './error-codes.ts';
+import { JSON_RESPONSE, type ResponseType } from './media-type.ts';
 
 /** No reply may be cached. */
 export const NO_STORE = { 'Cache-Control': 'no-store' };
 
-type Status = 400 | 401 | 403 | 404 | 405 | 500 | 503;
+/** What a request is answered, whichever server it came by. */
+export interface Reply {
+  readonly status: number;
+  /** The media type of the text, with its charset if that is to be said. */
+  readonly type: string;
+  readonly text: string;
+  /** Headers besides Content-Type, Content-Length and Cache-Control. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
 
 /** The body of every error: in the form of GraphQL, so that its clients can read it. */
 export function errorBody(
@@ -15,20 +25,51 @@ export function errorBody(
   return { errors: [{ message, extensions: { code, ...more } }] };
 }
 
-/** Replies with one error. */
-export function refuse(
-  c: Context,
-  status: Status,
+/** A reply with one error. */
+export function errorReply(
+  status: number,
   code: ReplyCode,
   message: string,
-  headers: Record<string, string> = {},
-): Response {
-  return c.json(errorBody(message, code), status, { ...NO_STORE, ...headers });
+  headers?: Readonly<Record<string, string>>,
+): Reply {
+  return { status, type: JSON_RESPONSE, text: JSON.stringify(errorBody(message, code)), headers };
 }
 
-/** Fails closed while the store does not answer. */
-export function unavailable(c: Context): Response {
-  return refuse(c, 503, 'SERVICE_UNAVAILABLE', 'The service cannot check keys at the moment. Try again later.', {
+/** The reply while the store does not answer: nobody gets in. */
+export function unavailable(): Reply {
+  return errorReply(503, 'SERVICE_UNAVAILABLE', 'The service cannot check keys at the moment. Try again later.', {
     'Retry-After': '1',
   });
+}
+
+/** The reply to a request that failed for a reason which only the log may tell. */
+export function internalError(requestId: string): Reply {
+  const text = JSON.stringify(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR', { requestId }));
+  return { status: 500, type: JSON_RESPONSE, text };
+}
+
+/** A GraphQL reply. */
+export function graphqlReply(status: number, type: ResponseType, text: string): Reply {
+  return { status, type: `${type}; charset=utf-8`, text };
+}
+
+/** A reply as Hono sends it. */
+export function respond(c: Context, { status, type, text, headers }: Reply): Response {
+  return c.body(text, status as 200, { 'Content-Type': type, ...NO_STORE, ...headers });
+}
+
+/** Sends a reply by Node, with the same headers in the same order. */
+export function send(outgoing: ServerResponse, { status, type, text, headers }: Reply): void {
+  const length = Buffer.byteLength(text);
+  const head = ['cache-control', NO_STORE['Cache-Control'], 'content-type', type];
+  // As `Headers` does: by name.
+  if (headers) {
+    const more = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const all = [...more, ['cache-control', NO_STORE['Cache-Control']] as const, ['content-type', type] as const];
+    head.splice(0, head.length, ...all.toSorted(([one], [other]) => (one < other ? -1 : 1)).flat());
+  }
+  head.push('content-length', String(length));
+  outgoing.writeHead(status, head);
+  // For ASCII text, Latin-1 gives the same bytes, and Node writes it together with the headers.
+  outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
 }

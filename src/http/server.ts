@@ -5,7 +5,8 @@ import type { Hono } from 'hono';
 import { KeysError } from '../keys/errors.ts';
 import type { ServiceApp } from './app.ts';
 import { type ConnectionLimits, Connections } from './connections.ts';
-import type { FastPath } from './fast-path.ts';
+import { GraphQLRoutes } from './graphql-routes.ts';
+import { answerByNode } from './node-adapter.ts';
 import { answerFailedRequest, answerInvalidRequest, refuseExpectation } from './refused-requests.ts';
 import { responseClass, UnreadAnswers, type UnreadLimits } from './unread-answers.ts';
 
@@ -55,7 +56,8 @@ const STOP_GRACE_MS = 10_000;
  */
 export async function listen({ app, host, port, limits = {} }: ListenOptions): Promise<RunningServer> {
   const answer = getRequestListener(app.fetch, { errorHandler: answerFailedRequest, overrideGlobalObjects: false });
-  const { fastPath = passOn, refusals, failures } = app as Partial<ServiceApp>;
+  const { refusals, failures } = app as Partial<ServiceApp>;
+  const pipelines = new GraphQLRoutes(app);
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
   const options = {
     ServerResponse: responseClass(new UnreadAnswers(limits)),
@@ -67,9 +69,10 @@ export async function listen({ app, host, port, limits = {} }: ListenOptions): P
     // The app refuses a request without a Host: Node's own reply has no body.
     requireHostHeader: false,
   };
-  const server = createServer(options, (incoming, outgoing) =>
-    fastPath(incoming, outgoing, () => void answer(incoming, outgoing)),
-  );
+  const server = createServer(options, (incoming, outgoing) => {
+    const pipeline = pipelines.find(incoming);
+    if (!pipeline || !answerByNode(pipeline, incoming, outgoing)) void answer(incoming, outgoing);
+  });
   server.on('clientError', answerInvalidRequest);
   server.on('checkExpectation', refuseExpectation);
   const { open } = new Connections(server, limits, refusals);
@@ -86,8 +89,6 @@ export async function listen({ app, host, port, limits = {} }: ListenOptions): P
     },
   };
 }
-
-const passOn: FastPath = (_incoming, _outgoing, next) => next();
 
 async function stop(server: Server, open: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -71,7 +71,7 @@ export interface ApplyOptions {
  * neither can differ.
  */
 export class KeysService extends KeyQueries {
-  /** Authenticates secrets; `authenticate` is the same for callers without a fast path. */
+  /** Authenticates secrets, without a promise where a key was verified before. */
   readonly authenticator: Authenticator;
   readonly #options: KeysOptions;
   readonly #activity: Activity;

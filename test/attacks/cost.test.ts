@@ -200,7 +200,7 @@ describe('a costly request', () => {
       `{ apiKeys(first: 500) { edges { node { ${times(20, (i) => `a${i}: description`)} } } } }`,
     );
     assert.deepEqual([body.data, codesOf(body)], [null, ['COST_EXCEEDED']]);
-    assert.match(body.errors![0]!.message, /characters; at most 4000000 are allowed/);
+    assert.match(body.errors![0]!.message, /more than 4000000 characters/);
   });
 
   describe('with 96 KB of combining marks', () => {
@@ -310,10 +310,10 @@ describe('a costly request', () => {
     };
     const page = '{ apiKeys(first: 500) { edges { node { id name description status uses roles } } } }';
     const limit = 10 * (await least(page, 0));
-    const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 });
+    const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 });
     const random = new Random(Number(process.env['SVC_API_TEST_SEEDS']?.split(',')[0] ?? 1));
     for (let count = 0; count < 100; count += 1) {
-      const document = costlyQuery(executed, random);
+      const document = costlyQuery(schema, random);
       const cpu = await least(document, limit);
       assert.ok(cpu < limit, `${cpu / limit} times the limit: ${document}`);
     }

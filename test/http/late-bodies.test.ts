@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Hono } from 'hono';
-import { bearerAuth } from '../../src/http/bearer-auth.ts';
-import type { BearerEnv } from '../../src/http/bearer-check.ts';
+import { bearerAuth, type BearerEnv } from '../../src/http/bearer-auth.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { connectTo, readToEnd } from '../support/client.ts';

@@ -9,6 +9,7 @@ import {
   isEnumType,
   isListType,
   isNonNullType,
+  type OperationTypeNode,
 } from 'graphql';
 import type { Random } from './random.ts';
 
@@ -50,15 +51,29 @@ const VALUES: Record<string, unknown[]> = {
   Input: [{ a: 1 }, { a: 1, b: ['RED'] }, { b: 'GREEN' }, {}],
 };
 
-/** Generates a query that is mostly valid for a schema. @param rare fields that are rarely selected */
-export function randomQuery(schema: GraphQLSchema, random: Random, rare: ReadonlySet<string>): RandomQuery {
+/** How a random query is made. */
+export interface RandomQueryOptions {
+  /** Fields that are rarely selected. */
+  rare?: ReadonlySet<string>;
+  /** How often something has a directive. */
+  directives?: number;
+  /** Default: a query. */
+  operation?: 'query' | 'mutation';
+}
+
+/** Generates an operation that is mostly valid for a schema. */
+export function randomQuery(
+  schema: GraphQLSchema,
+  random: Random,
+  { rare = new Set(), directives = 0.02, operation = 'query' }: RandomQueryOptions = {},
+): RandomQuery {
   const fragments: string[] = [];
   const declared = new Map<string, string>();
   const variables: Record<string, unknown> = {};
-  const body = selectionOf(schema.getQueryType()!, 3);
+  const body = selectionOf(schema.getRootType(operation as OperationTypeNode)!, 3);
   const head = [...declared].map(([name, type]) => `$${name}: ${type}`).join(', ');
   const query = [
-    `query Q${head && `(${head})`} ${body}`,
+    `${operation} Q${head && `(${head})`} ${body}`,
     ...fragments,
     ...(random.chance(0.1) ? ['query Other { online }'] : []),
   ].join(' ');
@@ -95,7 +110,10 @@ export function randomQuery(schema: GraphQLSchema, random: Random, rare: Readonl
     const composite = isCompositeType(getNamedType(type));
     if (composite && depth <= 0) return '__typename';
     // Fields of one name with different arguments do not merge: most get an alias.
-    const alias = args.length > 0 || random.chance(0.1) ? `${name}${Math.floor(random.next() * 1000)}: ` : '';
+    const alias =
+      args.length > 0 || random.chance(0.1)
+        ? `${random.chance(0.02) ? '__proto__' : `${name}${Math.floor(random.next() * 1000)}`}: `
+        : '';
     const given = args.filter(() => random.chance(0.5)).map((arg) => `${arg.name}: ${literalOf(arg.type)}`);
     const call = `${alias}${name}${given.length > 0 ? `(${given.join(', ')})` : ''}${directive()}`;
     return `${call} ${composite ? selectionOf(type, depth - 1) : ''}`;
@@ -130,6 +148,17 @@ export function randomQuery(schema: GraphQLSchema, random: Random, rare: Readonl
   }
 
   function directive(): string {
-    return random.chance(0.02) ? ` @${random.pick(['skip', 'include'])}(if: ${random.pick(['true', 'false'])})` : '';
+    return random.chance(directives) ? ` @${random.pick(['skip', 'include'])}(if: ${condition()})` : '';
+  }
+
+  function condition(): string {
+    if (random.chance(0.3)) return random.pick(['true', 'false']);
+    const name = random.pick(['one', 'other', 'third']);
+    if (!declared.has(name)) {
+      const type = random.pick(['Boolean!', 'Boolean = true', 'Boolean! = false']);
+      declared.set(name, type);
+      if (random.chance(0.8) || type === 'Boolean!') variables[name] = random.chance(0.03) ? null : random.chance(0.5);
+    }
+    return `$${name}`;
   }
 }

@@ -1,32 +1,35 @@
 import { answerTooLarge } from './errors.ts';
 import type { RequestBudget } from './request-budget.ts';
 
-/**
- * Writes an answer as JSON, in pieces between which the event loop may get a turn.
- * @throws GraphQLError COST_EXCEEDED if it is longer than the budget allows
- */
-export async function writeAnswer(
-  answer: { data?: unknown; errors?: unknown },
+/** Writes the data of an answer as JSON, in pieces between which the event loop may get a turn. */
+export async function writeData(
+  data: Readonly<Record<string, unknown>> | null,
   budget: RequestBudget,
 ): Promise<string> {
-  const { data, ...rest } = answer;
-  checkLength(data, budget.limits.characters);
-  if (typeof data !== 'object' || data === null) return JSON.stringify(answer);
+  if (data === null || !budget.turns.isOver) return JSON.stringify(data);
   const parts: string[] = [];
   for (const [name, value] of Object.entries(data)) {
     if (budget.turns.isOver) await budget.turns.next();
     budget.check();
     parts.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
   }
-  const written = `"data":{${parts.join(',')}}`;
-  return rest.errors === undefined ? `{${written}}` : `{"errors":${JSON.stringify(rest.errors)},${written}}`;
+  return `{${parts.join(',')}}`;
 }
 
-/** Adds up the texts before they are written: a short text that appears in many places takes no memory until then. */
-function checkLength(value: unknown, limit: number): void {
+/**
+ * Checks the length of an answer before it is written: a short text that appears in many places takes no memory until
+ * then.
+ * @throws GraphQLError COST_EXCEEDED
+ */
+export function checkLength(data: unknown, limit: number): void {
+  if (lengthOf(data, limit) > limit) throw answerTooLarge('characters', limit);
+}
+
+/** Adds up the characters of a value as JSON, until they are over a limit. */
+export function lengthOf(value: unknown, limit: number): number {
   let length = 0;
   const open: unknown[] = [value];
-  while (open.length > 0) {
+  while (open.length > 0 && length <= limit) {
     const next = open.pop();
     if (typeof next === 'string') length += next.length + 2;
     else if (typeof next !== 'object' || next === null) length += 4;
@@ -35,6 +38,6 @@ function checkLength(value: unknown, limit: number): void {
         if (!Array.isArray(next)) length += name.length + 3;
         open.push(inner);
       }
-    if (length > limit) throw answerTooLarge('characters', length, limit);
   }
+  return length;
 }

@@ -58,9 +58,7 @@ function resolveInSequence(field: Field): void {
   const { resolve } = field;
   if (!resolve) return;
   field.resolve = (parent, args, context, info) =>
-    context.isSpeculative
-      ? resolve(parent, args, context, info)
-      : context.budget.inSequence(() => resolve(parent, args, context, info));
+    context.budget.inSequence(() => resolve(parent, args, context, info));
 }
 
 /** A list of enum values that the parent object has already is short. */
@@ -69,11 +67,11 @@ function isExpensiveList({ type, resolve }: Field): boolean {
   return isListType(nullable) && (resolve !== undefined || !isEnumType(getNullableType(nullable.ofType)));
 }
 
-function budgeted(value: unknown, { budget, isSpeculative }: BudgetedContext, info: GraphQLResolveInfo): unknown {
+function budgeted(value: unknown, { budget, isPrepared }: BudgetedContext, info: GraphQLResolveInfo): unknown {
   budget.check();
   if (!Array.isArray(value)) return value;
   budget.addNodes(value.length * (1 + fieldsBelow(info)));
-  return isSpeculative ? value : inSlices(value, budget);
+  return isPrepared ? value : inSlices(value, budget);
 }
 
 /** The list, whose items are promises where the event loop may get a turn in between. */

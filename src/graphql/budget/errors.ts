@@ -9,10 +9,11 @@ export function costExceeded(cost: number, limit: number): GraphQLError {
 }
 
 /** The error for a request that turns out to be larger than its cost told. */
-export function answerTooLarge(what: string, size: number, limit: number): GraphQLError {
+export function answerTooLarge(what: string, limit: number): GraphQLError {
   return new GraphQLError(
-    `The answer has ${size} ${what}; at most ${limit} are allowed. Ask for smaller pages or fewer fields.`,
-    { extensions: { code: 'COST_EXCEEDED', cost: size, limit } },
+    `The answer has more than ${limit} ${what}, which is the most that is allowed. Ask for smaller pages or fewer fields.`,
+    // What is beyond the limit is not counted.
+    { extensions: { code: 'COST_EXCEEDED', cost: limit + 1, limit } },
   );
 }
 

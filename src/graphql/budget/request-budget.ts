@@ -28,11 +28,6 @@ export class Budgets {
   /** The budget of a request that starts now. */
   start(): RequestBudget {
     this.#turns.begin();
-    return this.speculative();
-  }
-
-  /** The budget of a request that is too cheap to be interrupted. */
-  speculative(): RequestBudget {
     return new RequestBudget(this.limits, this.#turns);
   }
 }
@@ -95,7 +90,7 @@ export class RequestBudget {
   /** Counts fields and list items. @throws GraphQLError COST_EXCEEDED */
   addNodes(count: number): void {
     this.#nodes += count;
-    if (this.#nodes > this.limits.nodes) throw answerTooLarge('fields and items', this.#nodes, this.limits.nodes);
+    if (this.#nodes > this.limits.nodes) throw answerTooLarge('fields and items', this.limits.nodes);
   }
 
   /** The result of the request; rejects as soon as the request is abandoned, at the latest when its time is up. */

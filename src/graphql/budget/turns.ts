@@ -8,13 +8,18 @@ const SLICE_MS = 5;
  * All requests of a server share the slices, and continue in the order in which they were interrupted.
  */
 export class Turns {
+  readonly #sliceMs: number;
   #endsAt = 0;
   #waiting = 0;
   #last: Promise<void> = Promise.resolve();
 
+  constructor(sliceMs = SLICE_MS) {
+    this.#sliceMs = sliceMs;
+  }
+
   /** A request starts to compute. */
   begin(): void {
-    if (this.#waiting === 0) this.#endsAt = performance.now() + SLICE_MS;
+    if (this.#waiting === 0) this.#endsAt = performance.now() + this.#sliceMs;
   }
 
   /** Whether to wait for `next` before computing more. */
@@ -37,7 +42,7 @@ export class Turns {
     });
     if (performance.now() >= this.#endsAt) {
       await setImmediate();
-      this.#endsAt = performance.now() + SLICE_MS;
+      this.#endsAt = performance.now() + this.#sliceMs;
     }
     this.#waiting -= 1;
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
+import { Hono } from 'hono';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createApp } from '../../src/create-app.ts';
@@ -74,7 +75,7 @@ function pet(index: number): object | null {
   ][index]!;
 }
 
-/** Fields that fail, some always and some for the key that asks: were they in each query, nothing would take the fast path. */
+/** Fields that fail, some always and some for the key that asks: most queries have none. */
 const FAILING = new Set(['broken', 'mood', 'secretThing', 'info', 'apiKey', 'auditLog', 'odd']);
 
 interface Answer {
@@ -96,7 +97,8 @@ function post(
       {
         method: 'POST',
         headers: { 'content-length': String(Buffer.byteLength(body)), ...headers },
-        ...(agent && { agent }),
+        // A server may close the connection after it has refused a body.
+        agent: agent ?? false,
       },
       (reply) => {
         const chunks: Buffer[] = [];
@@ -140,46 +142,33 @@ function withoutOrderOfErrors(answer: Answer): Answer {
   return { ...answer, headers, body: JSON.stringify({ errors: [...new Set(said)].toSorted(), ...body }) };
 }
 
-describe('the fast path', () => {
+describe('a request, by Node or by Hono,', () => {
   let test: TestKeys;
-  let fast: RunningServer;
-  let full: RunningServer;
+  let byNode: RunningServer;
+  let byHono: RunningServer;
   let secret: string;
-  let taken: number;
-  /** Called for each request once its head was read. */
-  let headRead = () => {};
 
   before(async () => {
     test = await openTestKeys({ resources: ['THING'] });
     const permissions = ['THING:READ_ANY', 'ME:READ_OWN', 'ONLINE:READ_ANY', 'API_KEY:READ_ANY', 'PERMISSION:READ_ANY'];
     ({ secret } = await createPrincipal(test.keys, { name: 'Caller', permissions }));
-    const [app, other] = await Promise.all([1, 2].map(() => createApp({ keys: test.keys, extensions: [extension] })));
-    const { fastPath } = app!;
-    taken = 0;
-    const counted = Object.assign(app!, {
-      fastPath: ((incoming, outgoing, next) => {
-        taken += 1;
-        fastPath(incoming, outgoing, () => {
-          taken -= 1;
-          next();
-        });
-        headRead();
-      }) satisfies typeof fastPath,
-    });
-    fast = await listen({ app: counted, host: '127.0.0.1', port: 0 });
-    full = await listen({ app: Object.assign(other!, { fastPath: undefined }), host: '127.0.0.1', port: 0 });
+    const app = await createApp({ keys: test.keys, extensions: [extension] });
+    byNode = await listen({ app, host: '127.0.0.1', port: 0 });
+    // Behind a middleware of somebody else, Hono has to handle the request.
+    const outer = new Hono().use(async (_, next) => next()).mount('/', app.fetch);
+    byHono = await listen({ app: outer, host: '127.0.0.1', port: 0 });
   });
   after(async () => {
-    await Promise.all([fast.stop(0), full.stop(0)]);
+    await Promise.all([byNode.stop(0), byHono.stop(0)]);
     await test.store.close();
   });
 
-  /** Asks both three times, so that the query is compiled in between; they must say the same. */
+  /** Asks both, Node's adapter several times: the first time the operation is not prepared. They must say the same. */
   const compare = async (body: string | Buffer, headers: Record<string, string | string[]> = {}) => {
     const all = { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers };
-    const expected = await post(full.url, body, all);
+    const expected = await post(byHono.url, body, all);
     for (let time = 1; time <= 3; time += 1) {
-      const answer = await post(fast.url, body, all);
+      const answer = await post(byNode.url, body, all);
       assert.deepEqual(withoutOrderOfErrors(answer), withoutOrderOfErrors(expected), `${time}: ${String(body)}`);
     }
     return expected;
@@ -187,9 +176,9 @@ describe('the fast path', () => {
 
   const SEEDS = process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1, 2, 3];
   for (const seed of SEEDS) {
-    it(`says the same as the full path: 200 random queries of seed ${seed}`, async () => {
+    it(`gets the same answer: 200 random queries of seed ${seed}`, async () => {
       const random = new Random(seed);
-      const { executed } = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
+      const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, [extension]);
       const accepts = [
         undefined,
         '*/*',
@@ -199,15 +188,13 @@ describe('the fast path', () => {
         'application/graphql-response+json;q=0.5, application/json',
       ];
       const statuses = new Set<unknown>();
-      const before = taken;
       for (let count = 0; count < 200; count += 1) {
-        const query = randomQuery(executed, random, FAILING);
+        const query = randomQuery(schema, random, { rare: FAILING });
         const accept = random.pick(accepts);
         const { status } = await compare(JSON.stringify(query), accept === undefined ? {} : { accept });
         statuses.add(status);
       }
       assert.deepEqual(statuses, new Set([200, 400, 406]));
-      assert.ok(taken - before > 30, `the fast path was taken ${taken - before} times`);
     });
   }
 
@@ -237,25 +224,25 @@ describe('the fast path', () => {
     ['the schema', '{"query":"{ __schema { queryType { name } } me { name } }"}', {}],
     ['a bad host', '{"query":"{ online }"}', { host: 'a b' }],
   ] as const) {
-    it(`says the same with ${what}`, async () => {
+    it(`gets the same answer with ${what}`, async () => {
       await compare(body, headers as unknown as Record<string, string | string[]>);
     });
   }
 
-  it('is not taken for another method or another address', async () => {
+  it('is the same for another method or another address', async () => {
     const ask = async (path: string, method: string, url: string) => {
       const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
       const reply = await fetch(url + path, { method, headers, body: '{"query":"{ online }"}' });
       return [reply.status, await reply.text()];
     };
-    for (let time = 0; time < 3; time += 1) assert.equal((await ask('/graphql', 'POST', fast.url))[0], 200);
+    for (let time = 0; time < 3; time += 1) assert.equal((await ask('/graphql', 'POST', byNode.url))[0], 200);
     for (const [path, method, status] of [
       ['/graphql', 'PUT', 405],
       ['/healthz', 'POST', 404],
       ['/graphql/', 'POST', 404],
     ] as const) {
-      const answer = await ask(path, method, fast.url);
-      assert.deepEqual([answer, answer[0]], [await ask(path, method, full.url), status]);
+      const answer = await ask(path, method, byNode.url);
+      assert.deepEqual([answer, answer[0]], [await ask(path, method, byHono.url), status]);
     }
   });
 
@@ -263,23 +250,21 @@ describe('the fast path', () => {
     const body = Buffer.from(JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(10_000) } }));
     const headers = [`Authorization: Bearer ${secret}`, 'Content-Type: application/json'];
     const bytes = rawPost(headers, body);
-    const before = taken;
     for (let time = 0; time < 3; time += 1) {
-      const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
-      const arrived = new Promise<void>((resolve) => (headRead = resolve));
-      socket.write(bytes.subarray(0, -body.length + 1000));
-      await arrived;
+      const socket = connect(Number(new URL(byNode.url).port), '127.0.0.1');
+      await new Promise((resolve) => {
+        socket.write(bytes.subarray(0, -body.length + 1000), resolve);
+      });
       socket.write(bytes.subarray(-body.length + 1000));
       assert.match(String((await once(socket, 'data'))[0]), /\{"data":\{"online":true\}\}$/);
       socket.destroy();
     }
-    assert.ok(taken > before);
   });
 
-  it('is taken from the third time on, with other variables too, and counts each use once', async () => {
+  it('counts as one use of its key, with a prepared operation or without', async () => {
     const query = 'query ($x: Int) { echo(int: $x) }';
     const ask = (x: unknown) =>
-      post(fast.url, JSON.stringify({ query, variables: { x } }), {
+      post(byNode.url, JSON.stringify({ query, variables: { x } }), {
         authorization: `Bearer ${secret}`,
         'content-type': 'application/json',
       });
@@ -289,7 +274,6 @@ describe('the fast path', () => {
         .uses;
     };
     const usesBefore = await uses();
-    const takenBefore = taken;
     const bodies = [];
     for (const x of [1, 2, 3, 4, 'wrong']) bodies.push((await ask(x)).body);
     assert.deepEqual(
@@ -297,16 +281,15 @@ describe('the fast path', () => {
       [1, 2, 3, 4].map((x) => `[["int",${x}],["text","none"]]`),
     );
     assert.match(bodies[4]!, /GRAPHQL_VALIDATION_FAILED|INPUT|"errors"/);
-    assert.equal(taken - takenBefore, 2);
     assert.equal((await uses()) - usesBefore, 5);
   });
 
-  it('leaves a refusal to the full path, which counts it once', async () => {
+  it('is refused once where its key lacks a permission', async () => {
     const body = '{"query":"{ online }"}';
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-    for (let time = 0; time < 3; time += 1) assert.equal((await post(fast.url, body, headers)).status, 200);
+    for (let time = 0; time < 3; time += 1) assert.equal((await post(byNode.url, body, headers)).status, 200);
     const limited = await createPrincipal(test.keys, { name: 'Limited', permissions: ['ME:READ_OWN'] });
-    const ask = () => post(fast.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
+    const ask = () => post(byNode.url, body, { ...headers, authorization: `Bearer ${limited.secret}` });
     const refusals = async () => {
       await test.keys.finishActivity();
       const entries = await test.keys.auditLog({ action: 'refuse', first: 500 }, OPERATOR);
@@ -321,7 +304,7 @@ describe('the fast path', () => {
     }
   });
 
-  it('handles each request on a connection by itself, however similar the previous one was', async () => {
+  it('is handled by itself, however similar the previous one on its connection was', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const [one, other] = await Promise.all(
       ['One', 'Other'].map((name) =>
@@ -330,12 +313,11 @@ describe('the fast path', () => {
     );
     const ask = async (key: string, body: string) => {
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-      return (await post(fast.url, body, headers, agent)).body;
+      return (await post(byNode.url, body, headers, agent)).body;
     };
     const me = '{"query":"{ me { name } }"}';
     const echo = (text: string) =>
       JSON.stringify({ query: 'query ($text: String) { echo(text: $text) }', variables: { text } });
-    const before = taken;
     for (let time = 0; time < 3; time += 1) {
       assert.equal(await ask(one!.secret, me), '{"data":{"me":{"name":"One"}}}');
       assert.equal(await ask(other!.secret, me), '{"data":{"me":{"name":"Other"}}}');
@@ -347,11 +329,10 @@ describe('the fast path', () => {
       assert.match(await ask(`${other!.secret.slice(0, -1)}!`, me), /UNAUTHENTICATED/);
       for (const text of ['a', 'b']) assert.match(await ask(one!.secret, echo(text)), new RegExp(`text.*${text}`));
     }
-    assert.ok(taken - before > 6, `the fast path was taken ${taken - before} times`);
     agent.destroy();
   });
 
-  it('is not taken for a request that has one header more than the one before it', async () => {
+  it('is refused for one header more than the one before it had', async () => {
     const ask = async (...more: string[]) => {
       const body = '{"query":"{ online }"}';
       const headers = [
@@ -364,13 +345,13 @@ describe('the fast path', () => {
       socket.write(['POST /graphql HTTP/1.1', ...headers, '', body].join('\r\n'));
       return String((await once(socket, 'data'))[0]).slice(0, 'HTTP/1.1 200'.length);
     };
-    const socket = connect(Number(new URL(fast.url).port), '127.0.0.1');
+    const socket = connect(Number(new URL(byNode.url).port), '127.0.0.1');
     for (let time = 0; time < 3; time += 1) assert.equal(await ask(), 'HTTP/1.1 200');
     assert.equal(await ask('Content-Encoding: gzip'), 'HTTP/1.1 415');
     socket.destroy();
   });
 
-  it('ends with the key: one that is deleted, disabled, rotated or expired is refused from the next request on', async () => {
+  it('is refused once its key has ended: one that is deleted, disabled, rotated or expired is refused from the next request on', async () => {
     const body = '{"query":"{ online }"}';
     const permissions = ['ONLINE:READ_ANY'];
     for (const [what, end] of [
@@ -381,19 +362,17 @@ describe('the fast path', () => {
     ] as const) {
       const created = await test.keys.create({ name: `Key ${what}`, permissions, expiresIn: '1h' }, OPERATOR);
       const ask = () =>
-        post(fast.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
-      const before = taken;
+        post(byNode.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
       for (let time = 0; time < 3; time += 1) assert.equal((await ask()).status, 200);
-      assert.ok(taken > before);
       await end(created.key.id);
       assert.equal((await ask()).status, 401, what);
     }
   });
 
-  it('ends with a grant: one that is removed is missing from the next request on', async () => {
+  it('is refused once its grant has ended: one that is removed is missing from the next request on', async () => {
     const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const ask = () =>
-      post(fast.url, '{"query":"{ online }"}', {
+      post(byNode.url, '{"query":"{ online }"}', {
         authorization: `Bearer ${created.secret}`,
         'content-type': 'application/json',
       });

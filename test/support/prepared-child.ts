@@ -1,14 +1,16 @@
 import { parse } from 'graphql';
-import { RequestBudget, BUDGET } from '../../src/graphql/budget/request-budget.ts';
+import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
 import { Turns } from '../../src/graphql/budget/turns.ts';
-import { CompiledOperations, MAX_BYTES } from '../../src/graphql/compiled-operations.ts';
-import { compiledSizeOf } from '../../src/graphql/compiled-size.ts';
+import { costOf } from '../../src/graphql/budget/cost.ts';
 import type { BudgetedContext } from '../../src/graphql/context.ts';
+import { MAX_BYTES, PreparedOperations } from '../../src/graphql/prepared-operations.ts';
+import { preparedSizeOf } from '../../src/graphql/prepared-size.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { createPrincipal, openTestKeys } from './keys.ts';
 
 const times = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => part(i)).join(' ');
+const CONDITIONS = ['a', 'b', 'c', 'd'];
 const SHAPES: Record<string, (index: number) => string> = {
   small: (index) => `{ x${index}: online }`,
   leaves: (index) => `{ x${index}: me { ${times(95, (i) => `a${i}: name`)} } }`,
@@ -19,24 +21,28 @@ const SHAPES: Record<string, (index: number) => string> = {
   names: (index) => `{ x${index}: online ${'a'.repeat(3000)}: me { ${times(90, (i) => `a${i}: uses`)} } }`,
   fragments: (index) =>
     `{ x${index}: me { ...A } ${times(9, (i) => `a${i}: me { ...A }`)} } fragment A on ApiKey { ${times(8, (i) => `a${i}: uses`)} }`,
+  conditions: (index) =>
+    `query (${CONDITIONS.map((name) => `$${name}: Boolean!`).join()}) { x${index}: me { id ${CONDITIONS.map((name) => `${name}: name @skip(if: $${name})`).join(' ')} } }`,
 };
 
 /**
- * Compiles and runs queries of one shape, as a guest would who wants to fill the memory, and prints how much the heap
+ * Prepares and runs queries of one shape, as a guest would who wants to fill the memory, and prints how much the heap
  * has grown, in relation to what the cache counts for them. Needs `--expose-gc`.
  */
 const shape = SHAPES[process.argv[2]!]!;
 const { keys, store } = await openTestKeys();
 const { principal } = await createPrincipal(keys, { name: 'Guest', roles: ['GUEST'] });
-const { executed } = await createSchema(keys, { name: 'x', version: '1', startedAt: 0 });
+const schema = await createSchema(keys, { name: 'x', version: '1', startedAt: 0 });
 const turns = new Turns();
-const operations = new CompiledOperations(executed);
-const { bytes } = compiledSizeOf(executed, parse(shape(0)), null);
+const plans = process.argv[2] === 'conditions' ? 2 ** CONDITIONS.length : 1;
+const text = shape(0);
+const bytes = 2 * text.length + preparedSizeOf(schema, parse(text), { operationName: null, plans });
 // What the first queries of a program leave behind is not theirs.
-await fill(new CompiledOperations(executed), 5);
+await fill(new PreparedOperations(schema), 5);
 globalThis.gc!();
 const before = process.memoryUsage().heapUsed;
-const count = Math.ceil(MAX_BYTES / 3 / bytes);
+const operations = new PreparedOperations(schema);
+const count = Math.min(900, Math.ceil(MAX_BYTES / 3 / bytes));
 await fill(operations, count);
 globalThis.gc!();
 const grown = process.memoryUsage().heapUsed - before;
@@ -44,13 +50,16 @@ if (!operations.find(shape(0), null)) throw new Error('It was evicted.');
 process.stdout.write((grown / (count * bytes)).toFixed(2));
 await store.close();
 
-async function fill(cache: CompiledOperations, queries: number): Promise<void> {
+async function fill(cache: PreparedOperations, queries: number): Promise<void> {
   for (let index = 0; index < queries; index += 1) {
-    const text = shape(index);
-    for (let time = 0; time < 2; time += 1) cache.add(text, null, parse(text));
-    const run = cache.find(text, null);
-    const budget = new RequestBudget(BUDGET, turns);
-    const context = { principal, budget, signal: budget.signal, isSpeculative: true } as unknown as BudgetedContext;
-    for (let time = 0; time < 3; time += 1) await run?.(context, null);
+    const query = shape(index);
+    const document = parse(query);
+    cache.add(query, null, { document, cost: costOf(schema, document, null) });
+    for (let combination = 0; combination < plans; combination += 1) {
+      const budget = new RequestBudget(BUDGET, turns);
+      const context = { principal, budget, signal: budget.signal } as unknown as BudgetedContext;
+      const variables = Object.fromEntries(CONDITIONS.map((name, bit) => [name, Boolean(combination & (1 << bit))]));
+      await cache.find(query, null)!.execute(context, variables);
+    }
   }
 }

@@ -1,0 +1,336 @@
+import {
+  defaultTypeResolver,
+  type ExecutionResult,
+  getArgumentValues,
+  GraphQLBoolean,
+  type GraphQLError,
+  GraphQLID,
+  GraphQLInt,
+  type GraphQLLeafType,
+  type GraphQLObjectType,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  GraphQLString,
+  isObjectType,
+  locatedError,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  type ResponsePath,
+  responsePathAsArray,
+} from 'graphql';
+import { lengthOf } from '../budget/answer.ts';
+import { answerTooLarge } from '../budget/errors.ts';
+import type { BudgetedContext } from '../context.ts';
+import { FieldErrors } from './field-errors.ts';
+import type { OutputType, SelectedField, Selection, SelectionScope } from './selection.ts';
+
+/** A value, or the promise of one. */
+export type Eventual<Value> = Value | Promise<Value>;
+
+/** What is executed. */
+export interface ExecutedOperation {
+  readonly scope: SelectionScope;
+  readonly operation: OperationDefinitionNode;
+  readonly selection: Selection;
+  readonly rootType: GraphQLObjectType;
+}
+
+/** So many items of a list are completed before others may get a turn. */
+const GROUP_SIZE = 20;
+
+/**
+ * Executes an operation once (GraphQL, "Execution"), step by step as `execute` of graphql-js does, and with the same
+ * result.
+ */
+export class Execution {
+  readonly #executed: ExecutedOperation;
+  readonly #schema: GraphQLSchema;
+  readonly #context: BudgetedContext;
+  readonly #variables: Record<string, unknown>;
+  readonly #errors = new FieldErrors();
+  readonly #limit: number;
+  #characters = 0;
+
+  constructor(executed: ExecutedOperation, context: BudgetedContext, variables: Record<string, unknown>) {
+    this.#executed = executed;
+    this.#schema = executed.scope.schema;
+    this.#context = context;
+    this.#variables = variables;
+    this.#limit = context.budget.limits.characters;
+  }
+
+  /** @throws GraphQLError COST_EXCEEDED if the answer gets too long */
+  run(): Eventual<ExecutionResult> {
+    const { operation, selection, rootType } = this.#executed;
+    try {
+      const fields = selection.fieldsOf(rootType);
+      const data =
+        operation.operation === OperationTypeNode.MUTATION
+          ? this.#executeSerially(fields)
+          : this.#executeFields(fields, null, undefined);
+      return data instanceof Promise ? data.then(this.#result, this.#failed) : this.#result(data);
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  readonly #failed = (error: unknown): ExecutionResult => {
+    this.#errors.add(error as GraphQLError, undefined);
+    return this.#result(null);
+  };
+
+  readonly #result = (data: Record<string, unknown> | null): ExecutionResult => {
+    if (this.#characters > this.#limit) throw answerTooLarge('characters', this.#limit);
+    const { errors } = this.#errors;
+    return errors.length > 0 ? { data, errors } : { data };
+  };
+
+  async #executeSerially(fields: readonly SelectedField[]): Promise<Record<string, unknown>> {
+    const results = {};
+    for (const field of fields) {
+      const value = this.#executeField(field, null, undefined);
+      set(results, field.key, isThenable(value) ? await value : value);
+    }
+    return results;
+  }
+
+  #executeFields(
+    fields: readonly SelectedField[],
+    source: unknown,
+    path: ResponsePath | undefined,
+  ): Eventual<Record<string, unknown>> {
+    const results: Record<string, unknown> = {};
+    let hasPromise = false;
+    try {
+      for (let index = 0; index < fields.length; index += 1) {
+        const field = fields[index]!;
+        const value = this.#executeField(field, source, path);
+        if (value === undefined) continue;
+        set(results, field.key, value);
+        if (typeof value === 'object' && isThenable(value)) hasPromise = true;
+      }
+    } catch (error) {
+      if (!hasPromise) throw error;
+      // The promises may reject, too.
+      return resolved(results).finally(() => {
+        throw error;
+      });
+    }
+    return hasPromise ? resolved(results) : results;
+  }
+
+  #executeField(field: SelectedField, source: unknown, parent: ResponsePath | undefined): unknown {
+    let path: ResponsePath | undefined;
+    try {
+      let value: unknown;
+      const { type, definition } = field;
+      this.#count(field.key.length + 3);
+      if (definition.resolve || field.hasArguments) {
+        path = pathOf(field, parent);
+        value = this.#resolve(field, source, path);
+      } else {
+        value = propertyOf(source, field.name);
+        if (type.kind === 'leaf' && isSerialized(type.type, value)) {
+          this.#count(typeof value === 'string' ? value.length + 2 : 4);
+          return value;
+        }
+        path = pathOf(field, parent);
+        if (typeof value === 'function') value = this.#callMethod(field, source, {}, path);
+      }
+      const place = path;
+      const completed = isThenable(value)
+        ? value.then((result) => this.#complete(type, field, place, result))
+        : this.#complete(type, field, place, value);
+      if (!isThenable(completed)) return completed;
+      return completed.then(undefined, (error: unknown) => this.#nullFor(error, field, type, place));
+    } catch (error) {
+      return this.#nullFor(error, field, field.type, path ?? pathOf(field, parent));
+    }
+  }
+
+  #resolve(field: SelectedField, source: unknown, path: ResponsePath): unknown {
+    const { definition, nodes, hasArguments, name } = field;
+    const args = hasArguments ? getArgumentValues(definition, nodes[0]!, this.#variables) : {};
+    if (definition.resolve) return definition.resolve(source, args, this.#context, this.#infoOf(field, path));
+    const property = propertyOf(source, name);
+    return typeof property === 'function' ? this.#callMethod(field, source, args, path) : property;
+  }
+
+  /** The method is read once more, as the default resolver of graphql-js does. */
+  #callMethod(field: SelectedField, source: unknown, args: object, path: ResponsePath): unknown {
+    const methods = source as Record<string, (...args: unknown[]) => unknown>;
+    return methods[field.name]!(args, this.#context, this.#infoOf(field, path));
+  }
+
+  /** @throws the error of a field that cannot be null */
+  #nullFor(cause: unknown, { nodes }: SelectedField, { isNonNull }: OutputType, path: ResponsePath): null {
+    const error = locatedError(cause, nodes, responsePathAsArray(path));
+    if (isNonNull) throw error;
+    this.#errors.add(error, path);
+    return null;
+  }
+
+  #complete(type: OutputType, field: SelectedField, path: ResponsePath, value: unknown): unknown {
+    if (value instanceof Error) throw value;
+    if (value === null || value === undefined) {
+      const { parentType, name } = field;
+      if (type.isNonNull) throw new Error(`Cannot return null for non-nullable field ${parentType.name}.${name}.`);
+      this.#count(4);
+      return null;
+    }
+    if (type.kind === 'leaf') return this.#completeLeaf(type.type, field, value);
+    if (type.kind === 'list') return this.#completeList(type.item, field, path, value);
+    if (type.kind === 'object') return this.#completeObject(type.type, field, path, value);
+    const info = this.#infoOf(field, path);
+    const name: unknown = (type.type.resolveType ?? defaultTypeResolver)(value, this.#context, info, type.type);
+    return isThenable(name)
+      ? name.then((result) => this.#completeObject(this.#possibleType(type.type, result), field, path, value))
+      : this.#completeObject(this.#possibleType(type.type, name), field, path, value);
+  }
+
+  #completeLeaf(type: GraphQLLeafType, { parentType, name }: SelectedField, value: unknown): unknown {
+    const serialized: unknown = type.serialize(value);
+    if (serialized === null || serialized === undefined)
+      throw new Error(`${type.name} serializes a value of ${parentType.name}.${name} as nothing.`);
+    this.#count(lengthOf(serialized, this.#limit));
+    return serialized;
+  }
+
+  #completeList(item: OutputType, field: SelectedField, path: ResponsePath, value: unknown): Eventual<unknown[]> {
+    if (typeof value !== 'object' || typeof (value as Partial<Iterable<unknown>>)[Symbol.iterator] !== 'function')
+      throw new Error(`Expected Iterable, but did not find one for field "${field.parentType.name}.${field.name}".`);
+    const items = Array.isArray(value) ? value : Array.from(value as Iterable<unknown>);
+    return this.#completeItems(item, field, path, items, 0);
+  }
+
+  /** The items from an index on. */
+  #completeItems(
+    item: OutputType,
+    field: SelectedField,
+    path: ResponsePath,
+    items: readonly unknown[],
+    from: number,
+  ): Eventual<unknown[]> {
+    const { budget } = this.#context;
+    const completed: unknown[] = [];
+    let hasPromise = false;
+    try {
+      for (let index = from; index < items.length; index += 1) {
+        if (index > from && index % GROUP_SIZE === 0 && budget.turns.isOver) {
+          const rest = budget.nextTurn().then(() => this.#completeItems(item, field, path, items, index));
+          return Promise.all([Promise.all(completed), rest]).then((parts) => parts.flat(1));
+        }
+        const value = this.#completeItem(item, field, { prev: path, key: index, typename: undefined }, items[index]);
+        if (typeof value === 'object' && isThenable(value)) hasPromise = true;
+        completed.push(value);
+      }
+    } catch (error) {
+      for (const value of completed) if (isThenable(value)) value.then(undefined, () => {});
+      throw error;
+    }
+    return hasPromise ? Promise.all(completed) : completed;
+  }
+
+  #completeItem(item: OutputType, field: SelectedField, path: ResponsePath, value: unknown): unknown {
+    try {
+      const completed = isThenable(value)
+        ? value.then((result) => this.#complete(item, field, path, result))
+        : this.#complete(item, field, path, value);
+      if (typeof completed !== 'object' || !isThenable(completed)) return completed;
+      return completed.then(undefined, (error: unknown) => this.#nullFor(error, field, item, path));
+    } catch (error) {
+      return this.#nullFor(error, field, item, path);
+    }
+  }
+
+  #completeObject(
+    type: GraphQLObjectType,
+    field: SelectedField,
+    path: ResponsePath,
+    value: unknown,
+  ): Eventual<Record<string, unknown>> {
+    const fields = field.selection.fieldsOf(type);
+    if (!type.isTypeOf) return this.#executeFields(fields, value, path);
+    const execute = (isTypeOf: unknown) => {
+      const { parentType, name } = field;
+      if (!isTypeOf) throw new Error(`Expected value of type "${type.name}" for ${parentType.name}.${name}.`);
+      return this.#executeFields(fields, value, path);
+    };
+    const isTypeOf: unknown = type.isTypeOf(value, this.#context, this.#infoOf(field, path));
+    return isThenable(isTypeOf) ? isTypeOf.then(execute) : execute(isTypeOf);
+  }
+
+  #possibleType(abstractType: Parameters<GraphQLSchema['isSubType']>[0], name: unknown): GraphQLObjectType {
+    const type = typeof name === 'string' ? this.#schema.getType(name) : undefined;
+    if (isObjectType(type) && this.#schema.isSubType(abstractType, type)) return type;
+    throw new Error(`Abstract type "${abstractType.name}" was resolved to something that is not one of its types.`);
+  }
+
+  #infoOf({ name, nodes, definition, parentType }: SelectedField, path: ResponsePath): GraphQLResolveInfo {
+    const { scope, operation } = this.#executed;
+    return {
+      fieldName: name,
+      fieldNodes: nodes,
+      returnType: definition.type,
+      parentType,
+      path,
+      schema: scope.schema,
+      fragments: scope.fragments,
+      rootValue: null,
+      operation,
+      variableValues: this.#variables,
+    };
+  }
+
+  /** Counts characters of the answer. Once there are too many, no resolver starts any more. */
+  #count(characters: number): void {
+    this.#characters += characters;
+    if (this.#characters > this.#limit) this.#context.budget.abandon(answerTooLarge('characters', this.#limit));
+  }
+}
+
+function pathOf({ key, parentType }: SelectedField, prev: ResponsePath | undefined): ResponsePath {
+  return { prev, key, typename: parentType.name };
+}
+
+function propertyOf(source: unknown, name: string): unknown {
+  return (typeof source === 'object' && source !== null) || typeof source === 'function'
+    ? (source as Record<string, unknown>)[name]
+    : undefined;
+}
+
+/** Whether a scalar of GraphQL itself serializes a value as it is, which spares the call. */
+function isSerialized(scalar: GraphQLLeafType, value: unknown): boolean {
+  switch (typeof value) {
+    case 'string':
+      return scalar === GraphQLString || scalar === GraphQLID;
+    case 'number':
+      return scalar === GraphQLInt && (value | 0) === value;
+    case 'boolean':
+      return scalar === GraphQLBoolean;
+    default:
+      return false;
+  }
+}
+
+/** Results are plain objects, which are written faster than those without a prototype. */
+function set(results: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(results, key, { value, enumerable: true, configurable: true, writable: true });
+  else results[key] = value;
+}
+
+/** The results with their promises replaced by what these resolve to. */
+function resolved(results: Record<string, unknown>): Promise<Record<string, unknown>> {
+  return Promise.all(Object.values(results)).then((values) => {
+    for (const [index, key] of Object.keys(results).entries()) set(results, key, values[index]);
+    return results;
+  });
+}
+
+function isThenable(value: unknown): value is Promise<unknown> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as PromiseLike<unknown>).then === 'function'
+  );
+}

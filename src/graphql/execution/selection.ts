@@ -1,0 +1,120 @@
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  getNullableType,
+  type GraphQLAbstractType,
+  type GraphQLField,
+  type GraphQLLeafType,
+  type GraphQLList,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  isAbstractType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  SchemaMetaFieldDef,
+  TypeMetaFieldDef,
+  TypeNameMetaFieldDef,
+} from 'graphql';
+import { collectSubfields } from 'graphql/execution/collectFields.js';
+
+/** An output type, taken apart. */
+export type OutputType = { readonly isNonNull: boolean } & (
+  | { readonly kind: 'leaf'; readonly type: GraphQLLeafType }
+  | { readonly kind: 'list'; readonly item: OutputType }
+  | { readonly kind: 'object'; readonly type: GraphQLObjectType }
+  | { readonly kind: 'abstract'; readonly type: GraphQLAbstractType }
+);
+
+/** A field of a selection, with all that does not depend on the request. */
+export interface SelectedField {
+  readonly key: string;
+  readonly name: string;
+  readonly definition: GraphQLField<unknown, unknown>;
+  readonly parentType: GraphQLObjectType;
+  readonly nodes: readonly FieldNode[];
+  readonly type: OutputType;
+  readonly hasArguments: boolean;
+  /** The fields beneath it. */
+  readonly selection: Selection;
+}
+
+/** What the fields of a selection depend on. */
+export interface SelectionScope {
+  readonly schema: GraphQLSchema;
+  readonly fragments: Record<string, FragmentDefinitionNode>;
+  /** The values of the variables in `@include` and `@skip`. */
+  readonly conditions: Record<string, unknown>;
+}
+
+/** The fields that are selected from an object, collected once for each of its possible types. */
+export class Selection {
+  readonly #scope: SelectionScope;
+  readonly #nodes: readonly FieldNode[];
+  readonly #fields = new Map<GraphQLObjectType, readonly SelectedField[]>();
+
+  /** @param nodes the fields whose selections are merged */
+  constructor(scope: SelectionScope, nodes: readonly FieldNode[]) {
+    this.#scope = scope;
+    this.#nodes = nodes;
+  }
+
+  /** In the order of GraphQL's "Field Collection". @throws GraphQLError if a condition is null */
+  fieldsOf(type: GraphQLObjectType): readonly SelectedField[] {
+    const known = this.#fields.get(type);
+    if (known) return known;
+    const { schema, fragments, conditions } = this.#scope;
+    const fields: SelectedField[] = [];
+    for (const [key, nodes] of collectSubfields(schema, fragments, conditions, type, this.#nodes)) {
+      const name = nodes[0]!.name.value;
+      const definition = definitionOf(schema, type, name);
+      if (!definition) continue;
+      fields.push({
+        key,
+        name,
+        definition,
+        parentType: type,
+        nodes,
+        type: outputTypeOf(definition.type),
+        hasArguments: definition.args.length > 0,
+        selection: new Selection(this.#scope, nodes),
+      });
+    }
+    this.#fields.set(type, fields);
+    return fields;
+  }
+}
+
+function definitionOf(
+  schema: GraphQLSchema,
+  type: GraphQLObjectType,
+  name: string,
+): GraphQLField<unknown, unknown> | undefined {
+  if (name === TypeNameMetaFieldDef.name) return TypeNameMetaFieldDef;
+  if (type === schema.getQueryType()) {
+    if (name === SchemaMetaFieldDef.name) return SchemaMetaFieldDef;
+    if (name === TypeMetaFieldDef.name) return TypeMetaFieldDef;
+  }
+  return type.getFields()[name];
+}
+
+const outputTypes = new WeakMap<GraphQLOutputType, OutputType>();
+
+function outputTypeOf(type: GraphQLOutputType): OutputType {
+  const known = outputTypes.get(type);
+  if (known) return known;
+  const outputType = takeApart(type);
+  outputTypes.set(type, outputType);
+  return outputType;
+}
+
+function takeApart(type: GraphQLOutputType): OutputType {
+  const isNonNull = isNonNullType(type);
+  const nullable = getNullableType(type);
+  if (isLeafType(nullable)) return { isNonNull, kind: 'leaf', type: nullable };
+  if (isListType(nullable))
+    return { isNonNull, kind: 'list', item: outputTypeOf((nullable as GraphQLList<GraphQLOutputType>).ofType) };
+  if (isAbstractType(nullable)) return { isNonNull, kind: 'abstract', type: nullable };
+  return { isNonNull, kind: 'object', type: nullable as GraphQLObjectType };
+}

@@ -1,0 +1,95 @@
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type FieldNode,
+  getOperationAST,
+  getVariableValues,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  visit,
+} from 'graphql';
+import type { Amount } from './budget/amount.ts';
+import type { BudgetedContext } from './context.ts';
+import { type Eventual, type ExecutedOperation, Execution } from './execution/execution.ts';
+import { Selection } from './execution/selection.ts';
+import { fragmentsOf } from './fragments.ts';
+
+/** The most combinations of conditions for which the selected fields are kept. */
+const MAX_PLANS = 16;
+
+/** A valid operation, ready to be executed with any variables: nothing of its document is looked at twice. */
+export class PreparedOperation {
+  /** See `costOf`. */
+  readonly cost: Amount;
+  readonly #schema: GraphQLSchema;
+  readonly #document: DocumentNode;
+  readonly #operation: OperationDefinitionNode;
+  /** The variables that decide by `@include` and `@skip` which fields are selected. */
+  readonly #conditions: readonly string[];
+  /** By the values of the conditions. */
+  readonly #plans = new Map<string, ExecutedOperation>();
+
+  constructor(schema: GraphQLSchema, document: DocumentNode, operationName: string | null, cost: Amount) {
+    this.#schema = schema;
+    this.#document = document;
+    this.#operation = getOperationAST(document, operationName)!;
+    this.#conditions = conditionsIn(document);
+    this.cost = cost;
+  }
+
+  /** How many combinations of conditions it may keep the selected fields of. */
+  get maxPlans(): number {
+    return Math.min(MAX_PLANS, 2 ** this.#conditions.length);
+  }
+
+  /** Executes the operation. @throws GraphQLError COST_EXCEEDED if the answer gets too long */
+  execute(context: BudgetedContext, variables: Record<string, unknown> | null): Eventual<ExecutionResult> {
+    context.isPrepared = true;
+    const { variableDefinitions = [] } = this.#operation;
+    if (variableDefinitions.length === 0) return new Execution(this.#planFor({}), context, {}).run();
+    const { errors, coerced } = getVariableValues(this.#schema, variableDefinitions, variables ?? {}, {
+      maxErrors: 50,
+    });
+    if (errors) return { errors };
+    return new Execution(this.#planFor(coerced), context, coerced).run();
+  }
+
+  #planFor(variables: Record<string, unknown>): ExecutedOperation {
+    const key = this.#conditions.map((name) => String(variables[name])).join();
+    const known = this.#plans.get(key);
+    if (known) return known;
+    const plan = this.#plan(variables);
+    if (this.#plans.size >= this.maxPlans) this.#plans.clear();
+    this.#plans.set(key, plan);
+    return plan;
+  }
+
+  #plan(variables: Record<string, unknown>): ExecutedOperation {
+    const operation = this.#operation;
+    const scope = {
+      schema: this.#schema,
+      fragments: Object.fromEntries(fragmentsOf(this.#document)),
+      conditions: Object.fromEntries(
+        this.#conditions.flatMap((name) => (Object.hasOwn(variables, name) ? [[name, variables[name]]] : [])),
+      ),
+    };
+    const root = { kind: Kind.FIELD, selectionSet: operation.selectionSet } as FieldNode;
+    return {
+      scope,
+      operation,
+      selection: new Selection(scope, [root]),
+      rootType: this.#schema.getRootType(operation.operation)!,
+    };
+  }
+}
+
+function conditionsIn(document: DocumentNode): string[] {
+  const names = new Set<string>();
+  visit(document, {
+    Directive: ({ arguments: given = [] }) => {
+      for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+    },
+  });
+  return [...names];
+}

@@ -1,0 +1,44 @@
+import type { DocumentNode, GraphQLSchema } from 'graphql';
+import { LRUCache } from 'lru-cache';
+import type { Amount } from './budget/amount.ts';
+import { PreparedOperation } from './prepared-operation.ts';
+import { preparedSizeOf } from './prepared-size.ts';
+
+/** The number of operations in the cache, and the memory that they may take, in bytes. */
+const MAX_ENTRIES = 1000;
+export const MAX_BYTES = 32_000_000;
+/** Longer documents are not kept: they take longer to execute than to validate. */
+const MAX_DOCUMENT_LENGTH = 20_000;
+
+/**
+ * A cache of operations that were found to be valid. Literals are part of a document, so a client that embeds changing
+ * values only evicts the least recently used entries.
+ */
+export class PreparedOperations {
+  readonly #schema: GraphQLSchema;
+  readonly #operations = new LRUCache<string, PreparedOperation>({ max: MAX_ENTRIES, maxSize: MAX_BYTES });
+
+  constructor(schema: GraphQLSchema) {
+    this.#schema = schema;
+  }
+
+  /** The prepared operation, if there is one. */
+  find(query: string, operationName: string | null): PreparedOperation | undefined {
+    return this.#operations.get(keyOf(query, operationName));
+  }
+
+  /** Keeps an operation that was validated, with its cost. */
+  add(query: string, operationName: string | null, { document, cost }: { document: DocumentNode; cost: Amount }): void {
+    if (query.length > MAX_DOCUMENT_LENGTH) return;
+    const key = keyOf(query, operationName);
+    const operation = new PreparedOperation(this.#schema, document, operationName, cost);
+    const { maxPlans: plans } = operation;
+    const size = 2 * key.length + preparedSizeOf(this.#schema, document, { operationName, plans });
+    this.#operations.set(key, operation, { size });
+  }
+}
+
+/** NUL separates: no valid document contains it. */
+function keyOf(query: string, operationName: string | null): string {
+  return operationName === null ? query : `${query}\0${operationName}`;
+}

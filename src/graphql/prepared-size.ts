@@ -1,0 +1,65 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  getNamedType,
+  getOperationAST,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  isAbstractType,
+  Kind,
+  type SelectionSetNode,
+} from 'graphql';
+import { fragmentsOf } from './fragments.ts';
+
+/** What a prepared operation holds, in bytes: for each character of its document, and each field of each plan. */
+const CHARACTER_BYTES = 150;
+const FIELD_BYTES = 1200;
+
+/**
+ * Estimates the memory that a prepared operation may take, in bytes.
+ * @param plans how many plans it may have
+ */
+export function preparedSizeOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { operationName, plans }: { operationName: string | null; plans: number },
+): number {
+  const operation = getOperationAST(document, operationName);
+  const fragments = fragmentsOf(document);
+  let fields = 2;
+  if (operation) addSelection(operation.selectionSet, schema.getRootType(operation.operation), 1);
+  return CHARACTER_BYTES * (document.loc?.end ?? 0) + FIELD_BYTES * fields * plans;
+
+  /** @param copies the number of types that the fields are selected from, one after another */
+  function addSelection(
+    { selections }: SelectionSetNode,
+    type: GraphQLNamedType | undefined | null,
+    copies: number,
+  ): void {
+    for (const selection of selections) {
+      if (selection.kind === Kind.FIELD) addField(selection, type, copies);
+      else if (selection.kind === Kind.INLINE_FRAGMENT) addSelection(selection.selectionSet, type, copies);
+      else {
+        const fragment = fragments.get(selection.name.value);
+        const condition = fragment && schema.getType(fragment.typeCondition.name.value);
+        if (fragment) addSelection(fragment.selectionSet, condition, copies);
+      }
+    }
+  }
+
+  function addField(
+    { name, selectionSet }: FieldNode,
+    type: GraphQLNamedType | undefined | null,
+    copies: number,
+  ): void {
+    fields += copies;
+    if (!selectionSet) return;
+    const field = type && 'getFields' in type ? type.getFields()[name.value] : undefined;
+    const inner = field && getNamedType(field.type);
+    addSelection(
+      selectionSet,
+      inner,
+      copies * (inner && isAbstractType(inner) ? schema.getPossibleTypes(inner).length : 1),
+    );
+  }
+}

@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto';
+import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
+import { amountFor } from '../graphql/budget/amount.ts';
+import { checkLength, writeData } from '../graphql/budget/answer.ts';
+import { costOf } from '../graphql/budget/cost.ts';
+import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
+import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
+import { readDocument } from '../graphql/document.ts';
+import type { Eventual } from '../graphql/execution/execution.ts';
+import type { PreparedOperation } from '../graphql/prepared-operation.ts';
+import { PreparedOperations } from '../graphql/prepared-operations.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
+import type { Log } from '../log.ts';
+import type { Admitted, BearerCheck } from './bearer-check.ts';
+import { contextOf } from './graphql-context.ts';
+import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
+import { type GraphQLHandler, graphqlHandler } from './graphql-handler.ts';
+import { type GraphQLParameters, type GraphQLRequest, readBody, readParameters } from './graphql-request.ts';
+import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
+import { errorReply, graphqlReply, internalError, type Reply } from './replies.ts';
+import { RequestRefused } from './request-refused.ts';
+
+/** What the pipeline is made of. */
+export interface GraphQLPipelineOptions {
+  schema: GraphQLSchema;
+  check: BearerCheck;
+  budgets: Budgets;
+  log: Log;
+}
+
+/** What is executed: a prepared operation, or one that is seen for the first time. */
+type Operation = Pick<PreparedOperation, 'cost' | 'execute'>;
+
+/**
+ * The way of every request to the GraphQL endpoint: authenticate, read, prepare, execute, send. What sends the reply,
+ * and what a request is, are the servers' concern, which feed it.
+ */
+export class GraphQLPipeline {
+  readonly #schema: GraphQLSchema;
+  readonly #check: BearerCheck;
+  readonly #budgets: Budgets;
+  readonly #log: Log;
+  readonly #operations: PreparedOperations;
+  readonly #handler: GraphQLHandler;
+
+  constructor({ schema, check, budgets, log }: GraphQLPipelineOptions) {
+    this.#schema = schema;
+    this.#check = check;
+    this.#budgets = budgets;
+    this.#log = log;
+    this.#operations = new PreparedOperations(schema);
+    this.#handler = graphqlHandler(schema);
+  }
+
+  /** Authenticates a request, and answers it. */
+  async handle(request: GraphQLRequest): Promise<Reply> {
+    try {
+      const entered = this.#check.enter(request);
+      const admission = entered instanceof Promise ? await entered : entered;
+      return 'refusal' in admission ? admission.refusal : await this.answer(request, admission);
+    } catch (error) {
+      return this.failed(error);
+    }
+  }
+
+  /** Answers a request that was let in. */
+  async answer(request: GraphQLRequest, admitted: Admitted): Promise<Reply> {
+    if (request.method !== 'POST')
+      return errorReply(405, 'METHOD_NOT_ALLOWED', 'GraphQL is served by POST only.', { Allow: 'POST' });
+    let type: ResponseType = JSON_RESPONSE;
+    const budget = this.#budgets.start();
+    try {
+      type = negotiate(request.head.accept);
+      const parameters = readParameters(await readBody(request));
+      const operation = this.#prepare(parameters);
+      const cost = amountFor(operation.cost, parameters.variables);
+      if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);
+      // The key is checked again now that there is something to run.
+      const entered = this.#check.again(request, admitted);
+      const admission = entered instanceof Promise ? await entered : entered;
+      if ('refusal' in admission) return admission.refusal;
+      const result = this.#execute(operation, parameters, { request, principal: admission.principal, budget });
+      return await this.#reply(type, result instanceof Promise ? await result : result, budget);
+    } catch (error) {
+      if (error instanceof RequestRefused) return refusedReply(type, error);
+      if (error instanceof GraphQLError) return this.#reply(type, { errors: [error] }, budget);
+      throw error;
+    }
+  }
+
+  /** The reply to a request that failed unexpectedly, which is logged. */
+  failed(error: unknown): Reply {
+    const requestId = randomUUID();
+    this.#log.error({ err: error, requestId }, 'a request failed');
+    return internalError(requestId);
+  }
+
+  /** Finds an operation, or reads it. @throws GraphQLError if it has a syntax error or exceeds a limit */
+  #prepare({ query, operationName }: GraphQLParameters): Operation {
+    const prepared = this.#operations.find(query, operationName);
+    if (prepared) return prepared;
+    const document = readDocument(query, operationName);
+    const cost = costOf(this.#schema, document, operationName);
+    return {
+      cost,
+      execute: async (context, variables) => {
+        const result = await this.#handler({ query, operationName, variables }, context);
+        if (result.data === undefined) return result;
+        this.#operations.add(query, operationName, { document, cost });
+        checkLength(result.data, context.budget.limits.characters);
+        return result;
+      },
+    };
+  }
+
+  /** Executes an operation until it is done, its time is up, or its client has gone. */
+  #execute(
+    operation: Operation,
+    { variables }: GraphQLParameters,
+    parts: { request: GraphQLRequest; principal: Principal; budget: RequestBudget },
+  ): Eventual<ExecutionResult> {
+    const { request, budget } = parts;
+    try {
+      const result = operation.execute(contextOf(parts), variables);
+      return result instanceof Promise ? finish(result, request, budget) : result;
+    } catch (error) {
+      return failedWith(error);
+    }
+  }
+
+  async #reply(type: ResponseType, result: ExecutionResult, budget: RequestBudget): Promise<Reply> {
+    const errors = result.errors && errorsInOrder(result).map((error) => formatGraphQLError(error, this.#log));
+    const said = errors && `"errors":${JSON.stringify(errors)}`;
+    // Only the newer media type has a 4xx status for a request that was not executed.
+    if (result.data === undefined) return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, `{${said}}`);
+    const data = await writeData(result.data, budget);
+    return graphqlReply(200, type, said ? `{${said},"data":${data}}` : `{"data":${data}}`);
+  }
+}
+
+async function finish(
+  result: Promise<ExecutionResult>,
+  request: GraphQLRequest,
+  budget: RequestBudget,
+): Promise<ExecutionResult> {
+  const end = request.onClientGone(() => budget.abandon(clientGone()));
+  try {
+    return await budget.within(result);
+  } catch (error) {
+    return failedWith(error);
+  } finally {
+    end();
+  }
+}
+
+/** The result of an operation that was ended as a whole. */
+function failedWith(error: unknown): ExecutionResult {
+  if (error instanceof GraphQLError) return { data: null, errors: [error] };
+  throw error;
+}
+
+function refusedReply(type: ResponseType, { status, code, message }: RequestRefused): Reply {
+  const { text } = errorReply(status, code, message);
+  return graphqlReply(status, type, text);
+}

@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import { addressOf } from './client-address.ts';
+import type { GraphQLPipeline } from './graphql-pipeline.ts';
+import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
+import { send } from './replies.ts';
+import { readHead, type RequestHead } from './request-head.ts';
+
+/**
+ * Hands a request as Node has it to the pipeline: what Hono does with one takes longer than to answer it. Leaves out
+ * those whose head is not an ordinary one, which Hono's adapter hands on.
+ * @returns whether it was handed on
+ */
+export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+  const head = readHead(incoming.rawHeaders);
+  if (!head || !isOrdinary(head)) return false;
+  void answer(pipeline, new NodeRequest(incoming, outgoing, head), outgoing);
+  return true;
+}
+
+async function answer(pipeline: GraphQLPipeline, request: NodeRequest, outgoing: ServerResponse): Promise<void> {
+  const reply = await pipeline.handle(request);
+  if (!outgoing.destroyed) send(outgoing, reply);
+}
+
+const HOST = /^([a-z0-9.-]+)(?::\d+)?$/;
+/** The hosts that requests name, which are few: whether they are plain. */
+const plainHosts = new LRUCache<string, boolean>({ max: 100, memoMethod: isPlainHost });
+
+/** Whether nothing about a Host needs to be normalized or refused. */
+function isPlainHost(host: string): boolean {
+  const name = HOST.exec(host)?.[1];
+  const url = `http://${host}`;
+  return name !== undefined && URL.canParse(url) && new URL(url).hostname === name;
+}
+
+/** Whether a head has a plain host and the length of a body that can be read at once. */
+function isOrdinary({ host = '', contentLength }: RequestHead): boolean {
+  return contentLength !== undefined && Number(contentLength) <= MAX_BODY_BYTES && plainHosts.memo(host);
+}
+
+/** A POST request as Node has it. */
+class NodeRequest implements GraphQLRequest {
+  readonly method = 'POST';
+  readonly head: RequestHead;
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  #webRequest: Request | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, head: RequestHead) {
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.head = head;
+  }
+
+  get authorization(): string | undefined {
+    return this.head.authorization;
+  }
+
+  address(): string | undefined {
+    return addressOf(this.#incoming.socket);
+  }
+
+  body(): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const incoming = this.#incoming;
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      incoming.once('error', () => reject(bodyCutOff()));
+    });
+  }
+
+  bodyInPieces(): AsyncIterable<Uint8Array> {
+    return this.#incoming;
+  }
+
+  get webRequest(): Request {
+    return (this.#webRequest ??= requestOf(this.#incoming));
+  }
+
+  onClientGone(listener: () => void): () => void {
+    this.#outgoing.once('close', listener);
+    return () => this.#outgoing.off('close', listener);
+  }
+}
+
+function requestOf({ url, rawHeaders }: IncomingMessage): Request {
+  const headers = new Headers();
+  for (let index = 0; index < rawHeaders.length; index += 2) headers.append(rawHeaders[index]!, rawHeaders[index + 1]!);
+  return new Request(`http://${headers.get('host')}${url}`, { method: 'POST', headers });
+}

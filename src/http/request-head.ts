@@ -1,0 +1,40 @@
+/** The headers of a request that decide how it is handled, with their values as they came. */
+export interface RequestHead {
+  host?: string;
+  authorization?: string;
+  accept?: string;
+  contentType?: string;
+  contentLength?: string;
+  contentEncoding?: string;
+}
+
+const NAMES: Readonly<Record<string, keyof RequestHead>> = {
+  host: 'host',
+  authorization: 'authorization',
+  accept: 'accept',
+  'content-type': 'contentType',
+  'content-length': 'contentLength',
+  'content-encoding': 'contentEncoding',
+};
+/** Most headers have names of other lengths, and are not looked at. */
+const LENGTHS: readonly boolean[] = Array.from({ length: 17 }, (_, length) =>
+  Object.keys(NAMES).some((name) => name.length === length),
+);
+
+/**
+ * Reads the head of a request.
+ * @param rawHeaders names and values in turn, as Node has them
+ * @returns undefined if one of these headers is there twice
+ */
+export function readHead(rawHeaders: readonly string[]): RequestHead | undefined {
+  const head: RequestHead = {};
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (!LENGTHS[name.length]) continue;
+    const member = NAMES[name.toLowerCase()];
+    if (member === undefined) continue;
+    if (head[member] !== undefined) return undefined;
+    head[member] = rawHeaders[index + 1]!;
+  }
+  return head;
+}

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { makeExecutableSchema } from '@graphql-tools/schema';
+import { execute, type ExecutionResult, parse, validate } from 'graphql';
+import { keepToBudget } from '../../src/graphql/budget/budgeted-fields.ts';
+import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
+import { Turns } from '../../src/graphql/budget/turns.ts';
+import type { BudgetedContext } from '../../src/graphql/context.ts';
+import { PreparedOperation } from '../../src/graphql/prepared-operation.ts';
+import { errorsInOrder, formatGraphQLError } from '../../src/http/graphql-errors.ts';
+import { NO_LOG } from '../../src/log.ts';
+import { Random } from '../support/random.ts';
+import { randomQuery } from '../support/random-query.ts';
+
+const later = async <Value>(value: Value) => value;
+const fail = (message: string): never => {
+  throw new Error(message);
+};
+/** Promises that are not of the class `Promise`. */
+const thenable = <Value>(value: Value) => {
+  const promise = later(value);
+  // oxlint-disable-next-line unicorn/no-thenable -- it is what resolvers may return
+  return { then: promise.then.bind(promise) };
+};
+
+class Node {
+  kind: string;
+  depth: number;
+  constructor(kind: string, depth: number) {
+    this.kind = kind;
+    this.depth = depth;
+  }
+  get plain() {
+    return `text "${this.depth}" \u2028 😀 \ud800`;
+  }
+  method({ x }: { x?: number }, _context: unknown, { fieldName }: { fieldName: string }) {
+    return `${fieldName} ${x} ${this.depth}`;
+  }
+  promised = later(7);
+  thenable = thenable('eventually');
+  get throwing(): string {
+    return fail('a getter failed');
+  }
+  failure = new Error('a failure as a value');
+  number = 1e21;
+  notANumber = 'x';
+  color = 'RED';
+  wrongColor = 'BLUE';
+  json = { a: [1, undefined, () => 1], b: undefined, toJSON: undefined };
+  left = () => Symbol('left out');
+  get next(): Node | null {
+    return this.depth > 3 ? null : new Node(this.depth % 2 ? 'A' : 'B', this.depth + 1);
+  }
+  lost = () => later(new Node('Lost', 0));
+  any = () => this.next;
+  anyLater = () => later(this.next);
+  list = [1, 2, null, 3];
+  lists = [[1], null, [later(2), new Error('an item failed')]];
+  iterable = new Set(['a', 'b']);
+  generated = function* generated() {
+    yield 'first';
+    yield later('second');
+  };
+  notAList = 'text';
+  nodes = () => (this.depth > 3 ? [] : [this.next, later(this.next), null, thenable(this.next)]);
+  strictNodes = () => (this.depth > 3 ? [] : [this.next, later(null), this.next, fail]);
+  strictest = () => later(null);
+  echo = (args: object) => JSON.stringify(args);
+  many = () => Array.from({ length: 50 }, (_, index) => (index === 33 ? null : { kind: 'A', number: index }));
+}
+
+const FIELDS = `
+  plain: String method(x: Int = 3): String promised: Int! thenable: String throwing: String throwingStrictly: String!
+  failure: String number: Float notANumber: Int notANumberStrictly: Int! color: Color wrongColor: Color json: Json
+  left: Left missing: String missingStrictly: String! next: A strictNext: A! any: Any anyLater: Any lost: Any
+  checked: Checked list: [Int] strictList: [Int!] lists: [[Int]] iterable: [String!] generated: [String] notAList: [String]
+  nodes: [A] strictNodes: [A!] strictest: A! union: [Either!] many: [A!]
+  echo(int: Int, color: Color, list: [Int!], input: Input, text: String = "none", required: Int! = 4): String
+  resolved: String resolvedLater: String failing: String failingLater: String! slow: [A]`;
+const schema = makeExecutableSchema({
+  typeDefs: `
+    enum Color { RED GREEN }
+    scalar Json
+    scalar Left
+    input Input { a: Int! b: [Color!] = [GREEN] }
+    interface Any { plain: String next: A strictNext: A! }
+    type A implements Any { ${FIELDS} }
+    type B implements Any { ${FIELDS} }
+    type Checked { plain: String }
+    union Either = A | B
+    type Query { ${FIELDS} root: A strictRoot: A! }
+    type Mutation { ${FIELDS} }`,
+  resolvers: {
+    ...Object.fromEntries(
+      ['Query', 'Mutation', 'A', 'B'].map((type) => [
+        type,
+        {
+          ...(type === 'Query' || type === 'Mutation' ? rootResolvers() : {}),
+          throwingStrictly: () => fail('strictly'),
+          notANumberStrictly: () => 'x',
+          missingStrictly: () => undefined,
+          strictNext: (node: Node | null) => node?.next,
+          checked: (node: Node | null) => node,
+          strictList: () => [1, later(null), 2],
+          union: (node: Node | null) => (node ? [node.next, new Node('B', 4)].filter(Boolean) : []),
+          resolved: (_: unknown, __: unknown, context: object, info: { path: object; fieldName: string }) =>
+            `${Object.keys(info).toSorted().join()} ${JSON.stringify(pathOf(info.path))} ${'budget' in context}`,
+          resolvedLater: () => later('later'),
+          failing: () => fail('failing'),
+          failingLater: async () => fail('failing later'),
+          slow: async () => [new Node('A', 4), new Node('B', 3)],
+        },
+      ]),
+    ),
+    Any: { __resolveType: ({ kind }: Node) => (kind === 'A' ? 'A' : kind === 'B' ? later('B') : kind) },
+    Either: { __resolveType: ({ kind }: Node) => kind },
+    Checked: { __isTypeOf: ({ depth }: Node) => (depth > 2 ? later(true) : depth === 2) },
+    Left: { __serialize: (value: unknown) => value },
+  } as never,
+});
+keepToBudget(schema);
+
+function rootResolvers(): object {
+  const root = new Node('A', 0);
+  const names = Object.keys(fieldNames());
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      (_: unknown, args: object, context: unknown, info: { fieldName: string }) => {
+        const value = (root as unknown as Record<string, unknown>)[name];
+        return typeof value === 'function'
+          ? (value as (...given: unknown[]) => unknown).call(root, args, context, info)
+          : value;
+      },
+    ]),
+  );
+}
+
+function fieldNames(): Record<string, true> {
+  return Object.fromEntries([...FIELDS.matchAll(/(\w+)(?:\([^)]*\))?:(?= [A-Z[])/g)].map(([, name]) => [name!, true]));
+}
+
+function pathOf(path: object | undefined): unknown[] {
+  const { prev, key, typename } = (path ?? {}) as { prev?: object; key?: unknown; typename?: unknown };
+  return path ? [...pathOf(prev), key, typename] : [];
+}
+
+/** Turns never end: waiting for one would decide what fails first. */
+const turns = new Turns(Infinity);
+const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns), isPrepared: true }) as unknown as BudgetedContext;
+turns.begin();
+const written = (result: ExecutionResult) => {
+  const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, NO_LOG));
+  return JSON.stringify({ data: result.data, errors }).replaceAll(/"requestId":"[^"]*"/g, '');
+};
+
+/** What graphql-js and `JSON.stringify` make of an operation. */
+async function byGraphqlJs(query: string, operationName: string | null, variableValues: object): Promise<string> {
+  const result = await execute({
+    schema,
+    document: parse(query),
+    contextValue: contextOf(),
+    variableValues: variableValues as Record<string, unknown>,
+    operationName,
+  });
+  return written(result);
+}
+
+describe('a prepared operation', () => {
+  for (const seed of process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1])
+    for (const operation of ['query', 'mutation'] as const)
+      it(`has the same data and errors as graphql-js, in the same bytes: 150 of kind ${operation}, seed ${seed}`, async () => {
+        const random = new Random(seed);
+        let [count, failed] = [0, 0];
+        while (count < 150) {
+          const made = randomQuery(schema, random, { directives: 0.2, operation });
+          const { query, operationName = null, variables = {} } = made;
+          let document;
+          try {
+            document = parse(query);
+          } catch {
+            continue;
+          }
+          if (validate(schema, document).length > 0 || operationName === 'Nope' || operationName === 'Other') continue;
+          if (operationName === null && query.includes('query Other')) continue;
+          count += 1;
+          const prepared = new PreparedOperation(schema, document, operationName, 1);
+          // Then with other values of the conditions, which share the operation.
+          for (const values of [
+            variables,
+            { ...variables, one: true },
+            { ...variables, one: false, other: true },
+            variables,
+          ]) {
+            const expected = await byGraphqlJs(query, operationName, values);
+            const result = await prepared.execute(contextOf(), values);
+            assert.equal(written(result), expected, `${query} ${JSON.stringify(values)}`);
+            if (result.errors) failed += 1;
+          }
+        }
+        assert.ok(failed > 50 && failed < 550, `${failed} of 600 failed`);
+      });
+});

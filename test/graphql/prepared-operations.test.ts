@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { buildSchema, parse } from 'graphql';
+import { finished, ROOT } from '../support/process.ts';
+import { MAX_BYTES, PreparedOperations } from '../../src/graphql/prepared-operations.ts';
+import { preparedSizeOf } from '../../src/graphql/prepared-size.ts';
+
+const schema = buildSchema('type Query { a(x: Int): Int b: Int } type Mutation { c: Int }');
+
+describe('prepared operations', () => {
+  let operations: PreparedOperations;
+  beforeEach(() => {
+    operations = new PreparedOperations(schema);
+  });
+  const add = (query: string, name: string | null = null) =>
+    operations.add(query, name, { document: parse(query), cost: 1 });
+  const found = (query: string, name: string | null = null) => operations.find(query, name) !== undefined;
+
+  it('are told apart by their operation name', () => {
+    const query = 'query One { a } query Two { b }';
+    add(query, 'One');
+    assert.deepEqual([found(query, 'One'), found(query, 'Two'), found(query)], [true, false, false]);
+  });
+
+  it('are none for a document of more than 20,000 characters', () => {
+    const query = `{ a ${' '.repeat(20_000)} }`;
+    add(query);
+    assert.equal(found(query), false);
+  });
+
+  it('are bounded in number: the least recently used are evicted first', () => {
+    const query = (index: number) => `{ a(x: ${index}) }`;
+    add('{ b }');
+    for (let index = 0; index < 3000; index += 1) {
+      add(query(index));
+      assert.ok(found('{ b }'));
+    }
+    assert.deepEqual([found(query(0)), found(query(2999))], [false, true]);
+  });
+
+  for (const shape of ['leaves', 'resolvers', 'lists', 'names', 'fragments', 'conditions'])
+    it(`take no more memory than is counted for them: ${shape}`, async () => {
+      const child = join(ROOT, 'test/support/prepared-child.ts');
+      const { stdout, stderr } = await finished(spawn(process.execPath, ['--expose-gc', child, shape]));
+      assert.ok(Number(stdout) < 1, `${stdout} times as much\n${stderr}`);
+      assert.notEqual(stdout, '', stderr);
+    });
+
+  it('are bounded by the memory that is counted for them', () => {
+    const query = (index: number) => `{ x${index}: a ${'b '.repeat(99)}}`;
+    const text = query(0);
+    const bytes = 2 * text.length + preparedSizeOf(schema, parse(text), { operationName: null, plans: 1 });
+    const most = Math.floor(MAX_BYTES / bytes);
+    for (let index = 0; index <= most; index += 1) add(query(index));
+    assert.deepEqual([found(query(0)), found(query(3)), found(query(most))], [false, true, true]);
+  });
+});
