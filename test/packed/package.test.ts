@@ -44,8 +44,12 @@ describe('the packed package', () => {
   it('holds what runs and its documentation, and nothing else', () => {
     const wanted = [
       'bin/run.js',
-      'bin/compile-cache.js',
+      'bin/compile-cache.cjs',
+      'bin/code-cache.cjs',
       'bin/node-version.js',
+      'bin/program.cjs',
+      'dist/LICENSES.txt',
+      'dist/program.cjs',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/commands/serve.js',
@@ -62,7 +66,8 @@ describe('the packed package', () => {
       [],
     );
     const allowed = [
-      /^bin\/(run|compile-cache|node-version)\.js$/,
+      /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program)\.cjs)$/,
+      /^dist\/(program\.cjs|LICENSES\.txt)$/,
       /^dist\/.*\.(js|js\.map|d\.ts)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
