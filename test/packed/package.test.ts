@@ -90,6 +90,15 @@ describe('the packed package', () => {
     }
   });
 
+  it('has the license of each package whose code is bundled', () => {
+    const licenses = readFileSync(join(unpacked, 'dist/LICENSES.txt'), 'utf8').split(/^-{80}$/m);
+    for (const license of licenses)
+      assert.match(license.trim(), /^\S+ \d+\.\d+\.\d+\S*\n\n.*(permission|redistribution)/is);
+    const names = licenses.map((license) => license.trim().split(' ')[0]!);
+    for (const name of ['@oclif/core', 'kysely', 'better-sqlite3', 'minimatch', '@inquirer/prompts'])
+      assert.ok(names.includes(name), name);
+  });
+
   it('asks oclif for its commands only', () => {
     const { oclif } = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as { oclif: object };
     assert.deepEqual(Object.keys(oclif).toSorted(), [
