@@ -68,12 +68,18 @@ function residentMemory(pid: number): number {
 }
 
 /** Read from /proc, in hundredths of a second: `ps` rounds to seconds. */
-function cpuTime(pid: number): number {
+/** The CPU time of the programs that this one has started and that have ended, in seconds; NaN if unknown. */
+export function cpuTimeOfChildren(): number {
+  return cpuTime('self', 13);
+}
+
+/** @param first the place of the user's time after the program's name: proc_pid_stat(5) */
+function cpuTime(pid: number | 'self', first = 11): number {
   try {
     const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .split(') ')[1]!
       .split(' ')
-      .slice(11, 13)
+      .slice(first, first + 2)
       .map(Number);
     return (user! + system!) / 100;
   } catch {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 
 /**
  * What to tell the user of a Node version on which a dependency would crash; undefined on a supported one. This file is
@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
  */
 export function unsupportedNode() {
   if (isSupported(process.versions.node)) return undefined;
-  const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const { engines } = createRequire(import.meta.url)('../package.json');
   const reason = `svc-api needs Node ${engines.node}; this is ${process.versions.node}.`;
   return `${reason} Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.`;
 }

@@ -1,37 +1,38 @@
 #!/usr/bin/env node
-import { fileURLToPath } from 'node:url';
-import { enableCompileCache } from './compile-cache.js';
+import { createRequire } from 'node:module';
 import { refuseUnsupportedNode } from './node-version.js';
 
+// CommonJS: an `import` of Node's modules reads all that they have, which loads their lazy parts.
+const require = createRequire(import.meta.url);
 refuseUnsupportedNode();
 // By default, Node would open its inspector, which shows all memory and runs what it is told.
 process.on('SIGUSR1', () => {});
-enableCompileCache();
-const [{ run }, { flush }] = await Promise.all([import('@oclif/core/run'), import('@oclif/core/flush')]);
-const [command] = process.argv.slice(2);
+require('./compile-cache.cjs').enableCompileCache();
+const args = process.argv.slice(2);
+const [command] = args;
+const root = require('node:path').dirname(import.meta.dirname);
 // `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
 const core = ['@oclif/plugin-help'];
 // Scripts run `apikey` and `serve`, which start faster without completion.
 if (command !== 'apikey' && command !== 'serve') core.push('@oclif/plugin-autocomplete');
-const loadOptions = { root: fileURLToPath(import.meta.url), pluginAdditions: { core } };
+const loadOptions = { root, pluginAdditions: { core } };
 // Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
 void (command?.startsWith('autocomplete') ? complete() : start());
 
 async function complete() {
   const { autocomplete } = await import('../dist/cli/completion/autocomplete.js');
-  await autocomplete(process.argv.slice(2), loadOptions);
+  await autocomplete(args, loadOptions);
 }
 
 /** As oclif's `execute` does, without repeating a secret that was typed in place of a command. */
 async function start() {
+  const { bundledProgram, programOfPackages } = require('./program.cjs');
+  const program = command === 'serve' ? await programOfPackages() : bundledProgram(root, args);
   try {
-    await run(process.argv.slice(2), loadOptions);
-    await flush();
+    await program.run(args, { ...loadOptions, pjson: program.pjson });
+    await program.flush();
+    program.keepCode();
   } catch (error) {
-    const [{ handle }, { shownError }] = await Promise.all([
-      import('@oclif/core/handle'),
-      import('../dist/cli/errors.js'),
-    ]);
-    await handle(shownError(error));
+    await program.handle(program.shownError(error));
   }
 }

@@ -2,6 +2,7 @@ import { globSync, linkSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bundleProgram } from './bundle-program.ts';
 
 /**
  * Bundles what the commands and the library load, and kysely, into a few files: loading many small files dominates
@@ -95,3 +96,4 @@ for (const file of globSync(['lib/**/*.js', 'prebuilds/*', 'package.json', 'LICE
   mkdirSync(dirname(target), { recursive: true });
   linkSync(join(driver, file), target);
 }
+await bundleProgram(root);

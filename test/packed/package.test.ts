@@ -44,8 +44,12 @@ describe('the packed package', () => {
   it('holds what runs and its documentation, and nothing else', () => {
     const wanted = [
       'bin/run.js',
-      'bin/compile-cache.js',
+      'bin/compile-cache.cjs',
+      'bin/code-cache.cjs',
       'bin/node-version.js',
+      'bin/program.cjs',
+      'dist/LICENSES.txt',
+      'dist/program.cjs',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/write-worker.js',
@@ -63,7 +67,8 @@ describe('the packed package', () => {
       [],
     );
     const allowed = [
-      /^bin\/(run|compile-cache|node-version)\.js$/,
+      /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program)\.cjs)$/,
+      /^dist\/(program\.cjs|LICENSES\.txt)$/,
       /^dist\/.*\.(js|js\.map|d\.ts)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
@@ -84,6 +89,15 @@ describe('the packed package', () => {
       assert.doesNotMatch(text, /\bsvc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/, file);
       assert.equal(text.includes(ROOT), false, file);
     }
+  });
+
+  it('has the license of each package whose code is bundled', () => {
+    const licenses = readFileSync(join(unpacked, 'dist/LICENSES.txt'), 'utf8').split(/^-{80}$/m);
+    for (const license of licenses)
+      assert.match(license.trim(), /^\S+ \d+\.\d+\.\d+\S*\n\n.*(permission|redistribution)/is);
+    const names = licenses.map((license) => license.trim().split(' ')[0]!);
+    for (const name of ['@oclif/core', 'kysely', 'better-sqlite3', 'minimatch', '@inquirer/prompts'])
+      assert.ok(names.includes(name), name);
   });
 
   it('asks oclif for its commands only', () => {

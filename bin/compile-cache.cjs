@@ -1,7 +1,9 @@
-import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
-import module from 'node:module';
-import { homedir } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+'use strict';
+
+const { lstatSync, mkdirSync, realpathSync } = require('node:fs');
+const Module = require('node:module');
+const { homedir } = require('node:os');
+const { dirname, isAbsolute, join } = require('node:path');
 
 /**
  * Enables Node's compile cache in `svc-api/compile-cache` of the user's cache folder (XDG Base Directory). Node runs
@@ -9,18 +11,18 @@ import { dirname, isAbsolute, join } from 'node:path';
  * to all. Without a safe folder there is no cache. `NODE_COMPILE_CACHE`, for which Node has enabled the cache already,
  * and `NODE_DISABLE_COMPILE_CACHE` apply as usual.
  */
-export function enableCompileCache() {
-  if (module.enableCompileCache === undefined || module.getCompileCacheDir() !== undefined) return;
+exports.enableCompileCache = function enableCompileCache() {
+  if (Module.enableCompileCache === undefined || Module.getCompileCacheDir() !== undefined) return;
   if (process.env.NODE_DISABLE_COMPILE_CACHE) return;
   // Windows has a temporary folder for each user.
-  if (process.platform === 'win32') module.enableCompileCache();
+  if (process.platform === 'win32') Module.enableCompileCache();
   else enableIn(join(cacheFolder(), 'svc-api', 'compile-cache'));
-}
+};
 
 function enableIn(folder) {
   try {
     ensurePrivate(folder, { mayBeSticky: false });
-    module.enableCompileCache(folder);
+    Module.enableCompileCache(folder);
   } catch {
     // The cache only makes the start faster.
   }
