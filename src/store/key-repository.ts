@@ -11,7 +11,8 @@ import { latestTime, rememberTime } from './clock.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
-import { searchAuditLog } from './searches.ts';
+import { searchAuditLog } from './search-audit-log.ts';
+import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
@@ -39,7 +40,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     latestTime: () => run(latestTime),
     auditLog: {
       ...reader,
-      find: (query) => (dialect === 'sqlite' && isSearch(query) ? searchAuditLog(reader, query) : reader.find(query)),
+      find: (query) =>
+        dialect === 'sqlite' && isSearch(query) ? firstFound([searchAuditLog(reader, query)]) : reader.find(query),
     },
 
     findByDigest: (digest) =>
