@@ -10,7 +10,7 @@ const PIECE_NUMBERS = 131_072;
 const PIECE_ROWS = 500;
 /** The length of what the index has, and the most that is looked for in it, in code points. */
 const [TRIGRAM, MAX_PHRASE] = [3, 64];
-/** What the index has of a text with a NUL: see `addSearchIndex`. */
+/** What the index has of a text with a NUL: see `addSearchIndexes`. */
 const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
 
 /**

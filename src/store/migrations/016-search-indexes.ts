@@ -2,9 +2,20 @@ import { type Kysely, sql } from 'kysely';
 import type { DialectName } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 
-/** An index of the trigrams of what is searched, so that a search need not read all keys. */
-export async function addSearchIndex(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  if (dialect === 'postgres') return indexOnPostgres(db);
+/**
+ * An index of the trigrams of what keys are searched by, and one of each filter of the audit log, so that a search need
+ * not read all of them.
+ */
+export async function addSearchIndexes(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
+  for (const column of ['key_id', 'key_name', 'at'] as const)
+    await db.schema.dropIndex(`audit_log_by_${column}`).execute();
+  for (const column of ['key_id', 'key_name', 'actor_id', 'actor_name', 'action', 'at'] as const)
+    await db.schema.createIndex(`audit_log_by_${column}`).on('audit_log').columns([column, 'number']).execute();
+  if (dialect === 'postgres') await indexOnPostgres(db);
+  else await indexOnSqlite(db);
+}
+
+async function indexOnSqlite(db: Kysely<Tables>): Promise<void> {
   await sql`create virtual table api_keys_search
     using fts5(search_text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(db);
   await sql`insert into api_keys_search (rowid, search_text)
