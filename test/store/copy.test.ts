@@ -177,7 +177,12 @@ describeOnEach('copying a store', () => {
         await withKeys({ database: from }, (keys) => keys.create({ name: 'Meanwhile', roles: ['GUEST'] }, OPERATOR));
         return work(...parameters);
       });
-    const copied = await copyStore(source, { ...target, dialect, location: target.location, write: changeFirst });
+    const copied = await copyStore(source, {
+      ...target,
+      dialect: target.dialect,
+      location: target.location,
+      write: changeFirst,
+    });
     assert.deepEqual([copied.keys, copied.changedMeanwhile], [3, true]);
     await source.close();
     await target.close();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
 import { STATUSES } from '../../src/keys/key/status.ts';
 import type { ListQuery } from '../../src/keys/repository.ts';
@@ -173,6 +174,34 @@ describeOnEach('a search of keys', (dialect) => {
       );
       assert.match(String(plan[0]!['index']), /gin \(search_text public\.gin_trgm_ops\)/);
     }
+  });
+});
+
+describe('a store in a PostgreSQL database', () => {
+  it('whose user may not create pg_trgm is searched without an index', async () => {
+    const name = `plain_${randomBytes(8).toString('hex')}`;
+    const server = new URL(process.env['TEST_DATABASE_URL']!);
+    const admin = new Pool({ connectionString: server.href, max: 1 });
+    await admin.query(`create role ${name} login password 'a password'`);
+    await admin.query(`create database ${name}`);
+    const url = new URL(`postgres://${name}:a%20password@${server.host}/${name}?schema=own`);
+    const owner = new Pool({ connectionString: Object.assign(new URL(server), { pathname: name }).href, max: 1 });
+    await owner.query(`create schema own authorization ${name}`);
+    await owner.end();
+    const store = await openStore({ database: url.href });
+    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]));
+    assert.deepEqual(
+      (await store.repository.list({ search: 'two', limit: 9 })).map(({ id }) => id),
+      ['two'],
+    );
+    await store.close();
+    const reader = new Pool({ connectionString: url.href, max: 1 });
+    const { rows } = await reader.query("select 1 from pg_indexes where indexname = 'api_keys_by_search_text'");
+    assert.deepEqual(rows, []);
+    await reader.end();
+    await admin.query(`drop database ${name}`);
+    await admin.query(`drop role ${name}`);
+    await admin.end();
   });
 });
 

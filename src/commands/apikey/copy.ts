@@ -2,10 +2,11 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { countOf } from '../../cli/views/count.ts';
+import { warn } from '../../cli/terminal.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
 const CHANGED =
-  'Warning: The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
+  'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
 
 export default class Copy extends BaseCommand {
   static override summary = 'Copy the whole key store into another one, such as a PostgreSQL database.';
@@ -50,7 +51,7 @@ export default class Copy extends BaseCommand {
         const entries = countOf(copy.auditEntries, 'entry', 'entries');
         const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
         this.print(copy, shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`));
-        if (copy.changedMeanwhile && !this.jsonEnabled()) this.terminal.note(CHANGED);
+        if (copy.changedMeanwhile && !this.jsonEnabled()) warn(this.terminal, [CHANGED]);
       } finally {
         await to.close();
       }
