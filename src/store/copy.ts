@@ -27,8 +27,8 @@ interface TableDigest {
 }
 
 /**
- * Copies a whole store into an empty one: keys with the digests of their secrets, their usage, and the audit log, all as
- * they were at one moment. The original can be changed meanwhile. The copy is committed only if it is complete and
+ * Copies a whole store into an empty one: keys with the digests of their secrets, their usage, and the audit log, all
+ * as they were at one moment. The original can be changed meanwhile. The copy is committed only if it is complete and
  * verified to be identical.
  * @throws KeysError STORE_NOT_EMPTY, STORE_…
  */

@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import type { Search } from './searches.ts';
 import type { Tables } from './tables.ts';
 
-/** A search that may read all entries reads so many at a time; one that goes through an index, so many of those there. */
+/** A search through all entries reads so many at a time; one through an index, so many of those there. */
 const SLICE_ENTRIES = 5000;
 const PIECE_ENTRIES = 500;
 

@@ -5,9 +5,12 @@ import { type KeySlice, positionOf, type ReadSlice } from './search-slices.ts';
 import type { Search } from './searches.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
-/** How many row numbers a piece of a search covers in the index, and how many of the rows found there it reads. */
-const PIECE_NUMBERS = 131_072;
+/** How many row numbers the first piece of a search covers in the index, and how many rows a piece reads. */
+const FIRST_NUMBERS = 131_072;
 const PIECE_ROWS = 500;
+/** Each piece has a cost of its own: after one that took less time than this, in milliseconds, the next covers more. */
+const QUICK_MS = 2.5;
+const GROWTH = 4;
 /** The length of what the index has, and the most that is looked for in it, in code points. */
 const [TRIGRAM, MAX_PHRASE] = [3, 64];
 /** What the index has of a text with a NUL: see `addSearchIndexes`. */
@@ -33,9 +36,11 @@ export async function* searchIndex(
 ): Search<ApiKeyTable[]> {
   let found: ApiKeyTable[] = [];
   const { first, last } = await connection.run(rowNumbers);
-  for (let after = first - 1; after < last;) {
-    const piece = { after, upTo: Math.min(after + PIECE_NUMBERS, last) };
+  for (let after = first - 1, width = FIRST_NUMBERS; after < last;) {
+    const piece = { after, upTo: Math.min(after + width, last) };
+    const began = performance.now();
     const numbers = await connection.run((db) => findRows(db, phrase, piece));
+    width = performance.now() - began < QUICK_MS ? width * GROWTH : FIRST_NUMBERS;
     after = numbers.length < PIECE_ROWS ? piece.upTo : numbers.at(-1)!;
     if (numbers.length > 0) {
       const slice = { ...query, upTo: found.length < query.limit ? undefined : positionOf(found.at(-1)!) };

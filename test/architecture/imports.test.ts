@@ -74,6 +74,7 @@ const ROOMS: Record<string, string[]> = {
     'postgres',
     'location',
     'open',
+    'copy-sessions',
     'copy',
   ],
   cli: [
