@@ -52,9 +52,12 @@ function expected(keys: readonly { id: string; name: string; description: string
 
 function queryOf(random: Random, keys: readonly StoredKey[]): Omit<ListQuery, 'limit'> {
   const key = random.pick(keys);
-  const from = Math.floor(random.next() * key.name.length);
+  const name = Array.from(key.name);
+  const from = Math.floor(random.next() * name.length);
   return {
-    search: random.chance(0.4) ? key.name.slice(from, from + 1 + Math.floor(random.next() * 40)) : textOf(random, 4),
+    search: random.chance(0.4)
+      ? name.slice(from, from + 1 + Math.floor(random.next() * 40)).join('')
+      : textOf(random, 4),
     ...(random.chance(0.3) && { after: { createdAt: Math.floor(random.next() * 50), id: key.id } }),
     ...(random.chance(0.2) && { ownedBy: key.id }),
     ...(random.chance(0.3) && { roles: random.some(ROLES, 2) }),
