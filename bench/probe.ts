@@ -21,8 +21,10 @@ export interface ProbeReport {
   firstCheck: number;
   firstPage: number;
   lastPage: number;
-  /** A search that finds nothing, and therefore reads all keys. */
+  /** A search that finds nothing, that finds one key, and the first page of one that finds all. */
   search: number;
+  searchOne: number;
+  searchAll: number;
   create: number;
   delete: number;
   /** For each of 1,000 declared keys: created, then unchanged, then deleted in one call. */
@@ -49,7 +51,9 @@ const report: ProbeReport = {
   firstCheck: await timeOf(10_000, (index) => keys.identify(secrets[index % secrets.length]!, OPERATOR)),
   firstPage: await timeOf(500, () => keys.list({ first: PAGE }, OPERATOR)),
   lastPage: await timeOf(500, () => keys.list({ first: PAGE, after: lastPage }, OPERATOR)),
-  search: await timeOf(1, () => keys.list({ search: 'is nowhere' }, OPERATOR)),
+  search: await timeOf(50, () => keys.list({ search: 'is nowhere' }, OPERATOR)),
+  searchOne: await timeOf(50, (index) => keys.list({ search: known[index % known.length]!.name }, OPERATOR)),
+  searchAll: await timeOf(50, () => keys.list({ first: PAGE, search: 'key' }, OPERATOR)),
   ...(await timesOfWrites(200)),
   ...(await timesOfMany(1000)),
 };

@@ -15,6 +15,8 @@ const ROWS: readonly [title: string, field: keyof ProbeReport][] = [
   ['list, first page of 50, µs', 'firstPage'],
   ['list, last page of 50, µs', 'lastPage'],
   ['list, search that finds nothing, µs', 'search'],
+  ['list, search that finds one key, µs', 'searchOne'],
+  ['list, search that finds all keys, first page of 50, µs', 'searchAll'],
   ['create, µs', 'create'],
   ['delete, µs', 'delete'],
   ['apply 1,000 new keys, µs for each', 'apply'],

@@ -29,13 +29,18 @@ export function auditReaderOf(
   };
 }
 
-/** The entries that match a query, in its order. */
-async function findAuditEntries(db: Kysely<Tables>, query: AuditQuery): Promise<AuditEntry[]> {
+/** The entries that match a query, in its order: all of them, or those with these numbers. */
+export async function findAuditEntries(
+  db: Kysely<Tables>,
+  query: AuditQuery,
+  numbers?: readonly number[],
+): Promise<AuditEntry[]> {
   const { limit, order } = query;
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
     .where((row) => row.and(matching(row, query)))
+    .$if(numbers !== undefined, (select) => select.where('number', 'in', numbers!))
     .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();

@@ -1,8 +1,9 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
-import type { Connection, DialectName } from './connection.ts';
-import { type ApiKeyTable, TABLE_NAMES, TABLES, type Tables } from './tables.ts';
+import type { Connection } from './connection.ts';
+import { insertRows, type Row, withBulkInserts, withSnapshot } from './copy-sessions.ts';
+import { TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {
@@ -10,6 +11,8 @@ export interface StoreCopy {
   keys: number;
   /** The number of audit entries copied. */
   auditEntries: number;
+  /** Whether the original has changed since the copy began: that is not in the copy. */
+  changedMeanwhile: boolean;
   /** See `Connection.location`. */
   from: string;
   to: string;
@@ -17,43 +20,48 @@ export interface StoreCopy {
 
 const PAGE_ROWS = 500;
 
-type Row = Record<string, string | number | null>;
-
-/**
- * Copies a whole store into an empty one: keys with the digests of their secrets, their usage, and the audit log. Both
- * stores are locked for writing meanwhile. The copy is committed only if it is complete and verified to be identical.
- * @throws KeysError STORE_NOT_EMPTY, STORE_…
- */
-export function copyStore(from: Connection, to: Connection): Promise<StoreCopy> {
-  return from.write((source) =>
-    to.write(async (target) => {
-      await allowWaiting(target, to.dialect);
-      await allowWaiting(source, from.dialect);
-      await requireEmpty(target, to.location);
-      const counts = new Map<string, number>();
-      for (const table of TABLE_NAMES) counts.set(table, await copyTable(source, target, table));
-      // A key may come before its creator, so creators are filled in once all keys exist.
-      for await (const rows of pagesOf(source, 'api_keys')) await setCreators(target, rows);
-      for (const table of TABLE_NAMES) {
-        if ((await checksumOf(source, table)) !== (await checksumOf(target, table)))
-          throw new KeysError(
-            'STORE_FAILED',
-            `The copy of ${table} in ${to.location} differs from the original. Nothing was copied.`,
-          );
-      }
-      return {
-        keys: counts.get('api_keys')!,
-        auditEntries: counts.get('audit_log')!,
-        from: from.location,
-        to: to.location,
-      };
-    }),
-  );
+/** What is known of a table that was read: the number of its rows, and a digest of them. */
+interface TableDigest {
+  count: number;
+  digest: string;
 }
 
-/** Each store idles while the other one is queried: a server must not end the transaction for that. */
-async function allowWaiting(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
-  if (dialect === 'postgres') await sql`set local idle_in_transaction_session_timeout = 0`.execute(db);
+/**
+ * Copies a whole store into an empty one: keys with the digests of their secrets, their usage, and the audit log, all
+ * as they were at one moment. The original can be changed meanwhile. The copy is committed only if it is complete and
+ * verified to be identical.
+ * @throws KeysError STORE_NOT_EMPTY, STORE_…
+ */
+export async function copyStore(from: Connection, to: Connection): Promise<StoreCopy> {
+  const { location } = to;
+  const { digests, head } = await withSnapshot(from, (source) =>
+    to.write((transaction, keysChanged) =>
+      withBulkInserts(transaction, to.dialect, async (target) => {
+        await requireEmpty(target, location);
+        const copied = new Map<string, TableDigest>();
+        for (const table of TABLE_NAMES) {
+          const insert = (rows: readonly Row[]) => insertRows(target, to.dialect, table, rows);
+          copied.set(table, await digestOf(source, table, insert));
+        }
+        for (const table of TABLE_NAMES) {
+          if ((await digestOf(target, table)).digest !== copied.get(table)!.digest)
+            throw new KeysError(
+              'STORE_FAILED',
+              `The copy of ${table} in ${location} differs from the original. Nothing was copied.`,
+            );
+        }
+        keysChanged();
+        return { digests: copied, head: await headOf(target) };
+      }),
+    ),
+  );
+  return {
+    keys: digests.get('api_keys')!.count,
+    auditEntries: digests.get('audit_log')!.count,
+    changedMeanwhile: (await from.run(headOf)) !== head,
+    from: from.location,
+    to: location,
+  };
 }
 
 async function requireEmpty(target: Kysely<Tables>, location: string): Promise<void> {
@@ -67,29 +75,31 @@ async function requireEmpty(target: Kysely<Tables>, location: string): Promise<v
   }
 }
 
-async function copyTable(source: Kysely<Tables>, target: Kysely<Tables>, table: keyof Tables): Promise<number> {
+/** The hash of the newest entry of the audit log, which every change of a key adds one to. */
+async function headOf(db: Kysely<Tables>): Promise<string | undefined> {
+  return (await db.selectFrom('audit_head').select('hash').executeTakeFirst())?.hash;
+}
+
+/** Reads a table, and does something with each page of it, if given. */
+async function digestOf(
+  db: Kysely<Tables>,
+  table: keyof Tables,
+  work: (rows: Row[]) => Promise<void> = async () => {},
+): Promise<TableDigest> {
+  const digest = createHash('sha256');
   let count = 0;
-  for await (const rows of pagesOf(source, table)) {
-    const values = table === 'api_keys' ? rows.map(withoutCreator) : rows;
-    await target.insertInto(table).values(values).execute();
+  for await (const rows of pagesOf(db, table)) {
+    const columns = Object.keys(rows[0]!).toSorted();
+    // One database returns large numbers as text, the other as numbers.
+    const fields = rows.map((row) => columns.map((column) => row[column]?.toString() ?? null));
+    digest.update(JSON.stringify([columns, fields]));
+    await work(rows);
     count += rows.length;
   }
-  return count;
+  return { count, digest: digest.digest('hex') };
 }
 
-/** A row as it is until its creator is there, with the checksum, which covers the creator. */
-function withoutCreator(row: Row): Row {
-  return row['created_by'] === null ? row : { ...row, created_by: null, checksum: null };
-}
-
-async function setCreators(target: Kysely<Tables>, rows: readonly Row[]): Promise<void> {
-  for (const { id, created_by, checksum } of rows as readonly (Row & ApiKeyTable)[]) {
-    if (created_by !== null)
-      await target.updateTable('api_keys').set({ created_by, checksum }).where('id', '=', id).execute();
-  }
-}
-
-/** The rows of a table, page by page in the order of their primary key. */
+/** The rows of a table, page by page in the order of their primary key, which is the same in all databases. */
 async function* pagesOf(db: Kysely<Tables>, table: keyof Tables): AsyncGenerator<Row[]> {
   const key: readonly string[] = TABLES[table];
   const columns = key.map((column) => sql.ref(column));
@@ -106,19 +116,4 @@ async function* pagesOf(db: Kysely<Tables>, table: keyof Tables): AsyncGenerator
     if (rows.length > 0) yield rows;
     last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
   } while (last);
-}
-
-/** A checksum of a table that does not depend on the order of its rows: databases sort text differently. */
-async function checksumOf(db: Kysely<Tables>, table: keyof Tables): Promise<bigint> {
-  let sum = 0n;
-  for await (const rows of pagesOf(db, table)) {
-    for (const row of rows) {
-      // One database returns large numbers as text, the other as numbers.
-      const fields = Object.keys(row)
-        .toSorted()
-        .map((column) => [column, row[column] === null ? null : String(row[column])]);
-      sum ^= BigInt(`0x${hash('sha256', JSON.stringify(fields), 'hex')}`);
-    }
-  }
-  return sum;
 }

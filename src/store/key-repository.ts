@@ -12,7 +12,8 @@ import { latestTime, rememberTime } from './clock.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
-import { searchAuditLog } from './searches.ts';
+import { auditSearchesFor } from './search-audit-log.ts';
+import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
@@ -40,7 +41,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     latestTime: () => run(latestTime),
     auditLog: {
       ...reader,
-      find: (query) => (dialect === 'sqlite' && isSearch(query) ? searchAuditLog(reader, query) : reader.find(query)),
+      find: (query) =>
+        dialect === 'sqlite' && isSearch(query) ? firstFound(auditSearchesFor(connection, query)) : reader.find(query),
     },
 
     findByDigest: (digest) =>
@@ -175,9 +177,9 @@ function writerOf(
   };
 }
 
-/** Whether a query may have to read the whole log. Entries of a key are found by an index. */
-function isSearch({ key, actor, action, since, until }: AuditQuery): boolean {
-  return key === undefined && (actor ?? action ?? since ?? until) !== undefined;
+/** Whether a query may have to read the whole log. */
+function isSearch({ owner, key, actor, action, since, until }: AuditQuery): boolean {
+  return (owner ?? key ?? actor ?? action ?? since ?? until) !== undefined || owner === null;
 }
 
 function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promise<ApiKeyTable[]> {

@@ -64,6 +64,9 @@ const ROOMS: Record<string, string[]> = {
     'select-keys',
     'key-status',
     'searches',
+    'search-slices',
+    'search-index',
+    'search-audit-log',
     'list-keys',
     'key-repository',
     'empty-repository',
@@ -71,6 +74,7 @@ const ROOMS: Record<string, string[]> = {
     'postgres',
     'location',
     'open',
+    'copy-sessions',
     'copy',
   ],
   cli: [

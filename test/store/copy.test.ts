@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type KyselyPlugin, sql } from 'kysely';
+import { type Kysely, type KyselyPlugin, sql } from 'kysely';
+import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection } from '../../src/store/open.ts';
 import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
+import type { Tables } from '../../src/store/tables.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { countKeys, createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
 import { postgresStore } from '../support/postgres.ts';
+import { keyNamed } from '../support/stored.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
@@ -70,17 +73,27 @@ function slowAndImpatient(connection: Connection, kind: 'SelectQueryNode' | 'Ins
     },
     transformResult: async ({ result, queryId }) => delay(queryId === slow ? 1.2 * IMPATIENCE_MS : 0, result),
   };
+  const losePatience = async (session: Kysely<Tables>) => {
+    if (connection.dialect === 'postgres')
+      await sql`set idle_in_transaction_session_timeout = ${sql.lit(IMPATIENCE_MS)}`.execute(session);
+  };
   return {
     ...connection,
     dialect: connection.dialect,
     location: connection.location,
     close: () => connection.close(),
+    run: (work) =>
+      connection.run((db) =>
+        db.connection().execute(async (session) => {
+          await losePatience(session);
+          return work(session.withPlugin(plugin));
+        }),
+      ),
     write: (work) =>
       connection.write(async (transaction, changed) => {
         begun += 1;
         assert.equal(begun, 1, 'the transaction was ended, and is made again');
-        if (connection.dialect === 'postgres')
-          await sql`set idle_in_transaction_session_timeout = ${sql.lit(IMPATIENCE_MS)}`.execute(transaction);
+        await losePatience(transaction);
         return work(transaction.withPlugin(plugin), changed);
       }),
   };
@@ -154,12 +167,35 @@ describeOnEach('copying a store', () => {
     });
   }
 
+  it('lets others change the original meanwhile, which is not in the copy, and says so', async () => {
+    const [from, to] = [tempStore(), tempStore()];
+    await fullStore(from);
+    const before = await contentOf(from);
+    const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+    const changeFirst: Connection['write'] = (work) =>
+      target.write(async (...parameters) => {
+        await withKeys({ database: from }, (keys) => keys.create({ name: 'Meanwhile', roles: ['GUEST'] }, OPERATOR));
+        return work(...parameters);
+      });
+    const copied = await copyStore(source, {
+      ...target,
+      dialect: target.dialect,
+      location: target.location,
+      write: changeFirst,
+    });
+    assert.deepEqual([copied.keys, copied.changedMeanwhile], [3, true]);
+    await source.close();
+    await target.close();
+    assert.deepEqual(await contentOf(to), before);
+    assert.ok(await keyNamed(from, 'Meanwhile'));
+  });
+
   it('says in JSON what was copied', async () => {
     const [from, to] = [tempStore(), join(tempFolder(), 'copy.sqlite')];
     await fullStore(from);
     const { stdout } = await copy(from, to, '--json');
-    const { keys, auditEntries, to: place } = JSON.parse(stdout) as Record<string, unknown>;
-    assert.deepEqual([keys, Number(auditEntries) > 0, place], [3, true, to]);
+    const { keys, auditEntries, changedMeanwhile, to: place } = JSON.parse(stdout) as Record<string, unknown>;
+    assert.deepEqual([keys, Number(auditEntries) > 0, changedMeanwhile, place], [3, true, false, to]);
   });
 
   it('is refused into one that is not empty, into itself, and from none', async () => {

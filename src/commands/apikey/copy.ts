@@ -2,14 +2,19 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { countOf } from '../../cli/views/count.ts';
+import { warn } from '../../cli/terminal.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
+
+const CHANGED =
+  'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
 
 export default class Copy extends BaseCommand {
   static override summary = 'Copy the whole key store into another one, such as a PostgreSQL database.';
   static override description =
     'Copies the keys with the digests of their secrets, their usage, and the audit log. ' +
-    'The other store must be empty or not exist yet. Writes to both are blocked meanwhile, and the copy is compared ' +
-    'with the original before it is committed. After that, the secrets work with both stores: point the servers to ' +
+    'The other store must be empty or not exist yet. What is copied is the original as it was when the copy began: ' +
+    'others can change it meanwhile, which a warning says. The copy is compared with it before it is committed. ' +
+    'After that, the secrets work with both stores: point the servers to ' +
     'the new one, and take the old one out of use.';
   static override examples = [
     {
@@ -46,6 +51,7 @@ export default class Copy extends BaseCommand {
         const entries = countOf(copy.auditEntries, 'entry', 'entries');
         const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
         await this.print(copy, shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`));
+        if (copy.changedMeanwhile && !this.jsonEnabled()) await warn(this.terminal, [CHANGED]);
       } finally {
         await to.close();
       }

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { AUDIT_ACTIONS, type AuditDraft, type AuditEntry, type AuditQuery } from '../../src/keys/audit/audit-entry.ts';
+import type { Connection } from '../../src/store/connection.ts';
+import { openConnection, openStore, type Store } from '../../src/store/open.ts';
+import { auditSearchesFor } from '../../src/store/search-audit-log.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { Random } from '../support/random.ts';
+import { tempStore } from '../support/temp.ts';
+
+const IDS = ['one', 'two', 'three'];
+/** An id may be the name of another key. */
+const NAMES = ['Name', 'two', 'Other'];
+const [ENTRIES, TIMES] = [6000, 500];
+
+function draftOf(random: Random): AuditDraft {
+  // One key has few entries, and the clock is set back at times.
+  const key = (kind: 'rare' | 'common') => (random.chance(0.002) ? 'rare' : random.pick(kind === 'rare' ? IDS : NAMES));
+  return {
+    at: Math.floor(random.next() * TIMES),
+    actor: { kind: 'KEY', id: key('rare'), name: key('common') },
+    action: random.chance(0.001) ? 'ROTATE' : random.pick(['CREATE', 'REFUSE', 'DELETE']),
+    key: random.chance(0.8) ? { id: key('rare'), name: key('common') } : null,
+    before: null,
+    after: null,
+  };
+}
+
+function queryOf(random: Random): AuditQuery {
+  const values = [...IDS, ...NAMES, 'rare', 'rare', 'none'];
+  const numberOf = () => Math.floor(random.next() * ENTRIES);
+  const since = Math.floor(random.next() * TIMES);
+  return {
+    limit: random.chance(0.3) ? ENTRIES : 1 + Math.floor(random.next() * 60),
+    order: random.pick(['newest', 'oldest']),
+    ...(random.chance(0.4) && { key: random.pick(values) }),
+    ...(random.chance(0.4) && { actor: random.pick(values) }),
+    ...(random.chance(0.4) && { action: random.pick(AUDIT_ACTIONS) }),
+    ...(random.chance(0.3) && { since }),
+    ...(random.chance(0.3) && { until: since + 1 + Math.floor(random.next() * 20) }),
+    ...(random.chance(0.2) && { before: numberOf() }),
+    ...(random.chance(0.2) && { after: numberOf() }),
+  };
+}
+
+/** What a plain filter finds in all entries, the oldest first. */
+function expected(all: readonly AuditEntry[], query: AuditQuery): AuditEntry[] {
+  const { key, actor, action, since, until, before, after } = query;
+  const entries = all.filter(
+    (entry) =>
+      (key === undefined || entry.key?.id === key || entry.key?.name === key) &&
+      (actor === undefined || entry.actor.id === actor || entry.actor.name === actor) &&
+      (action === undefined || entry.action === action) &&
+      (since === undefined || entry.at >= since) &&
+      (until === undefined || entry.at < until) &&
+      (before === undefined || entry.number < before) &&
+      (after === undefined || entry.number > after),
+  );
+  return (query.order === 'newest' ? entries.toReversed() : entries).slice(0, query.limit);
+}
+
+describeOnEach('a search of the audit log', (dialect) => {
+  let store: Store;
+  let connection: Connection;
+  beforeEach(async () => {
+    const database = tempStore();
+    store = await openStore({ database });
+    connection = await openConnection({ database });
+  });
+  afterEach(async () => {
+    await connection.close();
+    await store.close();
+  });
+
+  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
+  it(`finds what a plain filter finds, in every way (SEED=${seed})`, async () => {
+    const random = new Random(seed);
+    const drafts = Array.from({ length: ENTRIES }, () => draftOf(random));
+    await store.repository.write((writer) => writer.appendToAuditLog(drafts));
+    const all = await store.repository.auditLog.find({ limit: ENTRIES, order: 'oldest' });
+    assert.equal(all.length, ENTRIES);
+    for (let times = 0; times < 200; times += 1) {
+      const query = queryOf(random);
+      const entries = expected(all, query);
+      assert.deepEqual(await store.repository.auditLog.find(query), entries, JSON.stringify(query));
+      for (const way of dialect === 'sqlite' ? auditSearchesFor(connection, query) : []) {
+        let step = await way.next();
+        while (!step.done) step = await way.next();
+        assert.deepEqual(step.value, entries, JSON.stringify(query));
+      }
+    }
+  });
+});
