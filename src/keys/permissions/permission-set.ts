@@ -29,11 +29,17 @@ export class PermissionSet {
     }
   }
 
-  /** What roles and permissions allow together, in an installation with this catalog. */
+  /** What roles and permissions allow together, in an installation with this catalog. Equal grants share one set. */
   static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
-    const set = new PermissionSet();
+    const known = knownSets(catalog);
+    const grants = JSON.stringify([granted.roles, granted.permissions]);
+    let set = known.get(grants);
+    if (set) return set;
+    set = new PermissionSet();
     for (const role of granted.roles) set.#add(setOf(catalog.permissionsOf(role)));
-    set.#add(setOf(granted.permissions));
+    set.#add(new PermissionSet(granted.permissions));
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(grants, set);
     return set;
   }
 
@@ -79,9 +85,19 @@ export class PermissionSet {
   }
 }
 
+/** How many different grants of an installation are remembered: most keys have those of others. */
+const MAX_KNOWN = 1000;
+const known = new WeakMap<Catalog, Map<string, PermissionSet>>();
+
+function knownSets(catalog: Catalog): Map<string, PermissionSet> {
+  let sets = known.get(catalog);
+  if (!sets) known.set(catalog, (sets = new Map()));
+  return sets;
+}
+
 const sets = new WeakMap<readonly Permission[], PermissionSet>();
 
-/** The set of a list that never changes, such as that of a role or a key. Parsing the list takes longest. */
+/** The set of a list that never changes, such as that of a role. Parsing the list takes longest. */
 function setOf(permissions: readonly Permission[]): PermissionSet {
   const set = sets.get(permissions) ?? new PermissionSet(permissions);
   sets.set(permissions, set);
