@@ -3,6 +3,8 @@ import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import Database from 'better-sqlite3';
 import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../../src/keys/repository.ts';
+import { MAX_CHANGES, KeyChanges } from '../../../src/store/key-changes.ts';
+import type { Chain } from '../../../src/keys/authorization/chain.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
@@ -19,7 +21,6 @@ function counting(repository: KeyRepository): {
     before: (work) => (next = work),
     repository: {
       ...repository,
-      revision: () => repository.revision(),
       async findByDigest(digest) {
         asked += 1;
         const found = await repository.findByDigest(digest);
@@ -146,33 +147,99 @@ describe('a key that was accepted', () => {
   });
 });
 
+/** Keys that change, as a store tells of them. */
+class ChangingKeys {
+  #changes = new KeyChanges();
+  isKnown = true;
+  change = (...ids: string[]) => this.#changes.add(ids);
+  changeUnknown = () => this.#changes.addUnknown();
+  revision = () => (this.isKnown ? this.#changes.revision : undefined);
+  keysChangedSince = (revision: number) => this.#changes.since(revision);
+}
+
 describe('the cache of verified keys', () => {
-  const entryOf = (name: string) => ({
-    principal: principalOf({ keys: [storedKey(name)], isComplete: true }, createCatalog()),
-    expiresAt: null,
+  const entryOf = (...ids: [string, ...string[]]) => {
+    const [key, ...ancestors] = ids.map((id) => storedKey(id));
+    const chain: Chain = { keys: [key!, ...ancestors], isComplete: true };
+    return { principal: principalOf(chain, createCatalog()), expiresAt: null };
+  };
+  let store: ChangingKeys;
+  let verified: VerifiedKeys;
+  beforeEach(() => {
+    store = new ChangingKeys();
+    verified = new VerifiedKeys(store);
+    for (const [digest, chain] of Object.entries({ a: ['a'], b: ['b'], aChild: ['child', 'a'], other: ['a'] }))
+      verified.set(digest, 0, entryOf(...(chain as [string])));
+  });
+  const known = () => ['a', 'b', 'aChild', 'other'].filter((digest) => verified.get(digest, 0));
+
+  it('forgets a key that changed, by each of its secrets, with those beneath it, and no other', () => {
+    store.change('a');
+    assert.deepEqual(known(), ['b']);
+    verified.set('a', 1, entryOf('a'));
+    store.change('child', 'unknown');
+    assert.deepEqual(known(), ['a', 'b']);
   });
 
-  it('is bounded: the oldest is evicted', () => {
-    const verified = new VerifiedKeys();
-    for (let index = 0; index <= 20_000; index += 1) verified.set(`${index}`, 1, entryOf(`${index}`));
-    assert.equal(verified.get('0', 1, 0), undefined);
-    assert.equal(verified.get('1', 1, 0)?.principal.key.id, '1');
-    assert.equal(verified.get('20000', 1, 0)?.principal.key.id, '20000');
+  it('forgets what is beneath a key alone where only that changed', () => {
+    store.change('child');
+    assert.deepEqual(known(), ['a', 'b', 'other']);
   });
 
-  it('is valid for one revision of the store, and for no unknown one', () => {
-    const verified = new VerifiedKeys();
-    verified.set('a', 1, entryOf('a'));
-    assert.equal(verified.get('a', 2, 0), undefined);
-    assert.equal(verified.get('a', undefined, 0), undefined);
-    verified.set('b', 2, entryOf('b'));
-    verified.set('a', 1, entryOf('a'));
-    assert.deepEqual(
-      [verified.get('a', 2, 0), verified.get('a', 1, 0), verified.get('b', 2, 0)?.principal.key.id],
-      [undefined, undefined, 'b'],
-    );
+  it('forgets all where any key may have changed', () => {
+    store.changeUnknown();
+    assert.deepEqual(known(), []);
+  });
+
+  it('forgets all after more changes than are remembered, and only what changed up to there', () => {
+    for (let count = 0; count < MAX_CHANGES; count += 1) store.change('unknown');
+    assert.deepEqual(known(), ['a', 'b', 'aChild', 'other']);
+    for (let count = 0; count <= 2 * MAX_CHANGES; count += 1) store.change('unknown');
+    assert.deepEqual(known(), []);
+  });
+
+  it('knows nothing while changes are not known, and again what did not change meanwhile', () => {
+    store.isKnown = false;
+    assert.deepEqual(known(), []);
+    verified.set('c', 0, entryOf('c'));
+    store.change('b');
+    store.isKnown = true;
+    assert.deepEqual(known(), ['a', 'aChild', 'other']);
+    assert.equal(verified.get('c', 0), undefined);
+  });
+
+  it('takes no key that changed, or whose creator did, since the store was asked', () => {
+    store.change('a');
+    verified.set('a', 0, entryOf('a'));
+    verified.set('aChild', 0, entryOf('child', 'a'));
+    verified.set('c', 0, entryOf('c'));
+    assert.deepEqual(known(), ['b']);
+    assert.ok(verified.get('c', 0));
+    store.changeUnknown();
+    verified.set('c', 1, entryOf('c'));
     verified.set('c', undefined, entryOf('c'));
-    assert.equal(verified.get('c', undefined, 0), undefined);
-    assert.equal(verified.get('b', 2, 0)?.principal.key.id, 'b');
+    assert.equal(verified.get('c', 0), undefined);
+  });
+
+  it('forgets a key that was verified again after it had changed, once it changes again', () => {
+    store.change('child');
+    verified.set('aChild', 1, entryOf('child', 'a'));
+    store.change('a');
+    assert.deepEqual(known(), ['b']);
+  });
+
+  it('has at most as many secrets as it is told, and still most of somewhat more that take turns', () => {
+    let state = 1;
+    const random = () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+    const turning = new VerifiedKeys(store, 1000, random);
+    const digests = Array.from({ length: 1050 }, (_, index) => String(index));
+    let hits = 0;
+    for (let round = 0; round < 10; round += 1)
+      for (const digest of digests) {
+        if (turning.get(digest, 0)) hits += 1;
+        else turning.set(digest, 0, entryOf(digest));
+      }
+    assert.equal(digests.filter((digest) => turning.get(digest, 0)).length, 1000);
+    assert.ok(hits > 0.8 * 9 * digests.length, `${hits} hits`);
   });
 });

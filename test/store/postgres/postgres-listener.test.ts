@@ -131,7 +131,11 @@ describeOn('postgres', 'a store that listens', () => {
   });
 
   it('finds a change that was not announced, by asking', async () => {
-    await changeDirectly(database, 'drop trigger api_keys_announced on api_keys');
+    await changeDirectly(
+      database,
+      'drop trigger api_keys_update_announced on api_keys',
+      'drop trigger api_keys_delete_announced on api_keys',
+    );
     const { secret, key } = await create(other);
     await remember(secret);
     const before = await revisionOf(here);
