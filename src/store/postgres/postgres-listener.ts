@@ -23,7 +23,8 @@ const RETRY_DEAF_MS = 10_000;
  */
 const HEARTBEAT = `select current_schema() as schema, number, hash,
     (select hash from audit_log where number = $1) as "seenHash",
-    array(select key_id from audit_log where number > $1 and action <> 'REFUSE' and key_id is not null
+    array(select key_id from audit_log
+      where number > $1 and key_id is not null and action not in ('CREATE', 'IMPORT', 'REFUSE')
       order by number limit ${MAX_CHANGES + 1}) as changed
   from (select 1) as always left join audit_head on true`;
 

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { openKeys } from '../../../src/open-keys.ts';
+import { digestSecret } from '../../../src/keys/secret/secret.ts';
+import { tempStore } from '../../support/temp.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import Database from 'better-sqlite3';
 import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal.ts';
@@ -6,6 +9,8 @@ import type { KeyRepository } from '../../../src/keys/repository.ts';
 import { MAX_CHANGES, KeyChanges } from '../../../src/store/key-changes.ts';
 import type { Chain } from '../../../src/keys/authorization/chain.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
+import { KeysService } from '../../../src/keys/service.ts';
+import { openStore } from '../../../src/store/open.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 /** A store of which the test knows how often it was asked about a secret. */
@@ -72,6 +77,61 @@ describe('a key that was accepted', () => {
     assert.equal(await enter(), 'unknown');
   });
 
+  it('is not looked up again after other keys were created, changed and deleted, by this process or by another', async () => {
+    await enter();
+    const other = await openTestKeys({ database: test.database });
+    for (const { keys } of [test, other]) {
+      const { key } = await keys.create({ name: 'Temporary', roles: ['GUEST'] }, OPERATOR);
+      await keys.setEnabled(key.id, false, OPERATOR);
+      await keys.delete([key.id], OPERATOR);
+      await turn();
+      assert.equal(await enter(), 'accepted');
+    }
+    await other.store.close();
+    assert.equal(counted.asked(), 1);
+  });
+
+  it('is looked up again after its creator has changed', async () => {
+    const creator = await test.keys.create({ name: 'Creator', roles: ['ADMIN'] }, OPERATOR);
+    const actor = principalOf({ keys: [creator.key], isComplete: true }, test.keys.catalog);
+    secret = (await test.keys.create({ name: 'Created', roles: ['GUEST'] }, actor)).secret;
+    await enter();
+    await test.keys.setEnabled(creator.key.id, false, OPERATOR);
+    assert.equal(await enter(), 'disabled');
+  });
+
+  it('is looked up again after more changes by another process than the store keeps', async () => {
+    await enter();
+    const other = new Database(test.database);
+    other.exec(`update api_keys set disabled_at = 1;
+      insert into key_changes (key_id) with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+        select 'another' from n`);
+    assert.equal(other.prepare('select count(*) from key_changes').pluck().get(), 4097);
+    other.close();
+    await turn();
+    assert.equal(await enter(), 'disabled');
+  });
+
+  it('is found at once, without a promise, where the store is a file', () => {
+    const { authenticator } = new KeysService({ ...test.options, repository: test.store.repository });
+    for (const _ of ['first', 'second']) assert.ok('principal' in (authenticator.authenticate(secret) as object));
+  });
+
+  it('is not found as a command leaves it in a change that is rolled back', async () => {
+    const command = await openStore({ database: test.database, busyTimeoutMs: 25 });
+    const { authenticator } = new KeysService({ ...test.options, repository: command.repository });
+    let answer: ReturnType<typeof authenticator.authenticate> | undefined;
+    const change = command.repository.write(async (writer) => {
+      const key = (await writer.findById(id))!;
+      await writer.update(key, { ...key, disabledAt: 1 });
+      answer = authenticator.authenticate(secret);
+      throw new Error('rolled back');
+    });
+    await assert.rejects(change);
+    assert.ok('principal' in (await answer!));
+    await command.close();
+  });
+
   it('is looked up again after a change by another process, in the next turn', async () => {
     await enter();
     const other = await openTestKeys({ database: test.database });
@@ -105,6 +165,13 @@ describe('a key that was accepted', () => {
     ['update api_keys set disabled_at = 1', 'disabled'],
     ['delete from api_keys', 'unknown'],
     ['update api_keys set digest = public_id', 'unknown'],
+    [
+      `insert or replace into api_keys (id, name, roles, permissions, public_id, digest, created_at)
+        select 'new', name, roles, permissions, 'new', 'new', created_at from api_keys`,
+      'unknown',
+    ],
+    ["update api_keys set digest = 'new'; delete from key_changes", 'unknown'],
+    ["update api_keys set digest = 'new'; update key_changes set mark = 'new', key_id = 'other'", 'unknown'],
   ] as const) {
     it(`is looked up again after a change by hand: ${change}`, async () => {
       await enter();
@@ -156,6 +223,21 @@ class ChangingKeys {
   revision = () => (this.isKnown ? this.#changes.revision : undefined);
   keysChangedSince = (revision: number) => this.#changes.since(revision);
 }
+
+describe('an open key store that remembers one secret', () => {
+  it('looks each of two up again that take turns', async () => {
+    const keys = await openKeys({ database: tempStore(), maxVerifiedKeys: 1 });
+    const [one, other] = [
+      await keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR),
+      await keys.create({ name: 'B', roles: ['GUEST'] }, OPERATOR),
+    ];
+    const isKnown = ({ secret }: { secret: string }) =>
+      keys.authenticator.findVerified(digestSecret(secret)) !== undefined;
+    for (const { secret } of [one, other]) await keys.authenticate(secret);
+    assert.deepEqual([isKnown(one), isKnown(other)], [false, true]);
+    await keys.close();
+  });
+});
 
 describe('the cache of verified keys', () => {
   const entryOf = (...ids: [string, ...string[]]) => {
