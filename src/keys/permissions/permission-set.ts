@@ -48,14 +48,16 @@ export class PermissionSet {
     return ((this.#masks.get(resource) ?? 0) & BITS.get(action)!) !== 0;
   }
 
-  /** The permissions that are in both sets. */
+  /** The permissions that are in both sets: this set itself, if the other one has them all. */
   intersection(other: PermissionSet): PermissionSet {
     const both = new PermissionSet();
+    let isWhole = true;
     for (const [resource, mask] of this.#masks) {
       const shared = mask & (other.#masks.get(resource) ?? 0);
       if (shared !== 0) both.#masks.set(resource, shared);
+      if (shared !== mask) isWhole = false;
     }
-    return both;
+    return isWhole ? this : both;
   }
 
   /** The permissions of this set that another one lacks. */
