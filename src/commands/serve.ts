@@ -54,7 +54,7 @@ export default class Serve extends BaseCommand {
     }),
     'max-verified-keys': Flags.string({
       description:
-        'Secrets that each process remembers as accepted, so that it need not ask the store: 1 KB of memory for each. ' +
+        'Accepted secrets that each process remembers, so that it need not ask the store: 1 KB of memory for each. ' +
         'Default: 100000.',
       helpValue: '<number>',
     }),

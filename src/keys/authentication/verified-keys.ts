@@ -17,7 +17,7 @@ interface Entry extends VerifiedKey {
 }
 
 /** How many secrets are kept by default. Each takes about 1 KB: see docs/operations.md. */
-export const MAX_VERIFIED_KEYS = 100_000;
+const MAX_VERIFIED_KEYS = 100_000;
 
 /**
  * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of those beneath it. It
