@@ -131,6 +131,8 @@ function writerOf(
     ...finderOf(db, storedKeyOf),
 
     async insert(keys) {
+      // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
+      keysChanged([]);
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
     },
 
