@@ -10,6 +10,8 @@ import type { OpenStoreOptions } from './store/open.ts';
 export interface OpenKeysOptions extends OpenStoreOptions {
   /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
   resources?: readonly HostResource[];
+  /** How many accepted secrets are remembered, so that the store need not be asked: 1 KB for each. Default: 100,000. */
+  maxVerifiedKeys?: number | undefined;
 }
 
 /** The service of an open key store. */
@@ -37,7 +39,7 @@ export interface OpenKeys extends KeysService {
  * const { secret } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
  * await keys.close();
  */
-export async function openKeys({ resources, ...options }: OpenKeysOptions = {}): Promise<OpenKeys> {
+export async function openKeys({ resources, maxVerifiedKeys, ...options }: OpenKeysOptions = {}): Promise<OpenKeys> {
   const catalog = createCatalog(resources);
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
@@ -54,6 +56,7 @@ export async function openKeys({ resources, ...options }: OpenKeysOptions = {}):
     // Pending activity must not keep the process alive.
     schedule: (work, delay) => void setTimeout(work, delay).unref(),
     operator: userName(),
+    maxVerifiedKeys,
   });
   const close = async () => {
     try {

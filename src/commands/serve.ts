@@ -52,6 +52,12 @@ export default class Serve extends BaseCommand {
         'Default: half of all; from loopback, all.',
       helpValue: '<number>',
     }),
+    'max-verified-keys': Flags.string({
+      description:
+        'Accepted secrets that each process remembers, so that it need not ask the store: 1 KB of memory for each. ' +
+        'Default: 100000.',
+      helpValue: '<number>',
+    }),
   };
 
   private openedLog: OpenLog | undefined;
@@ -89,7 +95,7 @@ export default class Serve extends BaseCommand {
   }
 
   /** Serves from this process until told to stop. */
-  private async serve({ database, stop, onListening, ...options }: ServeContext): Promise<void> {
+  private async serve({ database, maxVerifiedKeys, stop, onListening, ...options }: ServeContext): Promise<void> {
     const [{ openKeys }, { createApp }, { listen }] = await Promise.all([
       import('../open-keys.ts'),
       import('../create-app.ts'),
@@ -97,7 +103,7 @@ export default class Serve extends BaseCommand {
     ]);
     const extensions = await hostExtensions(this.config);
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
-    const keys = await openKeys({ database, resources, lockWaitMs: LOCK_WAIT_MS });
+    const keys = await openKeys({ database, resources, maxVerifiedKeys, lockWaitMs: LOCK_WAIT_MS });
     try {
       if (!(await keys.matchesAuditKey()))
         this.logger.error(

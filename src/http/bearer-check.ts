@@ -105,7 +105,7 @@ export class BearerCheck {
   async #ask(
     request: CheckedRequest,
     credentials: Pick<Admitted, 'token' | 'digest'>,
-    authenticate: () => Promise<Authentication>,
+    authenticate: () => Authentication | Promise<Authentication>,
   ): Promise<Admission> {
     let result;
     try {

@@ -80,6 +80,8 @@ export interface FoundBySecret {
   secret: 'current' | 'previous' | 'rotated';
   /** The public id of that secret. */
   publicId: string;
+  /** The key that created it, and so on, by id: as many as a chain may have. */
+  ancestors: ReadonlyMap<string, ApiKey>;
 }
 
 /** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
@@ -89,8 +91,11 @@ export type HearingReport = (problem: Error | undefined) => void;
  * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
-  /** The key that has, or had, a secret with this digest, whether that secret still works or not. */
-  findByDigest(digest: string): Promise<FoundBySecret | undefined>;
+  /**
+   * The key that has, or had, a secret with this digest, whether that secret still works or not. At once, if the store
+   * can tell without waiting.
+   */
+  findByDigest(digest: string): FoundBySecret | undefined | Promise<FoundBySecret | undefined>;
   /** A page of keys, by time of creation, then id. */
   list(query: ListQuery): Promise<ApiKey[]>;
   /** A page of the keys that one of these keys created or, given null, that no key created. */
@@ -104,11 +109,13 @@ export interface KeyRepository extends KeyFinder {
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
   /**
-   * A number that changes with every change of a key, in whatever process, and not when only activity is recorded. A
-   * file is checked once per turn of the event loop; a database server sends notifications. Undefined while it cannot
-   * be told without waiting.
+   * A number that grows with each change or deletion of a key, in whatever process, and not when only activity is
+   * recorded. A file is checked once per turn of the event loop; a database server sends notifications. Undefined while
+   * it cannot be told without waiting.
    */
   revision(): number | undefined;
+  /** The ids of the keys that were changed or deleted between a revision and the present one; `any` if unknown. */
+  keysChangedSince(revision: number): readonly string[] | 'any';
   /**
    * Runs `work` in one transaction, exclusive of other writers; rolled back if it throws. Work that `revokes`, takes
    * access away, may use room that the store keeps for a full disk.

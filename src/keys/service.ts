@@ -40,6 +40,8 @@ export interface KeysOptions extends QueriesOptions {
   randomId: () => string;
   /** Runs work after a delay in milliseconds. */
   schedule: (work: () => void, delayMs: number) => void;
+  /** See `AuthenticatorOptions`. */
+  maxVerifiedKeys?: number | undefined;
   /** The user of the command line, for the audit log. */
   operator: string;
 }
@@ -261,12 +263,12 @@ export class KeysService extends KeyQueries {
    * @param address the client's, for the audit log
    * @throws KeysError STORE_…
    */
-  authenticate(secret: string, address?: string): Promise<Authentication> {
+  async authenticate(secret: string, address?: string): Promise<Authentication> {
     return this.authenticator.authenticate(secret, address);
   }
 
   /** The same for a request that was let in before: it counts as no further use. @throws KeysError STORE_… */
-  confirm(secret: string, address?: string): Promise<Authentication> {
+  async confirm(secret: string, address?: string): Promise<Authentication> {
     return this.authenticator.confirm(secret, address);
   }
 

@@ -1,17 +1,26 @@
 import type { Kysely } from 'kysely';
 import type { HearingReport } from '../keys/repository.ts';
-import type { Tables } from './tables.ts';
+import type { KeyRow, Tables } from './tables.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
 export type DialectName = 'sqlite' | 'postgres';
 
-/** Work to do in one transaction. It calls `keysChanged` when it changes a key, which changes the revision. */
-export type WriteWork<Result> = (transaction: Kysely<Tables>, keysChanged: () => void) => Promise<Result>;
+/** Work to do in one transaction. It calls `keysChanged` with the ids of those that it changes or deletes. */
+export type WriteWork<Result> = (
+  transaction: Kysely<Tables>,
+  keysChanged: (ids: readonly string[]) => void,
+) => Promise<Result>;
 
 /** How to run a write transaction. */
 export interface WriteOptions {
   /** Whether the work takes access away: on a full disk, it may use room that the store keeps for that. */
   revokes?: boolean;
+}
+
+/** What was found by the digest of a secret: the row of its key, if there is one, and those of the keys above it. */
+export interface FoundRow {
+  row: KeyRow | undefined;
+  ancestors: readonly KeyRow[];
 }
 
 /** An open database of any dialect, as the repository uses it. Its errors are meant for users. */
@@ -28,8 +37,12 @@ export interface Connection {
    * @throws KeysError STORE_…
    */
   write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;
+  /** Finds the key that has a secret with this digest; undefined where that takes waiting, or fails: then `run` can. */
+  findByDigest?(digest: string): FoundRow | undefined;
   /** See `KeyRepository.revision`. */
   revision(): number | undefined;
+  /** See `KeyRepository.keysChangedSince`. */
+  keysChangedSince(revision: number): readonly string[] | 'any';
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: HearingReport): void;
   close(): Promise<void>;

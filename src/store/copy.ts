@@ -50,7 +50,7 @@ export async function copyStore(from: Connection, to: Connection): Promise<Store
               `The copy of ${table} in ${location} differs from the original. Nothing was copied.`,
             );
         }
-        keysChanged();
+        keysChanged([]);
         return { digests: copied, head: await headOf(target) };
       }),
     ),

@@ -22,6 +22,7 @@ export function emptyRepository(location: string): KeyRepository {
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
     revision: () => undefined,
+    keysChangedSince: () => 'any',
     watchHearing: () => {},
     latestTime: async () => 0,
     write: () => Promise.reject(missing()),

@@ -7,10 +7,11 @@ import { inTurns, sortInTurns } from '../keys/turns.ts';
 import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
+import { findByDigest, selectByDigests } from './find-by-digest.ts';
 import type { Connection } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { listKeys } from './list-keys.ts';
-import { addRotatedSecrets, findByRotatedDigest, forgetRotatedSecrets } from './rotated-secrets.ts';
+import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
@@ -37,6 +38,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findUsage: (ids) => run((db) => findUsage(db, ids)),
     findUsedPermissions: (ids) => run((db) => findUsedPermissions(db, ids)),
     revision: () => connection.revision(),
+    keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
     latestTime: () => run(latestTime),
     auditLog: {
@@ -45,15 +47,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         dialect === 'sqlite' && isSearch(query) ? firstFound(auditSearchesFor(connection, query)) : reader.find(query),
     },
 
-    findByDigest: (digest) =>
-      run(async (db) => {
-        const [row] = await selectByDigests(db, [digest]);
-        if (!row) return findByRotatedDigest(db, digest);
-        const key = apiKeyOf(row);
-        return row.digest === digest
-          ? { key, secret: 'current', publicId: key.publicId }
-          : { key, secret: 'previous', publicId: key.rotation!.previousPublicId };
-      }),
+    findByDigest: (digest) => findByDigest(connection, digest),
 
     list: async (query) => (await listKeys(connection, query)).map(apiKeyOf),
 
@@ -134,18 +128,19 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 
 function writerOf(
   db: Kysely<Tables>,
-  { keysChanged, auditKey }: { keysChanged: () => void; auditKey: KeyObject | undefined },
+  { keysChanged, auditKey }: { keysChanged: (ids: readonly string[]) => void; auditKey: KeyObject | undefined },
 ): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
 
     async insert(keys) {
-      keysChanged();
+      // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
+      keysChanged([]);
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
     },
 
     async update(before, after) {
-      keysChanged();
+      keysChanged([before.id]);
       // A database user may have the right to change some columns only.
       const old = rowOf(before);
       const changed = Object.fromEntries(
@@ -163,7 +158,7 @@ function writerOf(
     },
 
     async delete(ids) {
-      keysChanged();
+      keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
     },
 
@@ -180,14 +175,6 @@ function writerOf(
 /** Whether a query may have to read the whole log. */
 function isSearch({ owner, key, actor, action, since, until }: AuditQuery): boolean {
   return (owner ?? key ?? actor ?? action ?? since ?? until) !== undefined || owner === null;
-}
-
-function selectByDigests(db: Kysely<Tables>, digests: readonly string[]): Promise<ApiKeyTable[]> {
-  return db
-    .selectFrom('api_keys')
-    .selectAll()
-    .where((row) => row.or([row('digest', 'in', digests), row('previous_digest', 'in', digests)]))
-    .execute();
 }
 
 /**

@@ -1,19 +1,16 @@
 import type { Kysely } from 'kysely';
 import type { RotatedSecret } from '../keys/key/rotated-secret.ts';
-import type { FoundBySecret } from '../keys/repository.ts';
-import { apiKeyOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
-/** The key that had a secret with this digest once. */
-export async function findByRotatedDigest(db: Kysely<Tables>, digest: string): Promise<FoundBySecret | undefined> {
-  const row = await db
+/** The row of the key that had a secret with this digest once, with the public id of that secret. */
+export function findByRotatedDigest(db: Kysely<Tables>, digest: string) {
+  return db
     .selectFrom('rotated_secrets')
     .innerJoin('api_keys', 'api_keys.id', 'rotated_secrets.key_id')
     .selectAll('api_keys')
     .select('rotated_secrets.public_id as rotated_public_id')
     .where('rotated_secrets.digest', '=', digest)
     .executeTakeFirst();
-  return row && { key: apiKeyOf(row), secret: 'rotated', publicId: row.rotated_public_id };
 }
 
 /** Remembers secrets that keys had, inside a write transaction. */

@@ -4,10 +4,10 @@ import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import type { Permission, Role } from '../keys/permissions/catalog.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
 import { skeletonOf } from '../keys/key/skeleton.ts';
-import type { ApiKeyTable, AuditLogTable } from './tables.ts';
+import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
 
 /** The key in a row. */
-export function apiKeyOf(row: ApiKeyTable): ApiKey {
+export function apiKeyOf(row: KeyRow): ApiKey {
   const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
   const isDamaged = !roles || !permissions || (row.checksum !== null && row.checksum !== checksumOf(row));
   return {
@@ -63,7 +63,7 @@ export function rowOf(key: StoredKey): ApiKeyTable {
  * A checksum of a row, which tells that a fault of the disk has changed it. Triggers remove it from a row that another
  * program changes, on purpose and through the database. It is no protection from them: the audit log is.
  */
-export function checksumOf(row: Omit<ApiKeyTable, 'checksum' | 'search_text' | 'name_skeleton'>): string {
+export function checksumOf(row: Omit<KeyRow, 'checksum'>): string {
   const fields = [
     row.id,
     row.name,
@@ -155,7 +155,7 @@ export function numberOf(value: number | null): number | null {
   return value === null ? null : Number(value);
 }
 
-function rotationOf(row: ApiKeyTable): Rotation | null {
+function rotationOf(row: KeyRow): Rotation | null {
   if (row.previous_public_id === null) return null;
   return {
     previousPublicId: row.previous_public_id,

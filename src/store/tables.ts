@@ -29,6 +29,31 @@ export interface ApiKeyTable {
   checksum: string | null;
 }
 
+/** The columns of `api_keys` that make a key. */
+export const KEY_COLUMNS = [
+  'id',
+  'name',
+  'description',
+  'roles',
+  'permissions',
+  'public_id',
+  'digest',
+  'created_at',
+  'created_by',
+  'expires_at',
+  'disabled_at',
+  'managed',
+  'previous_digest',
+  'previous_public_id',
+  'rotated_at',
+  'rotation_grace',
+  'previous_ends_at',
+  'checksum',
+] as const satisfies readonly (keyof ApiKeyTable)[];
+
+/** These columns of a row. */
+export type KeyRow = Pick<ApiKeyTable, (typeof KEY_COLUMNS)[number]>;
+
 /** A row of `key_usage`. */
 export interface KeyUsageTable {
   key_id: string;

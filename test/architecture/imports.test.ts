@@ -49,6 +49,7 @@ const ROOMS: Record<string, string[]> = {
   store: [
     'tables',
     'connection',
+    'key-changes',
     'chunks',
     'mutex',
     'retry',
@@ -61,6 +62,7 @@ const ROOMS: Record<string, string[]> = {
     'rotated-secrets',
     'clock',
     'families',
+    'find-by-digest',
     'select-keys',
     'key-status',
     'searches',

@@ -79,6 +79,7 @@ const SURFACE: Record<string, string[]> = {
     '--host <address>',
     '--max-connections <number>',
     '--max-connections-per-address <number>',
+    '--max-verified-keys <number>',
     '--port <port>',
     '--workers <number>',
   ],

@@ -7,6 +7,7 @@ export interface ServeOptions {
   port: number;
   count: number;
   limits: { connections?: number; connectionsPerAddress?: number };
+  maxVerifiedKeys: number | undefined;
 }
 
 /** The flags of `serve`, as they were typed. */
@@ -16,6 +17,7 @@ interface ServeFlags {
   workers: string | undefined;
   'max-connections': string | undefined;
   'max-connections-per-address': string | undefined;
+  'max-verified-keys': string | undefined;
 }
 
 /** Reads the flags, and the environment where a flag is missing. @throws CliError USAGE */
@@ -33,7 +35,8 @@ export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOpt
     ...(connections !== undefined && { connections }),
     ...(connectionsPerAddress !== undefined && { connectionsPerAddress }),
   };
-  return { host, port, count, limits };
+  const maxVerifiedKeys = readNumber(flags['max-verified-keys'], '--max-verified-keys', 1_000_000);
+  return { host, port, count, limits, maxVerifiedKeys };
 }
 
 function readPort(value: string | undefined, from: string): number | undefined {

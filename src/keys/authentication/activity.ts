@@ -74,18 +74,13 @@ export class Activity {
   }
 
   /** Records which permissions a key uses and lacks. */
-  observerOf({ id, name }: ApiKey): AccessObserver {
-    return {
-      used: (permission) => void this.#usageOf(id).permissions.add(permission),
-      lacked: (missing, address) =>
-        this.refused({
-          reason: 'forbidden',
-          actor: { kind: 'KEY', id, name },
-          key: null,
-          missing: missing.slice(0, 5),
-          address,
-        }),
-    };
+  observerOf(key: ApiKey): AccessObserver {
+    return new KeyObserver(this, key);
+  }
+
+  /** Records that a key has used a permission. */
+  usedPermission(id: string, permission: Permission): void {
+    this.#usageOf(id).permissions.add(permission);
   }
 
   /** Writes all activity so far, including refusals that were only counted. @throws KeysError STORE_… */
@@ -155,5 +150,31 @@ export class Activity {
     }
     for (const [id, publicId] of activated) if (!this.#activated.has(id)) this.#activated.set(id, publicId);
     this.#drafts = [...refusals, ...this.#drafts].slice(0, 1000);
+  }
+}
+
+/** One for each key that is remembered: an object with closures would take four times as much memory. */
+class KeyObserver implements AccessObserver {
+  readonly #activity: Activity;
+  readonly #key: ApiKey;
+
+  constructor(activity: Activity, key: ApiKey) {
+    this.#activity = activity;
+    this.#key = key;
+  }
+
+  used(permission: Permission): void {
+    this.#activity.usedPermission(this.#key.id, permission);
+  }
+
+  lacked(permissions: readonly Permission[], address?: string): void {
+    const { id, name } = this.#key;
+    this.#activity.refused({
+      reason: 'forbidden',
+      actor: { kind: 'KEY', id, name },
+      key: null,
+      missing: permissions.slice(0, 5),
+      address,
+    });
   }
 }

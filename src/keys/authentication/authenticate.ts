@@ -1,7 +1,7 @@
 import type { ApiKey } from '../key/api-key.ts';
-import { type Chain, chainStatus, findChain } from '../authorization/chain.ts';
+import { type Chain, chainOf, chainStatus } from '../authorization/chain.ts';
 import type { Principal } from '../authorization/principal.ts';
-import type { KeyRepository } from '../repository.ts';
+import type { FoundBySecret, KeyRepository } from '../repository.ts';
 import { isInProgress } from '../key/rotation.ts';
 import { digestSecret, hasOwnForm, readSecret } from '../secret/secret.ts';
 import type { Status } from '../key/status.ts';
@@ -9,14 +9,22 @@ import type { Status } from '../key/status.ts';
 /** Why a secret is refused. `rotated` means that a newer secret has replaced it. */
 export type RefusalReason = 'malformed' | 'unknown' | 'damaged' | 'disabled' | 'expired' | 'rotated';
 
-/**
- * The result of looking up a secret: its key, with its ancestors and the public id of the secret itself, and why it is
- * refused, if it is; or why there is no key.
- */
-export type Lookup =
-  | { key: ApiKey; chain: Chain; publicId: string; secret: 'current' | 'previous'; refused?: undefined }
+/** The key of an accepted secret, with its ancestors and the public id of the secret itself. */
+export interface AcceptedLookup {
+  key: ApiKey;
+  chain: Chain;
+  publicId: string;
+  secret: 'current' | 'previous';
+  refused?: undefined;
+}
+
+/** Why a secret is refused, and its key, if there is one. */
+export type RefusedLookup =
   | { key: ApiKey; chain: Chain; publicId: string; refused: 'damaged' | 'disabled' | 'expired' | 'rotated' }
   | { key?: undefined; publicId?: string | undefined; refused: 'malformed' | 'unknown' };
+
+/** The result of looking up a secret. */
+export type Lookup = AcceptedLookup | RefusedLookup;
 
 /** The principal of an accepted secret, or why the secret is refused. Only logs may tell the reasons apart. */
 export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
@@ -27,22 +35,32 @@ const REFUSALS = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' }
 >;
 
 /**
- * Finds the key that a secret belongs to. The checksum of a secret in our own format is verified first, so that a typo
- * costs no query; a secret in another format may have been imported.
+ * Finds the key that a secret belongs to, at once if the store can. The checksum of a secret in our own format is
+ * verified first, so that a typo costs no query; a secret in another format may have been imported.
+ * @param digest that of the secret, if the caller has it already
  * @throws KeysError STORE_… if the store does not answer
  */
-export async function lookUp(secret: string, repository: KeyRepository, now: number): Promise<Lookup> {
+export function lookUp(
+  secret: string,
+  repository: KeyRepository,
+  now: number,
+  digest: string = digestSecret(secret),
+): Lookup | Promise<Lookup> {
   const publicId = readSecret(secret)?.publicId;
   if (publicId === undefined && hasOwnForm(secret)) return { refused: 'malformed' };
-  const found = await repository.findByDigest(digestSecret(secret));
-  if (!found) return { refused: publicId === undefined ? 'malformed' : 'unknown', publicId };
-  const { key, secret: presented } = found;
-  const chain = await findChain(repository, key);
-  const known = { key, chain, publicId: found.publicId };
-  if (presented === 'rotated' || (presented === 'previous' && !isInProgress(key.rotation, now)))
+  const judge = (found: FoundBySecret | undefined): Lookup =>
+    found ? lookupOf(found, now) : { refused: publicId === undefined ? 'malformed' : 'unknown', publicId };
+  const found = repository.findByDigest(digest);
+  return found instanceof Promise ? found.then(judge) : judge(found);
+}
+
+function lookupOf({ key, ancestors, publicId, secret }: FoundBySecret, now: number): Lookup {
+  const chain = chainOf(key, ancestors);
+  const known = { key, chain, publicId };
+  if (secret === 'rotated' || (secret === 'previous' && !isInProgress(key.rotation, now)))
     return { refused: 'rotated', ...known };
   const isDamaged = chain.keys.some(({ damaged }) => damaged);
   const refused = isDamaged ? 'damaged' : REFUSALS[chainStatus(chain, now)];
   if (refused) return { refused, ...known };
-  return { ...known, secret: presented };
+  return { ...known, secret };
 }

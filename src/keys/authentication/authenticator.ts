@@ -1,5 +1,5 @@
 import type { Activity } from './activity.ts';
-import { type Authentication, lookUp } from './authenticate.ts';
+import { type AcceptedLookup, type Authentication, type Lookup, lookUp, type RefusedLookup } from './authenticate.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { chainExpiry } from '../authorization/chain.ts';
 import { principalOf } from '../authorization/principal.ts';
@@ -15,21 +15,23 @@ export interface AuthenticatorOptions {
   clock: () => number;
   /** Records uses and refusals. */
   activity: Activity;
+  /** How many accepted secrets are remembered. Default: 100,000. */
+  maxVerifiedKeys?: number | undefined;
 }
 
-/** Authenticates secrets. It looks each one up once, and again only after the store has changed. */
+/** Authenticates secrets. It looks each one up once, and again only after its key, or one above it, has changed. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
-  readonly #verified = new VerifiedKeys();
+  readonly #verified: VerifiedKeys;
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
+    this.#verified = new VerifiedKeys(options.repository, options.maxVerifiedKeys);
   }
 
   /** The key whose secret has this digest, if that is known without a query. Does not count as a use. */
   findVerified(digest: string): VerifiedKey | undefined {
-    const { repository, clock } = this.#options;
-    return this.#verified.get(digest, repository.revision(), clock());
+    return this.#verified.get(digest, this.#options.clock());
   }
 
   /** Counts a use of a key. */
@@ -38,39 +40,48 @@ export class Authenticator {
   }
 
   /**
-   * Authenticates a secret, which counts as a use of its key.
+   * Authenticates a secret, which counts as a use of its key: at once, if the store can tell without waiting.
    * @param address the client's, for the audit log
-   * @throws KeysError STORE_…
+   * @throws KeysError STORE_…, as a rejection
    */
-  async authenticate(secret: string, address?: string): Promise<Authentication> {
-    const result = await this.confirm(secret, address);
-    if ('principal' in result) this.countUse(result);
-    return result;
+  authenticate(secret: string, address?: string): Authentication | Promise<Authentication> {
+    const result = this.confirm(secret, address);
+    return result instanceof Promise ? result.then((answer) => this.#counted(answer)) : this.#counted(result);
   }
 
   /** Authenticates a secret, of a request that was let in before, without counting a use. @throws KeysError STORE_… */
-  async confirm(secret: string, address?: string): Promise<Authentication> {
-    const { repository, catalog, clock, activity } = this.#options;
+  confirm(secret: string, address?: string): Authentication | Promise<Authentication> {
+    const { repository, clock } = this.#options;
     const digest = digestSecret(secret);
     const known = this.findVerified(digest);
     if (known) return { principal: known.principal };
     // Read before the query, whose result may be older than a change that is made meanwhile.
     const revision = repository.revision();
-    const found = await lookUp(secret, repository, clock());
-    if (!found.refused) {
-      const { key, chain, secret: presented } = found;
-      const observer = activity.observerOf(key);
-      const principal = principalOf(chain, catalog, { secret: presented, observer });
-      this.#verified.set(digest, revision, { principal, expiresAt: chainExpiry(chain) });
-      return { principal };
-    }
-    const { refused: reason, publicId, key } = found;
-    activity.refused({
+    const settle = (found: Lookup) =>
+      found.refused ? this.#refuse(found, address) : this.#accept(found, digest, revision);
+    const found = lookUp(secret, repository, clock(), digest);
+    return found instanceof Promise ? found.then(settle) : settle(found);
+  }
+
+  #accept({ key, chain, secret }: AcceptedLookup, digest: string, revision: number | undefined): Authentication {
+    const { catalog, activity } = this.#options;
+    const principal = principalOf(chain, catalog, { secret, observer: activity.observerOf(key) });
+    this.#verified.set(digest, revision, { principal, expiresAt: chainExpiry(chain) });
+    return { principal };
+  }
+
+  #refuse({ refused: reason, publicId, key }: RefusedLookup, address: string | undefined): Authentication {
+    this.#options.activity.refused({
       reason,
       actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
       key: key ? { id: key.id, name: key.name } : null,
       address,
     });
     return { refused: reason, ...(publicId !== undefined && { publicId }) };
+  }
+
+  #counted(result: Authentication): Authentication {
+    if ('principal' in result) this.countUse(result);
+    return result;
   }
 }

@@ -1,4 +1,5 @@
 import type { Principal } from '../authorization/principal.ts';
+import type { KeyRepository } from '../repository.ts';
 import { isInProgress } from '../key/rotation.ts';
 
 /** A key that was accepted by one of its secrets. */
@@ -9,33 +10,114 @@ export interface VerifiedKey {
   expiresAt: number | null;
 }
 
-/** Each entry takes about 1 KB. */
-const MAX_ENTRIES = 20_000;
+interface Entry extends VerifiedKey {
+  digest: string;
+  /** Its index in the list of all entries. */
+  position: number;
+}
+
+/** How many secrets are kept by default. Each takes about 1 KB: see docs/operations.md. */
+const MAX_VERIFIED_KEYS = 100_000;
 
 /**
- * A cache of accepted secrets, by digest, that is valid for one revision of the store. It only holds secrets of the
- * store, so requests with made-up secrets can neither fill it nor evict entries.
+ * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of those beneath it. It
+ * only holds secrets of the store, so requests with made-up secrets can neither fill it nor evict entries.
  */
 export class VerifiedKeys {
+  readonly #changes: Pick<KeyRepository, 'revision' | 'keysChangedSince'>;
+  readonly #maxEntries: number;
+  readonly #random: () => number;
+  /** The revision of the store at which the entries are right. */
   #revision: number | undefined;
-  #entries = new Map<string, VerifiedKey>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #list: Entry[] = [];
+  /** For the id of each key, the entries in whose chain it is: one, which most keys have, or several. */
+  readonly #byKey = new Map<string, Entry | Set<Entry>>();
 
-  /** The entry of a digest, if it is valid at this time and this revision of the store. */
-  get(digest: string, revision: number | undefined, now: number): VerifiedKey | undefined {
-    if (revision !== this.#revision) return undefined;
+  /** @param random a number from 0 to 1, without 1 */
+  constructor(
+    changes: Pick<KeyRepository, 'revision' | 'keysChangedSince'>,
+    maxEntries = MAX_VERIFIED_KEYS,
+    random: () => number = Math.random,
+  ) {
+    this.#changes = changes;
+    this.#maxEntries = maxEntries;
+    this.#random = random;
+  }
+
+  /** The entry of a digest, if it is right at this time and the store's present revision. */
+  get(digest: string, now: number): VerifiedKey | undefined {
+    if (!this.#isUpToDate()) return undefined;
     const entry = this.#entries.get(digest);
     if (!entry || (entry.expiresAt !== null && entry.expiresAt <= now)) return undefined;
     const { key, secret } = entry.principal;
     return secret === 'current' || isInProgress(key.rotation, now) ? entry : undefined;
   }
 
-  /** Caches a secret that was accepted at this revision of the store. */
-  set(digest: string, revision: number | undefined, entry: VerifiedKey): void {
-    if (revision === undefined || revision < (this.#revision ?? 0)) return;
-    if (revision !== this.#revision) this.#entries.clear();
-    this.#revision = revision;
-    // Evicts the oldest entry: a Map keeps insertion order, which lookups need not update.
-    if (this.#entries.size >= MAX_ENTRIES) this.#entries.delete(this.#entries.keys().next().value!);
+  /**
+   * Caches a secret that was accepted, unless a key of its chain may have changed since.
+   * @param revision that of the store before it was asked
+   */
+  set(digest: string, revision: number | undefined, verified: VerifiedKey): void {
+    if (revision === undefined || !this.#isUpToDate()) return;
+    const { keys } = verified.principal.chain;
+    if (revision !== this.#revision) {
+      const changed = this.#changes.keysChangedSince(revision);
+      if (changed === 'any' || keys.some(({ id }) => changed.includes(id))) return;
+    }
+    this.#drop(this.#entries.get(digest));
+    // At random: what is evicted in the order of insertion or of use is never there when keys take turns.
+    if (this.#list.length >= this.#maxEntries) this.#drop(this.#list[Math.floor(this.#random() * this.#list.length)]);
+    const entry = { ...verified, digest, position: this.#list.length };
     this.#entries.set(digest, entry);
+    this.#list.push(entry);
+    for (const { id } of keys) this.#link(id, entry);
+  }
+
+  /** Brings the entries to the store's present revision. Returns whether that is known. */
+  #isUpToDate(): boolean {
+    const revision = this.#changes.revision();
+    if (revision === this.#revision) return revision !== undefined;
+    if (revision === undefined) return false;
+    const changed = this.#revision === undefined ? 'any' : this.#changes.keysChangedSince(this.#revision);
+    this.#revision = revision;
+    if (changed === 'any') this.#clear();
+    else for (const id of changed) this.#dropKey(id);
+    return true;
+  }
+
+  #clear(): void {
+    this.#entries.clear();
+    this.#byKey.clear();
+    this.#list.length = 0;
+  }
+
+  #dropKey(id: string): void {
+    const linked = this.#byKey.get(id);
+    if (linked instanceof Set) for (const entry of linked) this.#drop(entry);
+    else this.#drop(linked);
+  }
+
+  #drop(entry: Entry | undefined): void {
+    if (!entry) return;
+    this.#entries.delete(entry.digest);
+    const last = this.#list.pop()!;
+    if (last !== entry) {
+      this.#list[entry.position] = last;
+      last.position = entry.position;
+    }
+    for (const { id } of entry.principal.chain.keys) this.#unlink(id, entry);
+  }
+
+  #link(id: string, entry: Entry): void {
+    const linked = this.#byKey.get(id);
+    if (linked instanceof Set) linked.add(entry);
+    else this.#byKey.set(id, linked && linked !== entry ? new Set([linked, entry]) : entry);
+  }
+
+  #unlink(id: string, entry: Entry): void {
+    const linked = this.#byKey.get(id);
+    if (linked instanceof Set) linked.delete(entry);
+    if (linked === entry || (linked instanceof Set && linked.size === 0)) this.#byKey.delete(id);
   }
 }

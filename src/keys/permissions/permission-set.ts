@@ -29,11 +29,17 @@ export class PermissionSet {
     }
   }
 
-  /** What roles and permissions allow together, in an installation with this catalog. */
+  /** What roles and permissions allow together, in an installation with this catalog. Equal grants share one set. */
   static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
-    const set = new PermissionSet();
+    const known = knownSets(catalog);
+    const grants = JSON.stringify([granted.roles, granted.permissions]);
+    let set = known.get(grants);
+    if (set) return set;
+    set = new PermissionSet();
     for (const role of granted.roles) set.#add(setOf(catalog.permissionsOf(role)));
-    set.#add(setOf(granted.permissions));
+    set.#add(new PermissionSet(granted.permissions));
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(grants, set);
     return set;
   }
 
@@ -42,14 +48,16 @@ export class PermissionSet {
     return ((this.#masks.get(resource) ?? 0) & BITS.get(action)!) !== 0;
   }
 
-  /** The permissions that are in both sets. */
+  /** The permissions that are in both sets: this set itself, if the other one has them all. */
   intersection(other: PermissionSet): PermissionSet {
     const both = new PermissionSet();
+    let isWhole = true;
     for (const [resource, mask] of this.#masks) {
       const shared = mask & (other.#masks.get(resource) ?? 0);
       if (shared !== 0) both.#masks.set(resource, shared);
+      if (shared !== mask) isWhole = false;
     }
-    return both;
+    return isWhole ? this : both;
   }
 
   /** The permissions of this set that another one lacks. */
@@ -79,9 +87,19 @@ export class PermissionSet {
   }
 }
 
+/** How many different grants of an installation are remembered: most keys have those of others. */
+const MAX_KNOWN = 1000;
+const known = new WeakMap<Catalog, Map<string, PermissionSet>>();
+
+function knownSets(catalog: Catalog): Map<string, PermissionSet> {
+  let sets = known.get(catalog);
+  if (!sets) known.set(catalog, (sets = new Map()));
+  return sets;
+}
+
 const sets = new WeakMap<readonly Permission[], PermissionSet>();
 
-/** The set of a list that never changes, such as that of a role or a key. Parsing the list takes longest. */
+/** The set of a list that never changes, such as that of a role. Parsing the list takes longest. */
 function setOf(permissions: readonly Permission[]): PermissionSet {
   const set = sets.get(permissions) ?? new PermissionSet(permissions);
   sets.set(permissions, set);

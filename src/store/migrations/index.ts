@@ -15,6 +15,7 @@ import { addStatusToOrder } from './011-order-with-status.ts';
 import { createClock } from './012-clock.ts';
 import { addChecksums } from './013-checksums.ts';
 import { createLastChange } from './014-last-change.ts';
+import { createKeyChanges } from './015-key-changes.ts';
 import { addSearchIndexes } from './016-search-indexes.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
@@ -36,5 +37,6 @@ export const MIGRATIONS: readonly Migration[] = [
   createClock,
   addChecksums,
   createLastChange,
+  createKeyChanges,
   addSearchIndexes,
 ];

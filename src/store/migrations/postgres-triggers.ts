@@ -50,3 +50,35 @@ export async function allowPruning(db: Kysely<Tables>): Promise<void> {
   await sql`create trigger audit_log_keeps_entries before delete on audit_log
     for each row execute function forbid_audit_deletion()`.execute(db);
 }
+
+/**
+ * Notifies listeners of the ids of keys that are changed or deleted, in that transaction, whoever does it. A
+ * notification takes less than 8,000 bytes; one without ids means any key. See `PostgresListener`.
+ */
+export async function announceChangedKeys(db: Kysely<Tables>): Promise<void> {
+  await sql`create function announce_changed_keys() returns trigger language plpgsql as $$
+    begin
+      perform pg_notify('svc_api_changed_keys', case when octet_length(payload) < 8000 then payload else any_key end)
+        from (
+          select json_build_object('schema', tg_table_schema)::text as any_key,
+            json_build_object('schema', tg_table_schema, 'keys', json_agg(id))::text as payload
+          from (select id, (row_number() over () - 1) / 100 as part from changed) as parts group by part
+        ) as payloads;
+      return null;
+    end $$`.execute(db);
+  for (const change of ['update', 'delete']) {
+    await sql
+      .raw(
+        `create trigger api_keys_${change}_announced after ${change} on api_keys referencing old table as changed
+          for each statement execute function announce_changed_keys()`,
+      )
+      .execute(db);
+  }
+  await sql`create function announce_truncated_keys() returns trigger language plpgsql as $$
+    begin
+      perform pg_notify('svc_api_changed_keys', json_build_object('schema', tg_table_schema)::text);
+      return null;
+    end $$`.execute(db);
+  await sql`create trigger api_keys_truncate_announced after truncate on api_keys
+    for each statement execute function announce_truncated_keys()`.execute(db);
+}

@@ -104,6 +104,10 @@ export class PostgresConnection implements Connection {
     return this.#listener.revision();
   }
 
+  keysChangedSince(revision: number): readonly string[] | 'any' {
+    return this.#listener.keysChangedSince(revision);
+  }
+
   watchHearing(report: HearingReport): void {
     this.#listener.watchHearing(report);
   }
@@ -115,15 +119,18 @@ export class PostgresConnection implements Connection {
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
     const deadline = performance.now() + this.#lockWaitMs;
-    let [changed, committing] = [false, false];
+    let changed: string[] = [];
+    let committing = false;
     const transact = () =>
       this.#db
         .transaction()
         .setIsolationLevel('read committed')
         .execute(async (transaction) => {
-          [changed, committing] = [false, false];
+          [changed, committing] = [[], false];
           await lockWriters(transaction);
-          const result = await work(transaction, () => (changed = true));
+          const result = await work(transaction, (ids) => {
+            for (const id of ids) changed.push(id);
+          });
           committing = true;
           return result;
         });
@@ -132,7 +139,7 @@ export class PostgresConnection implements Connection {
         // A commit whose answer is lost may have happened: repeating it could make the change twice.
         return await retryLost(transact, () => !committing);
       } finally {
-        if (committing && changed) this.#listener.changed();
+        if (committing) this.#listener.changed(changed);
       }
     };
     return retry(attempt, {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import type { HearingReport } from '../../keys/repository.ts';
 import { driverCodeOf } from '../errors.ts';
+import { KeyChanges, MAX_CHANGES } from '../key-changes.ts';
 import { postgresError } from './postgres-errors.ts';
 import { loadDriver } from './postgres-pool.ts';
 import { hearsAddress, type Listening, UnheardError } from './postgres-proof.ts';
@@ -16,8 +17,25 @@ const RETRY_MS = 250;
 /** How long to wait after notifications have again not arrived. */
 const RETRY_DEAF_MS = 10_000;
 
-/** The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost. */
-const HEARTBEAT = 'select current_schema() as schema, (select hash from audit_head) as head';
+/**
+ * The heartbeat: the schema, to ignore other stores, and the head of the audit log, should a notification get lost:
+ * with the hash of the head that was seen last, if it is still there, and the keys that were changed since.
+ */
+const HEARTBEAT = `select current_schema() as schema, number, hash,
+    (select hash from audit_log where number = $1) as "seenHash",
+    array(select key_id from audit_log
+      where number > $1 and key_id is not null and action not in ('CREATE', 'IMPORT', 'REFUSE')
+      order by number limit ${MAX_CHANGES + 1}) as changed
+  from (select 1) as always left join audit_head on true`;
+
+interface Heartbeat {
+  schema: string;
+  /** Of the head; null while the log is empty. */
+  number: string | null;
+  hash: string | null;
+  seenHash: string | null;
+  changed: string[];
+}
 
 /** The SQLSTATE of a standby, where nothing can be said. */
 const READ_ONLY = '25006';
@@ -43,7 +61,7 @@ export class PostgresListener {
   /** One for all connections: those that a pooler lends to others go on listening. */
   readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
   readonly #closed = new AbortController();
-  #revision = 0;
+  readonly #changes = new KeyChanges();
   /** When the last heartbeat that was answered was sent. */
   #aliveAt = Number.NEGATIVE_INFINITY;
   #client: Client | undefined;
@@ -67,7 +85,12 @@ export class PostgresListener {
   /** See `KeyRepository.revision`. The first call starts listening: a short-lived program does without. */
   revision(): number | undefined {
     this.#start();
-    return performance.now() - this.#aliveAt < TRUST_MS ? this.#revision : undefined;
+    return performance.now() - this.#aliveAt < TRUST_MS ? this.#changes.revision : undefined;
+  }
+
+  /** See `KeyRepository.keysChangedSince`. */
+  keysChangedSince(revision: number): readonly string[] | 'any' {
+    return this.#changes.since(revision);
   }
 
   /** See `KeyRepository.watchHearing`. Starts listening. */
@@ -76,9 +99,9 @@ export class PostgresListener {
     this.#start();
   }
 
-  /** Changes the revision at once, as after a change by this process. */
-  changed(): void {
-    this.#revision += 1;
+  /** Counts these keys as changed at once, as after a change by this process. */
+  changed(ids: readonly string[]): void {
+    this.#changes.add(ids);
   }
 
   close(): void {
@@ -117,13 +140,13 @@ export class PostgresListener {
     client.on('error', lost).on('end', lost);
     await client.connect();
     (client as Client & { unref(): void }).unref();
-    let state = { schema: '', head: '' };
-    client.on('notification', ({ payload }) => {
-      if (payload === state.schema) this.changed();
+    let seen: Heartbeat | undefined;
+    client.on('notification', ({ channel, payload }) => {
+      if (channel === 'svc_api_changed_keys') this.#hear(payload!, seen?.schema);
     });
-    await client.query(`listen svc_api_keys; listen ${this.#channel}`);
+    await client.query(`listen svc_api_changed_keys; listen ${this.#channel}`);
     // Earlier notifications were missed.
-    this.changed();
+    this.#changes.addUnknown();
     let provenAt = Number.NEGATIVE_INFINITY;
     for (;;) {
       const now = performance.now();
@@ -132,10 +155,14 @@ export class PostgresListener {
         provenAt = now;
       }
       const sentAt = performance.now();
-      const { rows } = await client.query<typeof state>(HEARTBEAT);
+      const { rows } = await client.query<Heartbeat>(HEARTBEAT, [seen ? (seen.number ?? 0) : null]);
       signal.throwIfAborted();
-      if (rows[0]!.head !== state.head) this.changed();
-      state = rows[0]!;
+      const heartbeat = rows[0]!;
+      if (heartbeat.hash !== seen?.hash) {
+        if (heartbeat.seenHash === seen?.hash) this.#changes.add(heartbeat.changed);
+        else this.#changes.addUnknown();
+      }
+      seen = heartbeat;
       this.#aliveAt = sentAt;
       this.#setProblem(undefined);
       await this.#wait(HEARTBEAT_MS, signal);
@@ -154,6 +181,14 @@ export class PostgresListener {
     // This connection leads to the server at the address; older ones may lead to another.
     if (isFirst || !isHeard) this.#renewPool();
     if (!isHeard) throw new UnheardError(this.#location);
+  }
+
+  /** Takes a notification: see `announceChangedKeys`. Before the first heartbeat nothing is trusted anyway. */
+  #hear(payload: string, ours: string | undefined): void {
+    const { schema, keys } = JSON.parse(payload) as { schema: string; keys?: string[] };
+    if (schema !== ours) return;
+    if (keys) this.#changes.add(keys);
+    else this.#changes.addUnknown();
   }
 
   #setProblem(problem: Error | undefined): void {

@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { realpathSync, statSync, truncateSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
+import type { FoundRow } from '../connection.ts';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
+import { ChangedKeys } from './changed-keys.ts';
+import { KeyRows } from './key-rows.ts';
 import { type LastChange, precedes } from './last-change.ts';
 import { MainFile } from './main-file.ts';
 import { requireOwnWal } from './replaced.ts';
@@ -70,6 +73,8 @@ export class OpenFile {
   readonly #sideFiles: SideFiles;
   readonly #pageBytes: number;
   readonly #statements;
+  readonly #changedKeys: ChangedKeys;
+  readonly #keyRows: KeyRows;
   /** The last change as this connection saw it, and the one that it saw before. */
   #known: KnownChange[] = [];
   /** What `stat` said of the file when it was last compared. */
@@ -85,10 +90,11 @@ export class OpenFile {
     const pluck = <Value>(query: string) => driver.prepare<unknown[], Value>(query).pluck();
     this.#statements = {
       dataVersion: pluck<number>('pragma data_version'),
-      keyState: pluck<string>('select state from key_state'),
       page: pluck<number>(`select rootpage from sqlite_schema where name = 'last_change'`),
       lastChange: pluck<string>('select ids from last_change'),
     };
+    this.#changedKeys = new ChangedKeys(driver);
+    this.#keyRows = new KeyRows(driver);
     this.#pageBytes = driver.pragma('page_size', { simple: true }) as number;
     this.#see();
     this.#sideFiles = identifySideFiles(file);
@@ -142,9 +148,15 @@ export class OpenFile {
     return this.#statements.dataVersion.get()!;
   }
 
-  /** A text that changes with every change of a key. */
-  keyState(): string {
-    return this.#statements.keyState.get()!;
+  /** See `ChangedKeys`. */
+  changedKeys(): readonly string[] | 'any' {
+    return this.#changedKeys.read();
+  }
+
+  /** See `Connection.findByDigest`. */
+  findByDigest(digest: string): FoundRow | undefined {
+    // Of a command, which has one connection, what another part of it is writing must not be seen.
+    return this.#driver.inTransaction ? undefined : this.#keyRows.findByDigest(digest);
   }
 
   /**

@@ -2,7 +2,8 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
-import type { Connection, WriteOptions, WriteWork } from '../connection.ts';
+import type { Connection, FoundRow, WriteOptions, WriteWork } from '../connection.ts';
+import { KeyChanges } from '../key-changes.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
@@ -36,9 +37,8 @@ export class SqliteConnection implements Connection {
   readonly #mutex = new Mutex();
   #checkedThisTurn = false;
   #checkedAt = Number.NEGATIVE_INFINITY;
-  #revision = 0;
   #dataVersion: number | undefined;
-  #keyState: string | undefined;
+  readonly #changes = new KeyChanges();
   #isClosed = false;
 
   private constructor(location: string, created: boolean, waits: Waits) {
@@ -150,7 +150,20 @@ export class SqliteConnection implements Connection {
     } catch {
       return undefined; // The next query reports what is wrong.
     }
-    return this.#file && this.#revision;
+    return this.#file && this.#changes.revision;
+  }
+
+  keysChangedSince(revision: number): readonly string[] | 'any' {
+    return this.#changes.since(revision);
+  }
+
+  findByDigest(digest: string): FoundRow | undefined {
+    try {
+      this.#checkFile();
+      return this.#file?.findByDigest(digest);
+    } catch {
+      return undefined; // `run` reports what is wrong.
+    }
   }
 
   /**
@@ -163,9 +176,9 @@ export class SqliteConnection implements Connection {
     if (this.#file && !this.#file.isCurrent()) this.#leaveFile(this.#file);
     const version = this.#file?.dataVersion();
     if (version !== this.#dataVersion) {
-      const state = this.#file?.keyState();
-      if (state !== this.#keyState) this.#revision += 1;
-      this.#keyState = state;
+      const changed = this.#file?.changedKeys() ?? [];
+      if (changed === 'any') this.#changes.addUnknown();
+      else this.#changes.add(changed);
     }
     this.#dataVersion = version;
     if (!this.#file) return;

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
+import { openKeys } from '../../../src/open-keys.ts';
+import { digestSecret } from '../../../src/keys/secret/secret.ts';
+import { tempStore } from '../../support/temp.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import Database from 'better-sqlite3';
 import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../../src/keys/repository.ts';
+import { MAX_CHANGES, KeyChanges } from '../../../src/store/key-changes.ts';
+import type { Chain } from '../../../src/keys/authorization/chain.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
+import { KeysService } from '../../../src/keys/service.ts';
+import { openStore } from '../../../src/store/open.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 /** A store of which the test knows how often it was asked about a secret. */
@@ -19,7 +26,6 @@ function counting(repository: KeyRepository): {
     before: (work) => (next = work),
     repository: {
       ...repository,
-      revision: () => repository.revision(),
       async findByDigest(digest) {
         asked += 1;
         const found = await repository.findByDigest(digest);
@@ -71,6 +77,61 @@ describe('a key that was accepted', () => {
     assert.equal(await enter(), 'unknown');
   });
 
+  it('is not looked up again after other keys were created, changed and deleted, by this process or by another', async () => {
+    await enter();
+    const other = await openTestKeys({ database: test.database });
+    for (const { keys } of [test, other]) {
+      const { key } = await keys.create({ name: 'Temporary', roles: ['GUEST'] }, OPERATOR);
+      await keys.setEnabled(key.id, false, OPERATOR);
+      await keys.delete([key.id], OPERATOR);
+      await turn();
+      assert.equal(await enter(), 'accepted');
+    }
+    await other.store.close();
+    assert.equal(counted.asked(), 1);
+  });
+
+  it('is looked up again after its creator has changed', async () => {
+    const creator = await test.keys.create({ name: 'Creator', roles: ['ADMIN'] }, OPERATOR);
+    const actor = principalOf({ keys: [creator.key], isComplete: true }, test.keys.catalog);
+    secret = (await test.keys.create({ name: 'Created', roles: ['GUEST'] }, actor)).secret;
+    await enter();
+    await test.keys.setEnabled(creator.key.id, false, OPERATOR);
+    assert.equal(await enter(), 'disabled');
+  });
+
+  it('is looked up again after more changes by another process than the store keeps', async () => {
+    await enter();
+    const other = new Database(test.database);
+    other.exec(`update api_keys set disabled_at = 1;
+      insert into key_changes (key_id) with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+        select 'another' from n`);
+    assert.equal(other.prepare('select count(*) from key_changes').pluck().get(), 4097);
+    other.close();
+    await turn();
+    assert.equal(await enter(), 'disabled');
+  });
+
+  it('is found at once, without a promise, where the store is a file', () => {
+    const { authenticator } = new KeysService({ ...test.options, repository: test.store.repository });
+    for (const _ of ['first', 'second']) assert.ok('principal' in (authenticator.authenticate(secret) as object));
+  });
+
+  it('is not found as a command leaves it in a change that is rolled back', async () => {
+    const command = await openStore({ database: test.database, busyTimeoutMs: 25 });
+    const { authenticator } = new KeysService({ ...test.options, repository: command.repository });
+    let answer: ReturnType<typeof authenticator.authenticate> | undefined;
+    const change = command.repository.write(async (writer) => {
+      const key = (await writer.findById(id))!;
+      await writer.update(key, { ...key, disabledAt: 1 });
+      answer = authenticator.authenticate(secret);
+      throw new Error('rolled back');
+    });
+    await assert.rejects(change);
+    assert.ok('principal' in (await answer!));
+    await command.close();
+  });
+
   it('is looked up again after a change by another process, in the next turn', async () => {
     await enter();
     const other = await openTestKeys({ database: test.database });
@@ -104,6 +165,13 @@ describe('a key that was accepted', () => {
     ['update api_keys set disabled_at = 1', 'disabled'],
     ['delete from api_keys', 'unknown'],
     ['update api_keys set digest = public_id', 'unknown'],
+    [
+      `insert or replace into api_keys (id, name, roles, permissions, public_id, digest, created_at)
+        select 'new', name, roles, permissions, 'new', 'new', created_at from api_keys`,
+      'unknown',
+    ],
+    ["update api_keys set digest = 'new'; delete from key_changes", 'unknown'],
+    ["update api_keys set digest = 'new'; update key_changes set mark = 'new', key_id = 'other'", 'unknown'],
   ] as const) {
     it(`is looked up again after a change by hand: ${change}`, async () => {
       await enter();
@@ -146,33 +214,114 @@ describe('a key that was accepted', () => {
   });
 });
 
+/** Keys that change, as a store tells of them. */
+class ChangingKeys {
+  #changes = new KeyChanges();
+  isKnown = true;
+  change = (...ids: string[]) => this.#changes.add(ids);
+  changeUnknown = () => this.#changes.addUnknown();
+  revision = () => (this.isKnown ? this.#changes.revision : undefined);
+  keysChangedSince = (revision: number) => this.#changes.since(revision);
+}
+
+describe('an open key store that remembers one secret', () => {
+  it('looks each of two up again that take turns', async () => {
+    const keys = await openKeys({ database: tempStore(), maxVerifiedKeys: 1 });
+    const [one, other] = [
+      await keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR),
+      await keys.create({ name: 'B', roles: ['GUEST'] }, OPERATOR),
+    ];
+    const isKnown = ({ secret }: { secret: string }) =>
+      keys.authenticator.findVerified(digestSecret(secret)) !== undefined;
+    for (const { secret } of [one, other]) await keys.authenticate(secret);
+    assert.deepEqual([isKnown(one), isKnown(other)], [false, true]);
+    await keys.close();
+  });
+});
+
 describe('the cache of verified keys', () => {
-  const entryOf = (name: string) => ({
-    principal: principalOf({ keys: [storedKey(name)], isComplete: true }, createCatalog()),
-    expiresAt: null,
+  const entryOf = (...ids: [string, ...string[]]) => {
+    const [key, ...ancestors] = ids.map((id) => storedKey(id));
+    const chain: Chain = { keys: [key!, ...ancestors], isComplete: true };
+    return { principal: principalOf(chain, createCatalog()), expiresAt: null };
+  };
+  let store: ChangingKeys;
+  let verified: VerifiedKeys;
+  beforeEach(() => {
+    store = new ChangingKeys();
+    verified = new VerifiedKeys(store);
+    for (const [digest, chain] of Object.entries({ a: ['a'], b: ['b'], aChild: ['child', 'a'], other: ['a'] }))
+      verified.set(digest, 0, entryOf(...(chain as [string])));
+  });
+  const known = () => ['a', 'b', 'aChild', 'other'].filter((digest) => verified.get(digest, 0));
+
+  it('forgets a key that changed, by each of its secrets, with those beneath it, and no other', () => {
+    store.change('a');
+    assert.deepEqual(known(), ['b']);
+    verified.set('a', 1, entryOf('a'));
+    store.change('child', 'unknown');
+    assert.deepEqual(known(), ['a', 'b']);
   });
 
-  it('is bounded: the oldest is evicted', () => {
-    const verified = new VerifiedKeys();
-    for (let index = 0; index <= 20_000; index += 1) verified.set(`${index}`, 1, entryOf(`${index}`));
-    assert.equal(verified.get('0', 1, 0), undefined);
-    assert.equal(verified.get('1', 1, 0)?.principal.key.id, '1');
-    assert.equal(verified.get('20000', 1, 0)?.principal.key.id, '20000');
+  it('forgets what is beneath a key alone where only that changed', () => {
+    store.change('child');
+    assert.deepEqual(known(), ['a', 'b', 'other']);
   });
 
-  it('is valid for one revision of the store, and for no unknown one', () => {
-    const verified = new VerifiedKeys();
-    verified.set('a', 1, entryOf('a'));
-    assert.equal(verified.get('a', 2, 0), undefined);
-    assert.equal(verified.get('a', undefined, 0), undefined);
-    verified.set('b', 2, entryOf('b'));
-    verified.set('a', 1, entryOf('a'));
-    assert.deepEqual(
-      [verified.get('a', 2, 0), verified.get('a', 1, 0), verified.get('b', 2, 0)?.principal.key.id],
-      [undefined, undefined, 'b'],
-    );
+  it('forgets all where any key may have changed', () => {
+    store.changeUnknown();
+    assert.deepEqual(known(), []);
+  });
+
+  it('forgets all after more changes than are remembered, and only what changed up to there', () => {
+    for (let count = 0; count < MAX_CHANGES; count += 1) store.change('unknown');
+    assert.deepEqual(known(), ['a', 'b', 'aChild', 'other']);
+    for (let count = 0; count <= 2 * MAX_CHANGES; count += 1) store.change('unknown');
+    assert.deepEqual(known(), []);
+  });
+
+  it('knows nothing while changes are not known, and again what did not change meanwhile', () => {
+    store.isKnown = false;
+    assert.deepEqual(known(), []);
+    verified.set('c', 0, entryOf('c'));
+    store.change('b');
+    store.isKnown = true;
+    assert.deepEqual(known(), ['a', 'aChild', 'other']);
+    assert.equal(verified.get('c', 0), undefined);
+  });
+
+  it('takes no key that changed, or whose creator did, since the store was asked', () => {
+    store.change('a');
+    verified.set('a', 0, entryOf('a'));
+    verified.set('aChild', 0, entryOf('child', 'a'));
+    verified.set('c', 0, entryOf('c'));
+    assert.deepEqual(known(), ['b']);
+    assert.ok(verified.get('c', 0));
+    store.changeUnknown();
+    verified.set('c', 1, entryOf('c'));
     verified.set('c', undefined, entryOf('c'));
-    assert.equal(verified.get('c', undefined, 0), undefined);
-    assert.equal(verified.get('b', 2, 0)?.principal.key.id, 'b');
+    assert.equal(verified.get('c', 0), undefined);
+  });
+
+  it('forgets a key that was verified again after it had changed, once it changes again', () => {
+    store.change('child');
+    verified.set('aChild', 1, entryOf('child', 'a'));
+    store.change('a');
+    assert.deepEqual(known(), ['b']);
+  });
+
+  it('has at most as many secrets as it is told, and still most of somewhat more that take turns', () => {
+    let state = 1;
+    const random = () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+    const turning = new VerifiedKeys(store, 1000, random);
+    const digests = Array.from({ length: 1050 }, (_, index) => String(index));
+    let hits = 0;
+    for (let round = 0; round < 10; round += 1)
+      for (const digest of digests) {
+        if (turning.get(digest, 0)) hits += 1;
+        else turning.set(digest, 0, entryOf(digest));
+      }
+    assert.equal(digests.filter((digest) => turning.get(digest, 0)).length, 1000);
+    assert.ok(hits > 0.8 * 9 * digests.length, `${hits} hits`);
   });
 });

@@ -130,14 +130,52 @@ describeOn('postgres', 'a store that listens', () => {
     assert.equal(await revisionOf(here), before);
   });
 
+  it('remembers a key while others are created, changed and deleted, announced and seen by asking', async () => {
+    const { secret } = await create(other);
+    await remember(secret);
+    const before = await revisionOf(here);
+    const temporary = await create(other, 'Temporary');
+    await other.keys.setEnabled(temporary.key.id, false, OPERATOR);
+    await other.keys.delete([temporary.key.id], OPERATOR);
+    await revisionOf(here, before);
+    for (let count = 0; count < 3; count += 1) {
+      const last = await lastQuestion();
+      await until(async () => (await lastQuestion()) !== last);
+    }
+    assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));
+  });
+
+  it('forgets all keys at a change that names none: a table that is emptied, or names too long to be sent', async () => {
+    for (const change of ['truncate api_keys cascade', "delete from api_keys where id like 'long%'"]) {
+      const { secret, key } = await create(other, change.slice(0, 6));
+      const long = `long ${'x'.repeat(8000)}`;
+      await changeDirectly(
+        database,
+        `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
+        values ('${long}', 'Long', '[]', '[]', 'long', 'long', 0)`,
+      );
+      await remember(secret);
+      await changeDirectly(database, change);
+      await until(() => here.keys.authenticator.findVerified(digestSecret(secret)) === undefined);
+      await changeDirectly(database, `delete from api_keys where id = '${key.id}'`);
+    }
+  });
+
   it('finds a change that was not announced, by asking', async () => {
-    await changeDirectly(database, 'drop trigger api_keys_announced on api_keys');
+    await changeDirectly(
+      database,
+      'drop trigger api_keys_update_announced on api_keys',
+      'drop trigger api_keys_delete_announced on api_keys',
+    );
     const { secret, key } = await create(other);
     await remember(secret);
+    const another = await create(other, 'Another');
+    await remember(another.secret);
     const before = await revisionOf(here);
     await other.keys.delete([key.id], OPERATOR);
     await revisionOf(here, before);
     assert.ok('refused' in (await here.keys.authenticate(secret)));
+    assert.ok(here.keys.authenticator.findVerified(digestSecret(another.secret)));
   });
 
   it('trusts nothing that it remembers from the moment its connection ends, and listens again', async () => {
