@@ -95,9 +95,9 @@ describe('the packed package', () => {
     const licenses = readFileSync(join(unpacked, 'dist/LICENSES.txt'), 'utf8').split(/^-{80}$/m);
     for (const license of licenses)
       assert.match(license.trim(), /^\S+ \d+\.\d+\.\d+\S*\n\n.*(permission|redistribution)/is);
-    const names = licenses.map((license) => license.trim().split(' ')[0]!);
+    const names = new Set(licenses.map((license) => license.trim().split(' ')[0]!));
     for (const name of ['@oclif/core', 'kysely', 'better-sqlite3', 'minimatch', '@inquirer/prompts'])
-      assert.ok(names.includes(name), name);
+      assert.ok(names.has(name), name);
   });
 
   it('asks oclif for its commands only', () => {

@@ -11,7 +11,7 @@ const REPLACED = `id = new.id or name = new.name or public_id = new.public_id or
   or previous_digest = new.previous_digest`;
 
 /**
- * Which keys were changed or deleted last, whoever did it. A change is known by its number and a random mark: where the
+ * Which keys were created, changed or deleted last, whoever did it. A change is known by its number and a random mark: where the
  * mark is another, or gone, it is not known what was changed since. PostgreSQL sends notifications instead.
  */
 export async function createKeyChanges(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
@@ -23,8 +23,9 @@ export async function createKeyChanges(db: Kysely<Tables>, dialect: DialectName)
   )`.execute(db);
   await sql`insert into key_changes (key_id) values ('')`.execute(db);
   const triggers = [
+    // A new key, too: a file that was put in the place of this one may lack it.
     `key_changes_before_insert before insert on api_keys
-      begin insert into key_changes (key_id) select id from api_keys where ${REPLACED}; end`,
+      begin insert into key_changes (key_id) select id from api_keys where ${REPLACED} union all select new.id; end`,
     `key_changes_before_update before update on api_keys
       begin insert into key_changes (key_id) select id from api_keys where id = old.id or ${REPLACED}; end`,
     `key_changes_after_delete after delete on api_keys
