@@ -9,7 +9,7 @@ import { readCredentials } from './credentials.ts';
 import type { FailureLog } from './failure-log.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, type Reply, unavailable } from './replies.ts';
-import { RequestObserver } from './request-observer.ts';
+import { type Addressed, RequestObserver } from './request-observer.ts';
 
 /** Which keys are accepted. */
 export interface BearerAuthOptions {
@@ -33,11 +33,9 @@ export interface CheckLogs {
 }
 
 /** What is checked of a request. */
-export interface CheckedRequest {
+export interface CheckedRequest extends Addressed {
   /** Its Authorization header; several are joined with commas. */
   readonly authorization: string | null | undefined;
-  /** The client's address, if it is known. */
-  address(): string | undefined;
 }
 
 /** A request that was let in: who makes it, and by which token. */

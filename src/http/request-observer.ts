@@ -1,16 +1,21 @@
 import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
-import type { CheckedRequest } from './bearer-check.ts';
 import type { RefusalLog } from './refusal-log.ts';
+
+/** A request that knows where it came from. */
+export interface Addressed {
+  /** The client's address, if it is known. */
+  address(): string | undefined;
+}
 
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
 export class RequestObserver implements AccessObserver {
   readonly #principal: Principal;
   readonly #refusals: RefusalLog;
-  readonly #request: Pick<CheckedRequest, 'address'>;
+  readonly #request: Addressed;
 
-  constructor(principal: Principal, refusals: RefusalLog, request: Pick<CheckedRequest, 'address'>) {
+  constructor(principal: Principal, refusals: RefusalLog, request: Addressed) {
     this.#principal = principal;
     this.#refusals = refusals;
     this.#request = request;

@@ -11,7 +11,7 @@ export function costExceeded(cost: number, limit: number): GraphQLError {
 /** The error for a request that turns out to be larger than its cost told. */
 export function answerTooLarge(what: string, limit: number): GraphQLError {
   return new GraphQLError(
-    `The answer has more than ${limit} ${what}, which is the most that is allowed. Ask for smaller pages or fewer fields.`,
+    `The answer has more than ${limit} ${what}, the most that is allowed. Ask for smaller pages or fewer fields.`,
     // What is beyond the limit is not counted.
     { extensions: { code: 'COST_EXCEEDED', cost: limit + 1, limit } },
   );

@@ -11,8 +11,8 @@ const REPLACED = `id = new.id or name = new.name or public_id = new.public_id or
   or previous_digest = new.previous_digest`;
 
 /**
- * Which keys were created, changed or deleted last, whoever did it. A change is known by its number and a random mark: where the
- * mark is another, or gone, it is not known what was changed since. PostgreSQL sends notifications instead.
+ * Which keys were created, changed or deleted last, whoever did it. A change is known by its number and a random mark:
+ * where the mark is another, or gone, it is not known what was changed since. PostgreSQL sends notifications instead.
  */
 export async function createKeyChanges(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   if (dialect === 'postgres') return announceChangedKeys(db);

@@ -1,0 +1,22 @@
+import { randomBytes } from 'node:crypto';
+import { createSecret } from '../../src/keys/secret/secret.ts';
+import { jsonLines, openTestKeys } from './keys.ts';
+
+/** Prints how many bytes of the heap a verified key takes. Needs `--expose-gc`. */
+const KEYS = 5000;
+const { keys, store } = await openTestKeys();
+const secrets = Array.from({ length: KEYS }, () => createSecret(randomBytes).text);
+const lines = secrets.map((secret, index) => ({ name: `Key ${index}`, roles: ['VIEWER'], secret }));
+if ((await keys.importKeys(jsonLines(...lines))).failed > 0) throw new Error('Not all keys were imported.');
+const few = await heapAfter(secrets.slice(0, KEYS / 10));
+const all = await heapAfter(secrets);
+process.stdout.write(((all - few) / (0.9 * KEYS)).toFixed());
+await store.close();
+
+async function heapAfter(some: readonly string[]): Promise<number> {
+  for (const secret of some)
+    if (!('principal' in (await keys.authenticate(secret)))) throw new Error('A key was refused.');
+  await keys.finishActivity();
+  globalThis.gc!();
+  return process.memoryUsage().heapUsed;
+}
