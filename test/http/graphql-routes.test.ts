@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { Hono } from 'hono';
+import { createApp } from '../../src/create-app.ts';
+import { GraphQLRoutes } from '../../src/http/graphql-routes.ts';
+import type { ServiceApp } from '../../src/http/app.ts';
+import { openTestKeys, type TestKeys } from '../support/keys.ts';
+
+describe('a request that needs nothing of Hono', () => {
+  let test: TestKeys;
+  let app: ServiceApp;
+  before(async () => {
+    test = await openTestKeys();
+    app = await createApp({ keys: test.keys });
+  });
+  after(() => test.store.close());
+
+  const isFound = (outer: Hono, url = '/graphql', method = 'POST') =>
+    new GraphQLRoutes(outer).find({ method, url } as IncomingMessage) !== undefined;
+
+  it('is a POST to the endpoint, also of an app that is mounted in another', () => {
+    assert.ok(isFound(app as never));
+    assert.ok(isFound(new Hono().route('/', app)));
+    assert.ok(isFound(new Hono().get('/', (c) => c.text('')).route('/api', app), '/api/graphql'));
+    assert.ok(isFound(new Hono().route('/a', new Hono().route('/b', app)), '/a/b/graphql'));
+  });
+
+  it('is no other request', () => {
+    for (const [url, method] of [
+      ['/graphql', 'GET'],
+      ['/healthz', 'POST'],
+      ['/graphql/', 'POST'],
+      ['/graphq%6c', 'POST'],
+      ['/graphql?query=x', 'POST'],
+      ['http://localhost/graphql', 'POST'],
+    ] as const)
+      assert.ok(!isFound(app as never, url, method), `${method} ${url}`);
+  });
+
+  it('is none that passes a middleware of somebody else', () => {
+    const middleware = async (_: unknown, next: () => Promise<void>) => next();
+    assert.ok(!isFound(new Hono().use(middleware).route('/', app)));
+    assert.ok(!isFound(new Hono().use('/graphql', middleware).route('/', app)));
+    assert.ok(!isFound(new Hono().mount('/', app.fetch)));
+    assert.ok(isFound(new Hono().use('/other/*', middleware).route('/', app)));
+  });
+});
