@@ -59,7 +59,8 @@ print(
     (isPinned ? 'server and load pinned to a core each' : 'server and load not pinned: no taskset'),
 );
 for (const [name, measure] of Object.entries(PARTS))
-  if (positionals.length === 0 || positionals.includes(name)) print(await measure());
+  if (positionals.length === 0 || positionals.includes(name))
+    print(`\`npm run bench -- ${name}\`\n\n${await measure()}`);
 
 function compare(compared: readonly rows.Row[], workloads: readonly Workload[], base: rows.Row): Promise<string> {
   return withStores(SIZES, async (keys, folder) =>
