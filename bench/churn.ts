@@ -8,6 +8,8 @@ import { ME } from './workloads.ts';
 
 const CHANGES_PER_SECOND = [0, 1, 10, 50];
 const LIVE_KEYS = 1000;
+/** Longer than elsewhere, so that one change a second is in each measurement. */
+const TIMES_AS_LONG = 3;
 
 /** One line of the table. */
 interface Line {
@@ -24,6 +26,8 @@ interface Line {
  */
 export async function measureChurn(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
   const live = keys.slice(0, LIVE_KEYS);
+  const rotation = new Rotation(live);
+  const times = { warmUp: rounds.warmUp, seconds: TIMES_AS_LONG * rounds.seconds };
   const ids = live.map(({ id }) => id);
   const servers = [
     { row: SVC_API, database: storePath(folder), server: await startServer(SVC_API, folder) },
@@ -41,7 +45,7 @@ export async function measureChurn(keys: readonly BenchKey[], folder: string, ro
       for (const { row, perSecond, all, made } of lines) {
         const { database, server } = servers.find((one) => one.row === row)!;
         const stop = perSecond > 0 ? await startChanges({ database, ids, perSecond }) : undefined;
-        all.push(await measure(server, ME, new Rotation(live), rounds));
+        all.push(await measure(server, ME, rotation, times));
         made.push((await stop?.()) ?? 0);
       }
     });
