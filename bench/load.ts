@@ -1,10 +1,16 @@
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { NUMBER, TOKEN } from './placeholders.ts';
 
-/** The load to generate, passed as JSON in the only argument. */
+/** The load to generate, passed as JSON by stdin. */
 export interface LoadOptions {
   port: number;
-  /** One request for each connection, as text. */
-  requests: string[];
+  connections: number;
+  /** The request, with TOKEN and NUMBER in it. */
+  request: string;
+  /** The keys, which all connections together take in turn, and the index of the first. */
+  tokens: readonly string[];
+  from: number;
   /** How long to send before counting, and while counting, in seconds. */
   warmUp: number;
   seconds: number;
@@ -24,46 +30,54 @@ export interface LoadReport {
   busy: number;
 }
 
-/**
- * A closed loop on raw sockets: each connection sends its next request when the response has arrived. It costs less
- * than the cheapest server: a response that is as long as the previous one is not parsed again.
- */
-const { port, requests, warmUp, seconds } = JSON.parse(process.argv[2]!) as LoadOptions;
 const OK = Buffer.from('HTTP/1.1 200');
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
+/** Longer than the head of any response. */
+const MAX_HEAD_BYTES = 2048;
+
+const options = JSON.parse(readFileSync(0, 'utf8')) as LoadOptions;
+const requests = options.tokens.map((token) => Buffer.from(options.request.replace(TOKEN, token), 'latin1'));
+/** All keys have the same length, so these are the same in all requests. */
+const numbersAt = positionsOf(requests[0]!, NUMBER);
+let nextRequest = options.from;
+// Another program's numbers are most likely others.
+let nextNumber = 10 ** 9 + Math.floor(Math.random() * 10 ** 9);
 let answers = 0;
 let before = 0;
 let wrong = 0;
 let times: number[] = [];
 
-function open(text: string): void {
-  const request = Buffer.from(text, 'latin1');
-  let usualLength = -1;
-  let rest: Buffer = Buffer.alloc(0);
+/**
+ * A closed loop on raw sockets: each connection sends the next request when the response has arrived. It costs less
+ * than the cheapest server: requests are made beforehand, and of a response only its status and length are read.
+ */
+function open(): void {
+  const buffer = Buffer.alloc(65_536);
   let sentAt = 0;
+  let isOk = false;
+  /** The bytes of the response that are missing; Infinity while nobody knows how many. */
+  let missing = 0;
   const send = () => {
     sentAt = performance.now();
-    socket.write(request);
+    socket.write(takeRequest());
   };
-  const count = (isOk: boolean) => {
+  const read = (size: number) => {
+    if (missing === 0) {
+      isOk = buffer.compare(OK, 0, OK.length, 0, OK.length) === 0;
+      missing = lengthOf(buffer.toString('latin1', 0, Math.min(size, MAX_HEAD_BYTES)));
+    }
+    missing -= size;
+    if (missing === Infinity && buffer.subarray(size - LAST_CHUNK.length, size).equals(LAST_CHUNK)) missing = 0;
+    if (missing > 0) return;
+    missing = 0;
     if (isOk) answers += 1;
     else wrong += 1;
     // A sample is enough for percentiles, and cheap.
     if (answers % 16 === 0) times.push(performance.now() - sentAt);
     send();
   };
-  const buffer = Buffer.alloc(65_536);
-  const read = (size: number) => {
-    if (rest.length === 0 && size === usualLength) return count(buffer.compare(OK, 0, OK.length, 0, OK.length) === 0);
-    rest = Buffer.concat([rest, buffer.subarray(0, size)]);
-    const length = lengthOf(rest);
-    if (length === undefined || rest.length < length) return undefined;
-    usualLength = length;
-    const isOk = rest.subarray(0, OK.length).equals(OK);
-    rest = rest.subarray(length);
-    return count(isOk);
-  };
   const socket = connect({
-    port,
+    port: options.port,
     host: '127.0.0.1',
     noDelay: true,
     onread: { buffer, callback: (size) => (read(size), true) },
@@ -73,21 +87,42 @@ function open(text: string): void {
   socket.once('close', () => (wrong += 1));
 }
 
-/** The length of a response, head and body; undefined while it is unknown. */
-function lengthOf(response: Buffer): number | undefined {
-  const head = response.indexOf('\r\n\r\n');
-  if (head < 0) return undefined;
-  const length = /content-length: *(\d+)/i.exec(response.toString('latin1', 0, head))?.[1];
-  if (length !== undefined) return head + 4 + Number(length);
-  const end = response.indexOf('\r\n0\r\n\r\n', head + 2);
-  return end < 0 ? undefined : end + 7;
+function takeRequest(): Buffer {
+  const request = requests[nextRequest % requests.length]!;
+  nextRequest += 1;
+  if (numbersAt.length === 0) return request;
+  nextNumber += 1;
+  for (const position of numbersAt) writeNumber(request, position, nextNumber);
+  return request;
+}
+
+function writeNumber(request: Buffer, position: number, number: number): void {
+  let rest = number;
+  for (let index = position + NUMBER.length - 1; index >= position; index -= 1) {
+    request[index] = 48 + (rest % 10);
+    rest = Math.floor(rest / 10);
+  }
+}
+
+function positionsOf(request: Buffer, text: string): number[] {
+  const positions: number[] = [];
+  for (let at = request.indexOf(text); at >= 0; at = request.indexOf(text, at + text.length)) positions.push(at);
+  return positions;
+}
+
+/** The length of a response, head and body, by its head; Infinity if it comes in chunks. */
+function lengthOf(text: string): number {
+  const end = text.indexOf('\r\n\r\n');
+  if (end < 0) throw new Error('A head came in pieces.');
+  const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1];
+  return length === undefined ? Infinity : end + 4 + Number(length);
 }
 
 function percentile(fraction: number): number {
   return times[Math.floor(times.length * fraction)] ?? Number.NaN;
 }
 
-for (const request of requests) open(request);
+for (let index = 0; index < options.connections; index += 1) open();
 setTimeout(() => {
   [before, answers, times] = [answers, 0, []];
   const start = performance.now();
@@ -105,5 +140,5 @@ setTimeout(() => {
       busy: (user + system) / 1000 / elapsed,
     };
     process.stdout.write(JSON.stringify(report), () => process.exit());
-  }, seconds * 1000);
-}, warmUp * 1000);
+  }, options.seconds * 1000);
+}, options.warmUp * 1000);

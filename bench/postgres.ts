@@ -1,7 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
+import { postgresPath, storePath } from './stores.ts';
 
 const SERVER = fileURLToPath(new URL('../test/support/postgres-child.ts', import.meta.url));
 const CLI = fileURLToPath(new URL('../bin/run.js', import.meta.url));
@@ -17,6 +19,14 @@ export async function withPostgres<Result>(work: (url: string) => Promise<Result
     server.stdin.end();
     if (server.exitCode === null) await once(server, 'exit');
   }
+}
+
+/** Copies the store of a folder into a PostgreSQL server, for the duration of `work`. */
+export function withCopy<Result>(folder: string, work: () => Promise<Result>): Promise<Result> {
+  return withPostgres(async (url) => {
+    writeFileSync(postgresPath(folder), (await copyInto(url, 'copy', storePath(folder))).url);
+    return work();
+  });
 }
 
 /** Copies a store into a schema of its own, as a user would. @returns its URL, and how long it took, in seconds */

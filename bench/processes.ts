@@ -1,35 +1,37 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import type { ChangesOptions } from './changes.ts';
 import type { LoadOptions, LoadReport } from './load.ts';
 import type { Row } from './rows.ts';
 
 /** Whether programs can be pinned to a core. */
 export const isPinned = availableParallelism() > 1 && hasTaskset();
+const SERVER_CORE = '0';
+const LOAD_CORE = '1';
+/** All but that of the load, for a server of several processes. */
+export const OTHER_CORES = availableParallelism() > 2 ? `0,2-${availableParallelism() - 1}` : SERVER_CORE;
 
 /** A running server. */
 export interface StartedServer {
   port: number;
-  /** Resident memory, in bytes. */
+  /** Resident memory, in bytes, with that of processes which it has started. */
   memory: () => number;
-  /** The CPU time that it has used, in seconds; NaN if the system does not tell. */
+  /** The CPU time that it and they have used, in seconds; NaN if the system does not tell. */
   cpu: () => number;
   stop: () => Promise<void>;
 }
 
 /** Starts a row's server on the first core, and waits until it listens. */
-export async function startServer({ server, mode }: Row, folder: string): Promise<StartedServer> {
-  const child = startNode(0, [
-    fileURLToPath(new URL(`servers/${server}.ts`, import.meta.url)),
-    folder,
-    ...(mode ? [mode] : []),
-  ]);
+export async function startServer({ server, mode, cores }: Row, folder: string): Promise<StartedServer> {
+  const child = startNode(cores ?? SERVER_CORE, `servers/${server}.ts`, [folder, ...(mode ? [mode] : [])]);
+  child.stdin!.end();
   const exited = once(child, 'exit');
   for await (const line of createInterface(child.stdout!)) {
-    const port = /^listening on (\d+)$/.exec(line)?.[1];
+    const port = /^listening on (?:http:\/\/127\.0\.0\.1:)?(\d+)$/i.exec(line)?.[1];
     if (port === undefined) continue;
     const pid = child.pid!;
     return {
@@ -44,17 +46,32 @@ export async function startServer({ server, mode }: Row, folder: string): Promis
 
 /** Sends requests from the second core. */
 export async function load(options: LoadOptions): Promise<LoadReport> {
-  const child = startNode(1, [fileURLToPath(new URL('load.ts', import.meta.url)), JSON.stringify(options)]);
+  const child = startNode(LOAD_CORE, 'load.ts', []);
+  child.stdin!.end(JSON.stringify(options));
   let text = '';
   for await (const chunk of child.stdout!) text += chunk;
   return JSON.parse(text) as LoadReport;
 }
 
-function startNode(core: number, args: readonly string[]): ChildProcess {
-  const [command, ...before] = isPinned ? ['taskset', '-c', String(core), process.execPath] : [process.execPath];
-  return spawn(command, [...before, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_ENV: 'production' },
+/**
+ * Makes a number of changes a second in a store, from the core of the load, until they are stopped.
+ * @returns a function that stops them, and tells how many there were a second
+ */
+export async function startChanges(options: ChangesOptions): Promise<() => Promise<number>> {
+  const child = startNode(LOAD_CORE, 'changes.ts', [JSON.stringify(options)]);
+  const lines = createInterface(child.stdout!)[Symbol.asyncIterator]();
+  await lines.next();
+  return async () => {
+    child.stdin!.end();
+    return Number((await lines.next()).value);
+  };
+}
+
+function startNode(cores: string, file: string, args: readonly string[]): ChildProcess {
+  const [command, ...before] = isPinned ? ['taskset', '-c', cores, process.execPath] : [process.execPath];
+  return spawn(command, [...before, fileURLToPath(new URL(file, import.meta.url)), ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'error' },
   });
 }
 
@@ -64,27 +81,46 @@ async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void
 }
 
 function residentMemory(pid: number): number {
-  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
+  const sizes = execFileSync('ps', ['-o', 'rss=', '-p', familyOf(pid).join()], { encoding: 'utf8' });
+  return sumOf(sizes.trim().split('\n').map(Number)) * 1024;
 }
 
-/** Read from /proc, in hundredths of a second: `ps` rounds to seconds. */
 /** The CPU time of the programs that this one has started and that have ended, in seconds; NaN if unknown. */
 export function cpuTimeOfChildren(): number {
-  return cpuTime('self', 13);
-}
-
-/** @param first the place of the user's time after the program's name: proc_pid_stat(5) */
-function cpuTime(pid: number | 'self', first = 11): number {
   try {
-    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .split(') ')[1]!
-      .split(' ')
-      .slice(first, first + 2)
-      .map(Number);
-    return (user! + system!) / 100;
+    return ticksOf('self', 13) / 100;
   } catch {
     return Number.NaN;
   }
+}
+
+/** Of a process and those that it has started, in seconds; NaN if unknown. */
+function cpuTime(pid: number): number {
+  try {
+    return sumOf(familyOf(pid).map((one) => ticksOf(one, 11))) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/**
+ * Two times in hundredths of a second, added up: `ps` rounds to seconds.
+ * @param first the place of the first one after the program's name, see proc_pid_stat(5)
+ */
+function ticksOf(pid: number | 'self', first: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return sumOf(fields.slice(first, first + 2).map(Number));
+}
+
+/** A process and those that it has started; only itself if the system does not tell. */
+function familyOf(pid: number): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  const children = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  return [pid, ...(children === '' ? [] : children.split(' ').flatMap((child) => familyOf(Number(child))))];
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 function hasTaskset(): boolean {

@@ -1,4 +1,5 @@
-import type { Workload } from './workloads.ts';
+import { OTHER_CORES } from './processes.ts';
+import { CHECK, LIST, ME, SHAPES, type Workload } from './workloads.ts';
 
 /** One server to measure. */
 export interface Row {
@@ -9,39 +10,77 @@ export interface Row {
   workloads: readonly Workload[];
   /** Whether it accepts requests without a key. */
   isOpen?: boolean;
+  /** The cores that it may use, as taskset has them. Default: the first. */
+  cores?: string;
 }
 
-const GRAPHQL: readonly Workload[] = ['me', 'items'];
-const CONSTANT: readonly Workload[] = ['constant'];
-
-export const SVC_API: Row = { title: '**svc-api**', server: 'svc-api', workloads: GRAPHQL };
+export const SVC_API: Row = { title: '**svc-api**', server: 'svc-api', workloads: SHAPES };
+export const ON_POSTGRES: Row = { ...SVC_API, title: '**svc-api** on PostgreSQL', mode: 'postgres' };
 /** The row that all others are compared with. */
-export const NAIVE: Row = { title: '@hono/graphql-server, naive check', server: 'naive', workloads: GRAPHQL };
+export const NAIVE: Row = { title: '@hono/graphql-server, naive check', server: 'naive', workloads: SHAPES };
+export const MERCURIUS: Row = {
+  title: 'mercurius with jit, naive check',
+  server: 'mercurius',
+  mode: 'jit',
+  workloads: SHAPES,
+};
+export const BARE: Row = { title: 'bare node:http, naive check', server: 'bare', mode: 'keyed', workloads: SHAPES };
+
+/** What all servers are compared by. */
+export const COMMON: readonly Workload[] = [ME, LIST];
 
 export const GRAPHQL_ROWS: readonly Row[] = [
   SVC_API,
-  { ...SVC_API, title: '**svc-api** on PostgreSQL', mode: 'postgres' },
+  ON_POSTGRES,
   NAIVE,
-  { title: 'graphql-yoga, naive check', server: 'yoga', workloads: GRAPHQL },
-  { title: 'Apollo Server, naive check', server: 'apollo', workloads: GRAPHQL },
-  { title: 'mercurius, naive check', server: 'mercurius', workloads: GRAPHQL },
-  { title: 'mercurius with jit, naive check', server: 'mercurius', mode: 'jit', workloads: GRAPHQL },
-  { title: 'bare node:http, naive check', server: 'bare', mode: 'keyed', workloads: GRAPHQL },
-  { title: 'bare node:http, open', server: 'bare', mode: 'open', workloads: GRAPHQL, isOpen: true },
+  { title: 'graphql-yoga, naive check', server: 'yoga', workloads: COMMON },
+  { title: 'Apollo Server, naive check', server: 'apollo', workloads: COMMON },
+  { title: 'mercurius, naive check', server: 'mercurius', workloads: COMMON },
+  MERCURIUS,
+  BARE,
+  { title: 'bare node:http, open', server: 'bare', mode: 'open', workloads: COMMON, isOpen: true },
 ];
+
+export const CHECKS: readonly Workload[] = [CHECK];
+
+const BEARER_AUTH: Row = { title: '**bearerAuth of svc-api**, in Hono', server: 'bearer-auth', workloads: CHECKS };
 
 /** The row that ours is compared with. */
 export const BETTER_AUTH: Row = {
   title: 'verifyApiKey of better-auth, as it comes, in Hono',
   server: 'better-auth',
   mode: 'default',
-  workloads: CONSTANT,
+  workloads: CHECKS,
 };
 
 export const CONSTANT_ROWS: readonly Row[] = [
-  { title: '**authenticate of svc-api**, in node:http', server: 'authenticate', workloads: CONSTANT },
-  { title: '**bearerAuth of svc-api**, in Hono', server: 'bearer-auth', workloads: CONSTANT },
+  { title: '**authenticate of svc-api**, in node:http', server: 'authenticate', workloads: CHECKS },
+  BEARER_AUTH,
   BETTER_AUTH,
-  { title: 'the same in WAL mode, without rate limit', server: 'better-auth', mode: 'sqlite', workloads: CONSTANT },
-  { title: 'the same with the keys in a Map, not on disk', server: 'better-auth', mode: 'memory', workloads: CONSTANT },
+  { title: 'the same in WAL mode, without rate limit', server: 'better-auth', mode: 'sqlite', workloads: CHECKS },
+  { title: 'the same with the keys in a Map, not on disk', server: 'better-auth', mode: 'memory', workloads: CHECKS },
 ];
+
+/** What Hono costs by itself. */
+export const EMPTY_MIDDLEWARE: Row = {
+  title: 'an empty middleware, in Hono',
+  server: 'bearer-auth',
+  mode: 'empty',
+  workloads: CHECKS,
+  isOpen: true,
+};
+
+export const MIDDLEWARE_ROWS: readonly Row[] = [BEARER_AUTH, EMPTY_MIDDLEWARE];
+
+export const WORKERS: readonly Workload[] = [ME];
+
+/** The row that several workers are compared with. */
+export const ONE_WORKER: Row = {
+  title: '`serve --workers 1`',
+  server: 'serve',
+  mode: '1',
+  workloads: WORKERS,
+  cores: OTHER_CORES,
+};
+
+export const WORKERS_ROWS: readonly Row[] = [ONE_WORKER, { ...ONE_WORKER, title: '`serve --workers 2`', mode: '2' }];

@@ -1,27 +1,54 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
-import { figure, table } from './figures.ts';
-import { copyInto, withPostgres } from './postgres.ts';
+import { measureChurn } from './churn.ts';
+import { figure } from './figures.ts';
+import { MAX_LIVE_KEYS, measureLiveKeys } from './live-keys.ts';
+import { withCopy } from './postgres.ts';
 import { isPinned } from './processes.ts';
-import { BETTER_AUTH, CONSTANT_ROWS, GRAPHQL_ROWS, NAIVE, type Row } from './rows.ts';
+import * as rows from './rows.ts';
 import { measureScale } from './scale.ts';
 import { measureStartUp, OTHERS, OWN, startUpTable } from './start-up.ts';
-import { makeStores, postgresPath, storePath, withFolder } from './stores.ts';
-import { measureThroughput, type Throughput } from './throughput.ts';
-import type { Workload } from './workloads.ts';
+import { withStores } from './stores.ts';
+import { shapesTable, throughputTable } from './tables.ts';
+import { measureThroughput } from './throughput.ts';
+import { SHAPES, type Workload } from './workloads.ts';
 
 /** `npm run bench`: measures everything, or the named parts, and prints the results in Markdown. */
-const PARTS = ['graphql', 'constant', 'start-up', 'scale'];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '3' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '1' },
+    /** The size of the store with many live keys. */
+    keys: { type: 'string', default: '1000000' },
+  },
 });
-const parts = positionals.length > 0 ? positionals : PARTS;
-const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUp: 1 };
-const KEYS = 100_000;
+const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUp: 0.5 };
+const SIZES = { size: 100_000, live: 1000 };
 
+const PARTS: Readonly<Record<string, () => Promise<string>>> = {
+  shapes: () =>
+    withStores(SIZES, (keys, folder) =>
+      withCopy(folder, async () => {
+        const results = await measureThroughput(rows.GRAPHQL_ROWS, keys, folder, rounds);
+        return `${shapesTable(results, SHAPES)}\n\n${throughputTable(results, rows.COMMON, rows.NAIVE)}`;
+      }),
+    ),
+  churn: () => withStores(SIZES, (keys, folder) => withCopy(folder, () => measureChurn(keys, folder, rounds))),
+  'live-keys': () =>
+    withStores({ size: Number(values.keys), live: MAX_LIVE_KEYS }, (keys, folder) =>
+      withCopy(folder, () => measureLiveKeys(keys, folder, rounds)),
+    ),
+  workers: () => compare(rows.WORKERS_ROWS, rows.WORKERS, rows.ONE_WORKER),
+  middleware: () => compare(rows.MIDDLEWARE_ROWS, rows.CHECKS, rows.EMPTY_MIDDLEWARE),
+  constant: () => compare(rows.CONSTANT_ROWS, rows.CHECKS, rows.BETTER_AUTH),
+  'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),
+  scale: () => measureScale(rounds.rounds),
+};
+
+const unknown = positionals.filter((name) => !(name in PARTS));
+if (unknown.length > 0) throw new Error(`There is no part ${unknown.join()}. The parts: ${Object.keys(PARTS).join()}.`);
 const root = new URL('..', import.meta.url);
 // Measure the sources as they are now.
 execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
@@ -31,47 +58,13 @@ print(
     `${figure(totalmem() / 2 ** 30)} GB, Linux load ${loadavg()[0]!.toFixed(1)} before, Node ${process.versions.node}, ` +
     (isPinned ? 'server and load pinned to a core each' : 'server and load not pinned: no taskset'),
 );
-if (parts.includes('graphql') || parts.includes('constant')) {
-  await withFolder(async (folder) => {
-    const keys = await makeStores(folder, KEYS);
-    if (parts.includes('graphql')) {
-      await withPostgres(async (url) => {
-        writeFileSync(postgresPath(folder), (await copyInto(url, 'graphql', storePath(folder))).url);
-        print(throughputTable(await measureThroughput(GRAPHQL_ROWS, keys, folder, rounds), ['me', 'items'], NAIVE));
-      });
-    }
-    if (parts.includes('constant')) {
-      print(throughputTable(await measureThroughput(CONSTANT_ROWS, keys, folder, rounds), ['constant'], BETTER_AUTH));
-    }
-  });
-}
-if (parts.includes('start-up')) print(startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)));
-if (parts.includes('scale')) print(await measureScale(rounds.rounds));
+for (const [name, measure] of Object.entries(PARTS))
+  if (positionals.length === 0 || positionals.includes(name))
+    print(`\`npm run bench -- ${name}\`\n\n${await measure()}`);
 
-function throughputTable(results: readonly Throughput[], workloads: readonly Workload[], base: Row): string {
-  const baseline = results.find(({ row }) => row === base)!.medians;
-  return table(
-    [
-      'row',
-      ...workloads.flatMap((name) => [`${name}, requests/s`, 'ratio', 'CPU µs', 'ratio', 'p99 ms', 'load busy']),
-      'memory MB',
-    ],
-    results.map(({ row, medians, memory }) => [
-      row.title,
-      ...workloads.flatMap((name) => {
-        const { rate, cpu, p99, busy } = medians.get(name)!;
-        const { rate: baseRate, cpu: baseCpu } = baseline.get(name)!;
-        return [
-          figure(rate),
-          figure(rate / baseRate, 2),
-          figure(cpu, 1),
-          figure(baseCpu / cpu, 2),
-          figure(p99, 1),
-          `${figure(busy * 100)} %`,
-        ];
-      }),
-      figure(memory / 2 ** 20),
-    ]),
+function compare(compared: readonly rows.Row[], workloads: readonly Workload[], base: rows.Row): Promise<string> {
+  return withStores(SIZES, async (keys, folder) =>
+    throughputTable(await measureThroughput(compared, keys, folder, rounds), workloads, base),
   );
 }
 

@@ -16,8 +16,12 @@ export interface BenchKey {
   secret: string;
 }
 
-/** Each connection uses a key of its own. */
-const CONNECTIONS = 32;
+/** How large stores are. */
+export interface StoreSizes {
+  size: number;
+  /** How many of the keys requests are sent with, in turn. */
+  live: number;
+}
 
 /** The host resource of the list. */
 export const RESOURCES = ['ITEM'];
@@ -32,9 +36,16 @@ export async function withFolder<Result>(work: (folder: string) => Promise<Resul
   }
 }
 
-/** Creates the stores of all rows in a folder, each with `size` keys. */
-export async function makeStores(folder: string, size: number): Promise<BenchKey[]> {
-  const keys = await makeStore(storePath(folder), size, CONNECTIONS);
+/** Creates the stores of all rows in a temporary folder, for the duration of `work`. */
+export function withStores<Result>(
+  { size, live }: StoreSizes,
+  work: (keys: BenchKey[], folder: string) => Promise<Result>,
+): Promise<Result> {
+  return withFolder(async (folder) => work(await makeStores(folder, size, live), folder));
+}
+
+async function makeStores(folder: string, size: number, live: number): Promise<BenchKey[]> {
+  const keys = await makeStore(storePath(folder), size, live);
   makeNaiveStore(naivePath(folder), keys, size);
   writeFileSync(keysPath(folder), JSON.stringify(keys));
   return keys;
@@ -51,7 +62,7 @@ export async function makeStore(database: string, size: number, known: number): 
   db.pragma('cache_size = -2000000');
   const insert = db.prepare(
     `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, search_text)
-     values (:id, :name, '["VIEWER"]', '[]', :publicId, :digest, :at, 0, upper(:name))`,
+     values (:id, :name, '["VIEWER"]', '["ITEM:UPDATE_ANY"]', :publicId, :digest, :at, 0, upper(:name))`,
   );
   const keys: BenchKey[] = [];
   const step = Math.floor(size / known);

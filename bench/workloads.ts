@@ -1,29 +1,99 @@
+import { CONSTANT, firstItems, RESIZED_ID } from './items.ts';
+import { NUMBER } from './placeholders.ts';
 import type { BenchKey } from './stores.ts';
 
-export type Workload = 'me' | 'items' | 'constant';
-
-export const ITEMS = Array.from({ length: 20 }, (_, index) => ({
-  id: `item-${index}`,
-  name: `Item number ${index}`,
-  size: index * 1024,
-  ok: index % 3 !== 0,
-}));
-
-/** The response of a server without GraphQL. */
-export const CONSTANT = { ok: true };
-
-const QUERIES = { me: '{ me { id name roles } }', items: '{ items { id name size ok } }' };
-
-/** The body of the request, as text; undefined for a GET. */
-export function bodyOf(workload: Workload): string | undefined {
-  return workload === 'constant' ? undefined : JSON.stringify({ query: QUERIES[workload] });
+/** What is asked of a server. */
+export interface Workload {
+  title: string;
+  /** The body of the POST request; without one, it is a GET. */
+  body?: GraphQLBody;
+  /** Whether the request has the head that a browser with Apollo Client sends through a proxy. */
+  hasLongHead?: boolean;
+  /**
+   * The expected response; of errors, only their paths and codes.
+   * @param number what was sent for NUMBER
+   */
+  expected: (key: BenchKey, number: string) => unknown;
 }
 
-export function pathOf(workload: Workload): string {
-  return workload === 'constant' ? '/' : '/graphql';
+interface GraphQLBody {
+  query: string;
+  operationName?: string;
+  variables?: Readonly<Record<string, unknown>>;
+  extensions?: object;
 }
 
-/** The expected response. */
-export function expectedOf(workload: Workload, { id, name, roles }: BenchKey): unknown {
-  return { me: { data: { me: { id, name, roles } } }, items: { data: { items: ITEMS } }, constant: CONSTANT }[workload];
+export const ME: Workload = {
+  title: '`me`',
+  body: { query: '{ me { id name roles } }' },
+  expected: (key) => ({ data: { me: callerOf(key) } }),
+};
+
+const LIST_QUERY = 'query ($n: Int!) { items(first: $n) { id name size ok } }';
+
+export const LIST: Workload = {
+  title: 'a list of 20 by a variable',
+  body: { query: LIST_QUERY, variables: { n: 20 } },
+  expected: () => ({ data: { items: firstItems(20) } }),
+};
+
+const APOLLO: Workload = {
+  title: 'the list as Apollo Client sends it',
+  body: {
+    operationName: 'Items',
+    variables: { n: 20 },
+    extensions: { clientLibrary: { name: '@apollo/client', version: '4.1.0' } },
+    query: 'query Items($n: Int!) {\n  items(first: $n) {\n    id\n    name\n    size\n    ok\n    __typename\n  }\n}',
+  },
+  hasLongHead: true,
+  expected: () => ({ data: { items: firstItems(20).map((item) => ({ ...item, __typename: 'Item' })) } }),
+};
+
+export const INCLUDE: Workload = {
+  title: 'the list with one `@include(if: $t)`',
+  body: {
+    query: 'query ($n: Int!, $t: Boolean!) { items(first: $n) { id name size ok @include(if: $t) } }',
+    variables: { n: 20, t: true },
+  },
+  expected: () => ({ data: { items: firstItems(20) } }),
+};
+
+const MUTATION: Workload = {
+  title: 'a mutation',
+  body: {
+    query: 'mutation ($id: ID!, $size: Int!) { resizeItem(id: $id, size: $size) { id size } }',
+    variables: { id: RESIZED_ID, size: Number(NUMBER) },
+  },
+  expected: (_, number) => ({ data: { resizeItem: { id: RESIZED_ID, size: Number(number) } } }),
+};
+
+const REFUSED: Workload = {
+  title: 'a refused field beside `me`',
+  body: { query: '{ me { id name roles } drafts { id name } }' },
+  expected: (key) => ({
+    data: { me: callerOf(key), drafts: null },
+    errors: [{ path: ['drafts'], code: 'FORBIDDEN' }],
+  }),
+};
+
+const UNSEEN: Workload = {
+  title: 'a document never seen before',
+  body: { query: `{ n${NUMBER}: me { id name roles } }` },
+  expected: (key, number) => ({ data: { [`n${number}`]: callerOf(key) } }),
+};
+
+const LONG_LIST: Workload = {
+  title: 'a list of 40 KB',
+  body: { query: LIST_QUERY, variables: { n: 600 } },
+  expected: () => ({ data: { items: firstItems(600) } }),
+};
+
+/** The shapes of requests that real clients send. */
+export const SHAPES: readonly Workload[] = [ME, LIST, APOLLO, INCLUDE, MUTATION, REFUSED, UNSEEN, LONG_LIST];
+
+/** A request to a server without GraphQL. */
+export const CHECK: Workload = { title: 'constant', expected: () => CONSTANT };
+
+function callerOf({ id, name, roles }: BenchKey): object {
+  return { id, name, roles };
 }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { storePath } from '../stores.ts';
 import { openKeys } from '../svc-api.ts';
-import { CONSTANT } from '../workloads.ts';
+import { CONSTANT } from '../items.ts';
 import { folder, listenAndReport } from './common.ts';
 
 /** The check alone, as the library has it, in a server that has nothing else. */

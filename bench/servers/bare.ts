@@ -1,11 +1,30 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { ITEMS } from '../workloads.ts';
+import { firstItems, resizeItem } from '../items.ts';
 import { readKeys } from '../stores.ts';
-import { folder, listenAndReport, naiveCheck } from './common.ts';
+import { type Caller, folder, listenAndReport, naiveCheck } from './common.ts';
 
-/** The lower bound: no GraphQL at all. It parses the body and responds with the requested data. */
+interface Body {
+  query: string;
+  variables?: { n: number; id: string; size: number };
+}
+
+/** The lower bound: no GraphQL at all. It parses the body, looks for words in it, and responds with what they mean. */
 const [anyone] = readKeys(folder);
 const check = process.argv[3] === 'open' ? () => anyone : naiveCheck();
+const forbidden = { message: 'This key lacks ITEM:DELETE_ANY.', path: ['drafts'], extensions: { code: 'FORBIDDEN' } };
+
+function answerTo({ query, variables }: Body, { id, name, roles }: Caller): object {
+  const me = { id, name, roles };
+  if (query.includes('__typename'))
+    return { data: { items: firstItems(variables!.n).map((item) => ({ ...item, __typename: 'Item' })) } };
+  if (query.includes('items')) return { data: { items: firstItems(variables!.n) } };
+  if (query.startsWith('mutation')) {
+    const item = resizeItem(variables!.id, variables!.size);
+    return { data: { resizeItem: { id: item.id, size: item.size } } };
+  }
+  if (query.includes('drafts')) return { errors: [forbidden], data: { me, drafts: null } };
+  return { data: { [/n\d+/.exec(query)?.[0] ?? 'me']: me } };
+}
 
 function readBody(incoming: IncomingMessage, done: (text: string) => void): void {
   let text = '';
@@ -21,9 +40,7 @@ const server = createServer((incoming, outgoing) => {
     return;
   }
   readBody(incoming, (text) => {
-    const { query } = JSON.parse(text) as { query: string };
-    const me = { id: caller.id, name: caller.name, roles: caller.roles };
-    const answer = JSON.stringify({ data: query.includes('items') ? { items: ITEMS } : { me } });
+    const answer = JSON.stringify(answerTo(JSON.parse(text) as Body, caller));
     outgoing
       .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) })
       .end(answer);

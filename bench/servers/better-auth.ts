@@ -6,8 +6,8 @@ import { betterAuth } from 'better-auth';
 import { getMigrations } from 'better-auth/db/migration';
 import Database from 'better-sqlite3';
 import { Hono } from 'hono';
+import { CONSTANT } from '../items.ts';
 import { readKeys } from '../stores.ts';
-import { CONSTANT } from '../workloads.ts';
 import { folder, ready } from './common.ts';
 
 const KEYS = 100_000;

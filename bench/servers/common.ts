@@ -1,8 +1,9 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Database from 'better-sqlite3';
+import { GraphQLError } from 'graphql';
 import { digestOf, naivePath } from '../stores.ts';
-import { ITEMS } from '../workloads.ts';
+import { firstItems, resizeItem } from '../items.ts';
 
 /** The folder with the stores. */
 export const folder = process.argv[2]!;
@@ -22,15 +23,25 @@ export const typeDefs = `
   enum Role { ADMIN VIEWER CONNECT GUEST }
   type Me { id: ID! name: String! roles: [Role!]! }
   type Item { id: ID! name: String! size: Int! ok: Boolean! }
-  type Query { me: Me! items: [Item!]! }
+  type Query { me: Me! items(first: Int!): [Item!]! drafts: [Item!] }
+  type Mutation { resizeItem(id: ID!, size: Int!): Item! }
 `;
 
 export const resolvers = {
   Query: {
     me: (_parent: unknown, _args: unknown, context: CallerContext) => context.caller,
-    items: () => ITEMS,
+    items: (_parent: unknown, { first }: { first: number }) => firstItems(first),
+    drafts: refuse,
+  },
+  Mutation: {
+    resizeItem: (_parent: unknown, { id, size }: { id: string; size: number }) => resizeItem(id, size),
   },
 };
+
+/** What the resolver of a field does that the caller may not use. */
+export function refuse(): never {
+  throw new GraphQLError('This key lacks ITEM:DELETE_ANY.', { extensions: { code: 'FORBIDDEN' } });
+}
 
 /** The check that most people would write: the SHA-256 of the token, and a SELECT by it, on each request. */
 export function naiveCheck(): (authorization: string | null | undefined) => Caller | undefined {

@@ -2,8 +2,8 @@ import { graphqlServer } from '@hono/graphql-server';
 import { serve } from '@hono/node-server';
 import { buildSchema } from 'graphql';
 import { Hono } from 'hono';
-import { type Caller, naiveCheck, ready, typeDefs } from './common.ts';
-import { ITEMS } from '../workloads.ts';
+import { firstItems, resizeItem } from '../items.ts';
+import { type Caller, naiveCheck, ready, refuse, typeDefs } from './common.ts';
 
 const check = naiveCheck();
 const app = new Hono<{ Variables: { caller: Caller } }>();
@@ -17,7 +17,12 @@ app.use(
   '/graphql',
   graphqlServer({
     schema: buildSchema(typeDefs),
-    rootResolver: (c) => ({ me: c.get('caller') as Caller, items: ITEMS }),
+    rootResolver: (c) => ({
+      me: c.get('caller') as Caller,
+      items: ({ first }: { first: number }) => firstItems(first),
+      drafts: refuse,
+      resizeItem: ({ id, size }: { id: string; size: number }) => resizeItem(id, size),
+    }),
   }),
 );
 serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => ready(port));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { firstItems, resizeItem } from '../items.ts';
 import { postgresPath, RESOURCES, storePath } from '../stores.ts';
 import { createApp, listen, openKeys } from '../svc-api.ts';
-import { ITEMS } from '../workloads.ts';
 import { folder, ready } from './common.ts';
 
 /** What a host adds to the schema. */
@@ -9,9 +9,23 @@ const extension = {
   typeDefs: `
     "An item."
     type Item { "Its id." id: ID! "Its name." name: String! "In bytes." size: Int! "Whether it is well." ok: Boolean! }
-    extend type Query { "All items." items: [Item!]! @requires(resource: ITEM, action: READ_ANY) }
+    extend type Query {
+      "The first items."
+      items("How many." first: Int!): [Item!]!
+        @requires(resource: ITEM, action: READ_ANY)
+        @listSize(assumedSize: 600, slicingArguments: ["first"])
+      "Items that only few keys may see."
+      drafts: [Item!] @requires(resource: ITEM, action: DELETE_ANY)
+    }
+    extend type Mutation {
+      "Changes the size of an item."
+      resizeItem("Its id." id: ID!, "In bytes." size: Int!): Item! @requires(resource: ITEM, action: UPDATE_ANY)
+    }
   `,
-  resolvers: { Query: { items: () => ITEMS } },
+  resolvers: {
+    Query: { items: (_parent: unknown, { first }: { first: number }) => firstItems(first), drafts: () => [] },
+    Mutation: { resizeItem: (_parent: unknown, { id, size }: { id: string; size: number }) => resizeItem(id, size) },
+  },
   resources: RESOURCES,
 };
 

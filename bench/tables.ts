@@ -1,0 +1,60 @@
+import { figure, table } from './figures.ts';
+import { BARE, MERCURIUS, NAIVE, ON_POSTGRES, type Row, SVC_API } from './rows.ts';
+import type { Measurement, Throughput } from './throughput.ts';
+import type { Workload } from './workloads.ts';
+
+/** Each shape of request: the CPU time of svc-api for it, and how often that fits into the time of others. */
+export function shapesTable(results: readonly Throughput[], shapes: readonly Workload[]): string {
+  const cpuOf = (row: Row, shape: Workload) => measured(results, row, shape).cpu;
+  return table(
+    [
+      'CPU µs a request',
+      'svc-api',
+      'on PostgreSQL',
+      'naive',
+      'mercurius with jit',
+      'bare node:http',
+      'to naive',
+      'to mercurius with jit',
+      'to bare node:http',
+      'load busy',
+    ],
+    shapes.map((shape) => [
+      shape.title,
+      ...[SVC_API, ON_POSTGRES, NAIVE, MERCURIUS, BARE].map((row) => figure(cpuOf(row, shape), 1)),
+      ...[NAIVE, MERCURIUS, BARE].map((row) => figure(cpuOf(row, shape) / cpuOf(SVC_API, shape), 2)),
+      `${figure(measured(results, SVC_API, shape).busy * 100)} %`,
+    ]),
+  );
+}
+
+/** All rows, and their ratios to one of them. */
+export function throughputTable(results: readonly Throughput[], workloads: readonly Workload[], base: Row): string {
+  return table(
+    [
+      'row',
+      ...workloads.flatMap(({ title }) => [`${title}, requests/s`, 'ratio', 'CPU µs', 'ratio', 'p99 ms', 'load busy']),
+      'memory MB',
+    ],
+    results.map(({ row, medians, memory }) => [
+      row.title,
+      ...workloads.flatMap((workload) => {
+        const { rate, cpu, p99, busy } = medians.get(workload)!;
+        const { rate: baseRate, cpu: baseCpu } = measured(results, base, workload);
+        return [
+          figure(rate),
+          figure(rate / baseRate, 2),
+          figure(cpu, 1),
+          figure(baseCpu / cpu, 2),
+          figure(p99, 1),
+          `${figure(busy * 100)} %`,
+        ];
+      }),
+      figure(memory / 2 ** 20),
+    ]),
+  );
+}
+
+function measured(results: readonly Throughput[], wanted: Row, workload: Workload): Measurement {
+  return results.find(({ row }) => row === wanted)!.medians.get(workload)!;
+}
