@@ -7,6 +7,7 @@ import { preparedSizeOf } from './prepared-size.ts';
 /** The number of operations in the cache, and the memory that they may take, in bytes. */
 const MAX_ENTRIES = 1000;
 export const MAX_BYTES = 32_000_000;
+const MAX_SEEN_BYTES = 4_000_000;
 /** Longer documents are not kept: they take longer to execute than to validate. */
 const MAX_DOCUMENT_LENGTH = 20_000;
 
@@ -17,6 +18,12 @@ const MAX_DOCUMENT_LENGTH = 20_000;
 export class PreparedOperations {
   readonly #schema: GraphQLSchema;
   readonly #operations = new LRUCache<string, PreparedOperation>({ max: MAX_ENTRIES, maxSize: MAX_BYTES });
+  /** What was valid once: most documents that differ each time never come again. */
+  readonly #seen = new LRUCache<string, true>({
+    max: MAX_ENTRIES,
+    maxSize: MAX_SEEN_BYTES,
+    sizeCalculation: (_, key) => 2 * key.length + 1,
+  });
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema;
@@ -27,14 +34,29 @@ export class PreparedOperations {
     return this.#operations.get(keyOf(query, operationName));
   }
 
-  /** Keeps an operation that was validated, with its cost. */
-  add(query: string, operationName: string | null, { document, cost }: { document: DocumentNode; cost: Amount }): void {
-    if (query.length > MAX_DOCUMENT_LENGTH) return;
+  /** Whether an operation was found to be valid before. */
+  hasSeen(query: string, operationName: string | null): boolean {
+    return this.#seen.has(keyOf(query, operationName));
+  }
+
+  /** Remembers that an operation is valid: the next time it is worth to be prepared. */
+  see(query: string, operationName: string | null): void {
+    if (query.length <= MAX_DOCUMENT_LENGTH) this.#seen.set(keyOf(query, operationName), true);
+  }
+
+  /** Prepares an operation that is valid, and keeps it. */
+  prepare(
+    query: string,
+    operationName: string | null,
+    { document, cost }: { document: DocumentNode; cost: Amount },
+  ): PreparedOperation {
     const key = keyOf(query, operationName);
     const operation = new PreparedOperation(this.#schema, document, operationName, cost);
     const { maxPlans: plans } = operation;
     const size = 2 * key.length + preparedSizeOf(this.#schema, document, { operationName, plans });
     this.#operations.set(key, operation, { size });
+    this.#seen.delete(key);
+    return operation;
   }
 }
 

@@ -14,11 +14,12 @@ export type GraphQLHandler = (parameters: GraphQLParameters, context: BudgetedCo
  */
 export function graphqlHandler(schema: GraphQLSchema): GraphQLHandler {
   const handler = graphqlServer({ schema });
+  const headers = new Headers({ 'content-type': 'application/json' });
   return async (parameters, context) => {
     const raw = {
       method: 'POST',
       url: '/',
-      headers: new Headers({ 'content-type': 'application/json' }),
+      headers,
       json: async () => parameters,
     };
     let result: ExecutionResult = {};

@@ -101,12 +101,14 @@ export class GraphQLPipeline {
     if (prepared) return prepared;
     const document = readDocument(query, operationName);
     const cost = costOf(this.#schema, document, operationName);
+    if (this.#operations.hasSeen(query, operationName))
+      return this.#operations.prepare(query, operationName, { document, cost });
     return {
       cost,
       execute: async (context, variables) => {
         const result = await this.#handler({ query, operationName, variables }, context);
         if (result.data === undefined) return result;
-        this.#operations.add(query, operationName, { document, cost });
+        this.#operations.see(query, operationName);
         checkLength(result.data, context.budget.limits.characters);
         return result;
       },

@@ -63,6 +63,20 @@ export class KeysError extends Error {
   }
 }
 
+/**
+ * Makes an error without a stack trace, which costs more than all the rest of a refusal. For errors that say by
+ * themselves what is wrong, and for those that wrap another.
+ */
+export function withoutStackTrace<Value>(make: () => Value): Value {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    return make();
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
+}
+
 /** Another key has this name. */
 export class NameTakenError extends KeysError {
   /** Whether `overwrite` would help: a new key can replace the other one, a renamed key cannot. */

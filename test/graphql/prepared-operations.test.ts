@@ -14,7 +14,7 @@ describe('prepared operations', () => {
     operations = new PreparedOperations(schema);
   });
   const add = (query: string, name: string | null = null) =>
-    operations.add(query, name, { document: parse(query), cost: 1 });
+    operations.prepare(query, name, { document: parse(query), cost: 1 });
   const found = (query: string, name: string | null = null) => operations.find(query, name) !== undefined;
 
   it('are told apart by their operation name', () => {
@@ -23,10 +23,16 @@ describe('prepared operations', () => {
     assert.deepEqual([found(query, 'One'), found(query, 'Two'), found(query)], [true, false, false]);
   });
 
-  it('are none for a document of more than 20,000 characters', () => {
-    const query = `{ a ${' '.repeat(20_000)} }`;
-    add(query);
-    assert.equal(found(query), false);
+  it('are worth it for what was seen before, up to 20,000 characters', () => {
+    for (const [blanks, isWorthIt] of [
+      [10, true],
+      [20_000, false],
+    ] as const) {
+      const query = `{ a ${' '.repeat(blanks)} }`;
+      assert.equal(operations.hasSeen(query, null), false);
+      operations.see(query, null);
+      assert.equal(operations.hasSeen(query, null), isWorthIt);
+    }
   });
 
   it('are bounded in number: the least recently used are evicted first', () => {

@@ -54,7 +54,7 @@ async function fill(cache: PreparedOperations, queries: number): Promise<void> {
   for (let index = 0; index < queries; index += 1) {
     const query = shape(index);
     const document = parse(query);
-    cache.add(query, null, { document, cost: costOf(schema, document, null) });
+    cache.prepare(query, null, { document, cost: costOf(schema, document, null) });
     for (let combination = 0; combination < plans; combination += 1) {
       const budget = new RequestBudget(BUDGET, turns);
       const context = { principal, budget, signal: budget.signal } as unknown as BudgetedContext;

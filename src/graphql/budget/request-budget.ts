@@ -40,6 +40,8 @@ export class RequestBudget {
   #reason: Error | undefined;
   #controller: AbortController | undefined;
   #queue: Promise<unknown> | undefined;
+  /** Rejects the result that is waited for. */
+  #reject: ((reason: Error) => void) | undefined;
 
   constructor(limits: BudgetLimits, turns: Turns) {
     this.limits = limits;
@@ -57,6 +59,7 @@ export class RequestBudget {
   abandon(reason: Error): void {
     this.#reason ??= reason;
     this.#controller?.abort(this.#reason);
+    this.#reject?.(this.#reason);
   }
 
   /** Whether the request was abandoned. */
@@ -96,13 +99,12 @@ export class RequestBudget {
   /** The result of the request; rejects as soon as the request is abandoned, at the latest when its time is up. */
   async within<Result>(work: Promise<Result>): Promise<Result> {
     const timer = setTimeout(() => this.abandon(timeExceeded(this.limits.timeMs)), this.limits.timeMs);
-    const { signal } = this;
-    const abandoned = new Promise<never>((_, reject) => {
-      if (signal.aborted) reject(this.#reason!);
-      signal.addEventListener('abort', () => reject(this.#reason!), { once: true });
-    });
     try {
-      return await Promise.race([work, abandoned]);
+      return await new Promise<Result>((resolve, reject) => {
+        this.#reject = reject;
+        if (this.#reason) reject(this.#reason);
+        work.then(resolve, reject);
+      });
     } finally {
       clearTimeout(timer);
     }

@@ -24,7 +24,12 @@ export class Turns {
 
   /** Whether to wait for `next` before computing more. */
   get isOver(): boolean {
-    return this.#waiting > 0 || performance.now() >= this.#endsAt;
+    return this.#waiting > 0 || this.isTimeUp;
+  }
+
+  /** The same for whoever has just had a turn: others who wait do not end it. */
+  get isTimeUp(): boolean {
+    return performance.now() >= this.#endsAt;
   }
 
   /** Resolves when it is the caller's turn. */

@@ -21,6 +21,7 @@ import {
 import { lengthOf } from '../budget/answer.ts';
 import { answerTooLarge } from '../budget/errors.ts';
 import type { BudgetedContext } from '../context.ts';
+import { withoutStackTrace } from '../../keys/errors.ts';
 import { FieldErrors } from './field-errors.ts';
 import type { OutputType, SelectedField, Selection, SelectionScope } from './selection.ts';
 
@@ -164,7 +165,7 @@ export class Execution {
 
   /** @throws the error of a field that cannot be null */
   #nullFor(cause: unknown, { nodes }: SelectedField, { isNonNull }: OutputType, path: ResponsePath): null {
-    const error = locatedError(cause, nodes, responsePathAsArray(path));
+    const error = withoutStackTrace(() => locatedError(cause, nodes, responsePathAsArray(path)));
     if (isNonNull) throw error;
     this.#errors.add(error, path);
     return null;
@@ -216,7 +217,7 @@ export class Execution {
     let hasPromise = false;
     try {
       for (let index = from; index < items.length; index += 1) {
-        if (index > from && index % GROUP_SIZE === 0 && budget.turns.isOver) {
+        if (index > from && index % GROUP_SIZE === 0 && budget.turns.isTimeUp) {
           const rest = budget.nextTurn().then(() => this.#completeItems(item, field, path, items, index));
           return Promise.all([Promise.all(completed), rest]).then((parts) => parts.flat(1));
         }

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { Action, Catalog, Permission } from '../permissions/catalog.ts';
-import { KeysError } from '../errors.ts';
+import { KeysError, withoutStackTrace } from '../errors.ts';
 import type { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
 import { type Chain, chainAccess } from './chain.ts';
@@ -103,5 +103,5 @@ export function forbidden(principal: Principal, missing: readonly Permission[], 
 /** The error for what a rule denies to a principal, whose observer is told of it. */
 export function denied(principal: Principal, message: string, missing: readonly Permission[] = []): ForbiddenError {
   principal.observer?.lacked(missing);
-  return new ForbiddenError(message, missing);
+  return withoutStackTrace(() => new ForbiddenError(message, missing));
 }

@@ -14,7 +14,10 @@ import { isLocked, sqliteError } from './sqlite-errors.ts';
 import { requireSecureFolder } from './sqlite-access.ts';
 import { createFolder, createStoreFile } from './sqlite-file.ts';
 
-/** How long a check of the file is trusted within one turn of the event loop, by every process that has it open. */
+/**
+ * How long a check of the file is trusted, by every process that has it open. A change returns only when all checks that
+ * were made before it are older.
+ */
 const MAX_CHECK_AGE_MS = 1;
 /** How often an idle connection checks whether its files are still there. */
 const WATCH_MS = 1000;
@@ -35,7 +38,6 @@ export class SqliteConnection implements Connection {
   readonly #watch: NodeJS.Timeout;
   /** One writer of this process at a time waits for the lock of the file, so that many do not try all at once. */
   readonly #mutex = new Mutex();
-  #checkedThisTurn = false;
   #checkedAt = Number.NEGATIVE_INFINITY;
   #dataVersion: number | undefined;
   readonly #changes = new KeyChanges();
@@ -166,13 +168,10 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /**
-   * Checks whether another file is at the path and whether keys were changed: once per turn of the event loop, and
-   * again in a turn that lasts, because libuv polls several times in one while more than 1,024 sockets are ready.
-   */
+  /** Checks whether another file is at the path and whether keys were changed. */
   #checkFile(): void {
     const now = performance.now();
-    if (this.#checkedThisTurn && now - this.#checkedAt < MAX_CHECK_AGE_MS) return;
+    if (now - this.#checkedAt < MAX_CHECK_AGE_MS) return;
     if (this.#file && !this.#file.isCurrent()) this.#leaveFile(this.#file);
     const version = this.#file?.dataVersion();
     if (version !== this.#dataVersion) {
@@ -181,20 +180,13 @@ export class SqliteConnection implements Connection {
       else this.#changes.add(changed);
     }
     this.#dataVersion = version;
-    if (!this.#file) return;
-    this.#checkedAt = now;
-    if (this.#checkedThisTurn) return;
-    this.#checkedThisTurn = true;
-    // Not unref'd: then the next poll could block, and what it wakes up for would come before the reset.
-    setImmediate(() => {
-      this.#checkedThisTurn = false;
-    });
+    if (this.#file) this.#checkedAt = now;
   }
 
   /** `data_version` does not count this connection's own writes. */
   #recheckFile(): void {
     this.#dataVersion = undefined;
-    this.#checkedThisTurn = false;
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
   }
 
   /** A command may be waiting for this process to leave a file that was replaced, and there may be room again. */
