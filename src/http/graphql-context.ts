@@ -21,17 +21,9 @@ const SIGNAL: PropertyDescriptor = {
 };
 
 /** The context of a request for its resolvers. */
-export function contextOf({
-  request,
-  principal,
-  budget,
-}: {
-  request: GraphQLRequest;
-  principal: Principal;
-  budget: RequestBudget;
-}): BudgetedContext {
+export function contextOf(request: GraphQLRequest, principal: Principal, budget: RequestBudget): BudgetedContext {
   const context = { principal, budget, isPrepared: false, [SOURCE]: request };
-  // `defineProperties` would take twice as long.
+  // Getters in a literal, and `defineProperties`, take several times as long.
   Object.defineProperty(context, 'request', REQUEST);
   return Object.defineProperty(context, 'signal', SIGNAL) as unknown as BudgetedContext;
 }

@@ -5,11 +5,11 @@ import { checkLength, writeData } from '../graphql/budget/answer.ts';
 import { costOf } from '../graphql/budget/cost.ts';
 import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
 import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
+import type { BudgetedContext } from '../graphql/context.ts';
 import { readDocument } from '../graphql/document.ts';
 import type { Eventual } from '../graphql/execution/execution.ts';
 import type { PreparedOperation } from '../graphql/prepared-operation.ts';
 import { PreparedOperations } from '../graphql/prepared-operations.ts';
-import type { Principal } from '../keys/authorization/principal.ts';
 import type { Log } from '../log.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { contextOf } from './graphql-context.ts';
@@ -79,8 +79,10 @@ export class GraphQLPipeline {
       const entered = this.#check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
-      const result = this.#execute(operation, parameters, { request, principal: admission.principal, budget });
-      return await this.#reply(type, result instanceof Promise ? await result : result, budget);
+      const context = contextOf(request, admission.principal, budget);
+      const executed = this.#execute(operation, parameters, { request, context });
+      const reply = this.#reply(type, executed instanceof Promise ? await executed : executed, budget);
+      return reply instanceof Promise ? await reply : reply;
     } catch (error) {
       if (error instanceof RequestRefused) return refusedReply(type, error);
       if (error instanceof GraphQLError) return this.#reply(type, { errors: [error] }, budget);
@@ -119,24 +121,24 @@ export class GraphQLPipeline {
   #execute(
     operation: Operation,
     { variables }: GraphQLParameters,
-    parts: { request: GraphQLRequest; principal: Principal; budget: RequestBudget },
+    { request, context }: { request: GraphQLRequest; context: BudgetedContext },
   ): Eventual<ExecutionResult> {
-    const { request, budget } = parts;
     try {
-      const result = operation.execute(contextOf(parts), variables);
-      return result instanceof Promise ? finish(result, request, budget) : result;
+      const result = operation.execute(context, variables);
+      return result instanceof Promise ? finish(result, request, context.budget) : result;
     } catch (error) {
       return failedWith(error);
     }
   }
 
-  async #reply(type: ResponseType, result: ExecutionResult, budget: RequestBudget): Promise<Reply> {
+  #reply(type: ResponseType, result: ExecutionResult, budget: RequestBudget): Eventual<Reply> {
     const errors = result.errors && errorsInOrder(result).map((error) => formatGraphQLError(error, this.#log));
     const said = errors && `"errors":${JSON.stringify(errors)}`;
     // Only the newer media type has a 4xx status for a request that was not executed.
     if (result.data === undefined) return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, `{${said}}`);
-    const data = await writeData(result.data, budget);
-    return graphqlReply(200, type, said ? `{${said},"data":${data}}` : `{"data":${data}}`);
+    const reply = (data: string) => graphqlReply(200, type, said ? `{${said},"data":${data}}` : `{"data":${data}}`);
+    const data = writeData(result.data, budget);
+    return typeof data === 'string' ? reply(data) : data.then(reply);
   }
 }
 

@@ -78,7 +78,7 @@ function parseParameters(text: string): GraphQLParameters {
 
 function checkContentType({ contentType = '', contentEncoding = 'identity' }: GraphQLRequest['head']): void {
   const media = readMediaType(contentType);
-  if (media?.type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
+  if (media.type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
   if (!media.isUtf8) throw unsupported('The charset must be utf-8.');
   if (contentEncoding.trim().toLowerCase() !== 'identity') throw unsupported('The body must not be compressed.');
 }

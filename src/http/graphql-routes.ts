@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Handler, Hono, MiddlewareHandler } from 'hono';
 import { findTargetHandler } from 'hono/utils/handler';
-import { LRUCache } from 'lru-cache';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { answerByHono } from './hono-adapter.ts';
+import { remembered } from './remembered.ts';
 
 /** The pipeline that both handlers of a GraphQL route belong to. */
 const pipelines = new WeakMap<object, GraphQLPipeline>();
@@ -24,16 +24,16 @@ const PLAIN_PATH = /^\/[\w/-]*$/;
 
 /** The routes of an app, or of one that it is mounted in, that have nothing but the handlers of one pipeline. */
 export class GraphQLRoutes {
-  readonly #known: LRUCache<string, { pipeline: GraphQLPipeline | undefined }>;
+  readonly #at: (path: string) => { pipeline: GraphQLPipeline | undefined };
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
   constructor(app: Hono<any>) {
-    this.#known = new LRUCache({ max: 100, memoMethod: (path) => ({ pipeline: pipelineAt(app, path) }) });
+    this.#at = remembered((path) => ({ pipeline: pipelineAt(app, path) }));
   }
 
   /** The pipeline of a POST request's route; undefined for all other requests. */
   find({ method, url = '' }: IncomingMessage): GraphQLPipeline | undefined {
-    return method === 'POST' && PLAIN_PATH.test(url) ? this.#known.memo(url).pipeline : undefined;
+    return method === 'POST' && PLAIN_PATH.test(url) ? this.#at(url).pipeline : undefined;
   }
 }
 

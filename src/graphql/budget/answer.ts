@@ -2,11 +2,14 @@ import { answerTooLarge } from './errors.ts';
 import type { RequestBudget } from './request-budget.ts';
 
 /** Writes the data of an answer as JSON, in pieces between which the event loop may get a turn. */
-export async function writeData(
+export function writeData(
   data: Readonly<Record<string, unknown>> | null,
   budget: RequestBudget,
-): Promise<string> {
-  if (data === null || !budget.turns.isOver) return JSON.stringify(data);
+): string | Promise<string> {
+  return data === null || !budget.turns.isOver ? JSON.stringify(data) : writeInPieces(data, budget);
+}
+
+async function writeInPieces(data: Readonly<Record<string, unknown>>, budget: RequestBudget): Promise<string> {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(data)) {
     if (budget.turns.isOver) await budget.turns.next();

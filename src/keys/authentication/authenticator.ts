@@ -31,7 +31,7 @@ export class Authenticator {
 
   /** The key whose secret has this digest, if that is known without a query. Does not count as a use. */
   findVerified(digest: string): VerifiedKey | undefined {
-    return this.#verified.get(digest, this.#options.clock());
+    return this.#verified.get(digest, this.#options.clock);
   }
 
   /** Counts a use of a key. */

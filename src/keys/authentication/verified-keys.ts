@@ -46,12 +46,12 @@ export class VerifiedKeys {
   }
 
   /** The entry of a digest, if it is right at this time and the store's present revision. */
-  get(digest: string, now: number): VerifiedKey | undefined {
+  get(digest: string, clock: () => number): VerifiedKey | undefined {
     if (!this.#isUpToDate()) return undefined;
     const entry = this.#entries.get(digest);
-    if (!entry || (entry.expiresAt !== null && entry.expiresAt <= now)) return undefined;
+    if (!entry || (entry.expiresAt !== null && entry.expiresAt <= clock())) return undefined;
     const { key, secret } = entry.principal;
-    return secret === 'current' || isInProgress(key.rotation, now) ? entry : undefined;
+    return secret === 'current' || isInProgress(key.rotation, clock()) ? entry : undefined;
   }
 
   /**
