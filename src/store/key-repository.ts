@@ -8,7 +8,7 @@ import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
@@ -63,7 +63,10 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       }),
 
     write: (work, options) =>
-      connection.write((transaction, keysChanged) => work(writerOf(transaction, { keysChanged, auditKey })), options),
+      connection.write(
+        (transaction, keysChanged) => work(writerOf(transaction, { dialect, keysChanged, auditKey })),
+        options,
+      ),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
@@ -128,7 +131,11 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 
 function writerOf(
   db: Kysely<Tables>,
-  { keysChanged, auditKey }: { keysChanged: (ids: readonly string[]) => void; auditKey: KeyObject | undefined },
+  {
+    dialect,
+    keysChanged,
+    auditKey,
+  }: { dialect: DialectName; keysChanged: (ids: readonly string[]) => void; auditKey: KeyObject | undefined },
 ): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
@@ -162,7 +169,7 @@ function writerOf(
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
     },
 
-    addUsage: (usage) => addUsage(db, usage),
+    addUsage: (usage) => addUsage(db, dialect, usage),
     rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),

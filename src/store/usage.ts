@@ -1,7 +1,8 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import type { KeyUsage, UsageTotals } from '../keys/key/usage.ts';
 import { chunksOf } from './chunks.ts';
+import type { DialectName } from './connection.ts';
 import { numberOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
@@ -37,56 +38,51 @@ export async function findUsedPermissions(
 }
 
 /** Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. */
-export async function addUsage(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
-  for (const chunk of chunksOf(usage)) {
-    const ids = chunk.map(({ id }) => id);
-    const rows = await db.selectFrom('api_keys').select('id').where('id', 'in', ids).execute();
-    const existingIds = new Set(rows.map(({ id }) => id));
-    const existing = chunk.filter(({ id }) => existingIds.has(id));
-    if (existing.length > 0) await addTotals(db, existing);
-    await addPermissions(db, existing);
-  }
-}
+export async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonly KeyUsage[]): Promise<void> {
+  const totals = usage.map(({ id, uses, lastUsedAt, previousLastUsedAt }) => [
+    id,
+    uses,
+    lastUsedAt,
+    previousLastUsedAt,
+  ]);
+  if (totals.length > 0)
+    await sql`insert into key_usage (key_id, uses, last_used_at, previous_last_used_at)
+      select ${text(0)}, ${number(1)}, ${number(2)}, ${number(3)} from ${existing(dialect, totals)}
+      on conflict (key_id) do update set uses = key_usage.uses + excluded.uses,
+        last_used_at = ${latest('last_used_at')}, previous_last_used_at = ${latest('previous_last_used_at')}`.execute(
+      db,
+    );
 
-async function addTotals(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
-  const latest = (column: 'last_used_at' | 'previous_last_used_at') => {
-    const [added, stored] = [sql.ref(`excluded.${column}`), sql.ref(`key_usage.${column}`)];
-    return sql<number>`case when ${added} is null or ${stored} > ${added} then ${stored} else ${added} end`;
-  };
-  await db
-    .insertInto('key_usage')
-    .values(
-      usage.map(({ id, uses, lastUsedAt, previousLastUsedAt }) => ({
-        key_id: id,
-        uses,
-        last_used_at: lastUsedAt,
-        previous_last_used_at: previousLastUsedAt,
-      })),
-    )
-    .onConflict((conflict) =>
-      conflict.column('key_id').doUpdateSet({
-        uses: sql<number>`key_usage.uses + excluded.uses`,
-        last_used_at: latest('last_used_at'),
-        previous_last_used_at: latest('previous_last_used_at'),
-      }),
-    )
-    .execute();
-}
-
-async function addPermissions(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
-  const rows = usage.flatMap(({ id, permissions, lastUsedAt }) =>
-    Array.from(permissions, (permission) => ({ key_id: id, permission, last_used_at: lastUsedAt ?? 0 })),
+  const grants = usage.flatMap(({ id, lastUsedAt, permissions }) =>
+    permissions.map((permission) => [id, permission, lastUsedAt ?? 0]),
   );
-  for (const chunk of chunksOf(rows)) {
-    await db
-      .insertInto('used_grants')
-      .values(chunk)
-      .onConflict((conflict) =>
-        conflict.columns(['key_id', 'permission']).doUpdateSet({
-          last_used_at: sql<number>`case when excluded.last_used_at > used_grants.last_used_at
-            then excluded.last_used_at else used_grants.last_used_at end`,
-        }),
-      )
-      .execute();
-  }
+  if (grants.length > 0)
+    await sql`insert into used_grants (key_id, permission, last_used_at)
+      select ${text(0)}, ${text(1)}, ${number(2)} from ${existing(dialect, grants)}
+      on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
+        where excluded.last_used_at > used_grants.last_used_at`.execute(db);
+}
+
+/**
+ * The rows whose first value is the id of a key, as one parameter: a statement with one for each value takes as long to
+ * make as to run.
+ */
+function existing(dialect: DialectName, rows: readonly unknown[][]): RawBuilder<unknown> {
+  const json = JSON.stringify(rows);
+  const given =
+    dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
+  return sql`${given} where exists (select 1 from api_keys where id = ${text(0)})`;
+}
+
+function text(index: number): RawBuilder<string> {
+  return sql`(value ->> ${sql.lit(index)})`;
+}
+
+function number(index: number): RawBuilder<number> {
+  return sql`cast(value ->> ${sql.lit(index)} as bigint)`;
+}
+
+function latest(column: 'last_used_at' | 'previous_last_used_at'): RawBuilder<number> {
+  const [added, stored] = [sql.ref(`excluded.${column}`), sql.ref(`key_usage.${column}`)];
+  return sql`case when ${added} is null or ${stored} > ${added} then ${stored} else ${added} end`;
 }

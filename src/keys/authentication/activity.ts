@@ -4,11 +4,12 @@ import type { Permission } from '../permissions/catalog.ts';
 import type { AccessObserver } from '../authorization/principal.ts';
 import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
 import type { KeyUsage } from '../key/usage.ts';
+import { CollectedUsage } from './collected-usage.ts';
 
-/** Activity since the last batch, written in one transaction. */
+/** Some of the activity since it was last written, for one transaction. */
 export interface ActivityBatch {
   /** What to add to the totals of keys. */
-  usage: KeyUsage[];
+  usage: readonly KeyUsage[];
   /** Keys whose new secret was used for the first time, each with the public id of that secret. */
   activated: { id: string; publicId: string }[];
   /** Refused requests, as entries of the audit log. */
@@ -25,29 +26,28 @@ export interface ActivityOptions {
   schedule: (work: () => void, delay: number) => void;
 }
 
-/** The recorded activity of one key. */
-interface KeyActivity {
-  uses: number;
-  /** 0 while `uses` is 0. */
-  lastUsedAt: number;
-  previousLastUsedAt: number | null;
-  permissions: Set<Permission>;
-}
-
 /** How long activity is collected before it is written. */
 const FLUSH_MS = 2000;
+/** How many times as long as writing usage took it is then collected at least, up to `MAX_REST_MS`. */
+const REST_FACTOR = 30;
+/** So late may usage be, and so much of it may a crash lose. */
+const MAX_REST_MS = 30_000;
 
 /**
  * Records what keys are used for. It collects in memory and writes asynchronously, in batches, so that no request waits
- * for it; a crash loses the last seconds of activity and nothing else.
+ * for it; a crash loses what was not written yet and nothing else. While many keys are in use, writing their usage takes
+ * long, and is done seldomer: what comes in between is added up.
  */
 export class Activity {
   readonly #options: ActivityOptions;
   readonly #refusals = new RefusalSampler();
-  #usage = new Map<string, KeyActivity>();
+  readonly #usage = new CollectedUsage();
   #activated = new Map<string, string>();
   #drafts: AuditDraft[] = [];
-  #scheduled = false;
+  #willFlushUsage = false;
+  #willFlushEvents = false;
+  /** When usage may be written again, in milliseconds since 1970. */
+  #restsUntil = 0;
   #writing: Promise<void> | undefined;
 
   constructor(options: ActivityOptions) {
@@ -56,21 +56,18 @@ export class Activity {
 
   /** Records that a key was accepted by one of its secrets. */
   used({ id, publicId, rotation }: ApiKey, secret: 'current' | 'previous'): void {
-    const usage = this.#usageOf(id);
-    usage.uses += 1;
-    usage.lastUsedAt = this.#options.clock();
-    if (secret === 'previous') usage.previousLastUsedAt = usage.lastUsedAt;
-    else if (rotation?.previousEndsAt === null && !this.#activated.has(id)) {
+    this.#usage.addUse(id, secret, this.#options.clock());
+    if (secret === 'current' && rotation?.previousEndsAt === null && !this.#activated.has(id)) {
       this.#activated.set(id, publicId);
-      this.#options.schedule(() => void this.#writeInBackground(), 0);
+      this.#options.schedule(() => void this.#flushEvents(), 0);
     }
-    this.#schedule();
+    this.#scheduleUsage();
   }
 
   /** Records a refused request. */
   refused(refusal: Refusal): void {
     this.#refusals.add(refusal, this.#options.clock());
-    this.#schedule();
+    this.#scheduleEvents();
   }
 
   /** Records which permissions a key uses and lacks. */
@@ -80,76 +77,85 @@ export class Activity {
 
   /** Records that a key has used a permission. */
   usedPermission(id: string, permission: Permission): void {
-    this.#usageOf(id).permissions.add(permission);
+    this.#usage.addPermission(id, permission, this.#options.clock);
+    this.#scheduleUsage();
   }
 
   /** Writes all activity so far, including refusals that were only counted. @throws KeysError STORE_… */
-  async finish(): Promise<void> {
-    await this.#writing?.catch(() => {});
-    await this.#write(true);
+  finish(): Promise<void> {
+    return this.#inTurn(() => this.#writeUsage(true));
   }
 
-  #usageOf(id: string): KeyActivity {
-    let usage = this.#usage.get(id);
-    if (!usage) {
-      usage = { uses: 0, lastUsedAt: 0, previousLastUsedAt: null, permissions: new Set() };
-      this.#usage.set(id, usage);
-    }
-    return usage;
+  #scheduleUsage(): void {
+    if (this.#willFlushUsage) return;
+    this.#willFlushUsage = true;
+    const { clock, schedule } = this.#options;
+    schedule(() => void this.#flushUsage(), Math.max(FLUSH_MS, this.#restsUntil - clock()));
   }
 
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
+  #scheduleEvents(): void {
+    if (this.#willFlushEvents) return;
+    this.#willFlushEvents = true;
     this.#options.schedule(() => {
-      this.#scheduled = false;
-      void this.#writeInBackground();
+      this.#willFlushEvents = false;
+      void this.#flushEvents();
     }, FLUSH_MS);
   }
 
-  async #writeInBackground(): Promise<void> {
+  async #flushUsage(): Promise<void> {
+    const { clock } = this.#options;
     try {
-      await (this.#writing ??= this.#write(false).finally(() => (this.#writing = undefined)));
+      await this.#inTurn(async () => {
+        const began = clock();
+        await this.#writeUsage(false);
+        const ended = clock();
+        this.#restsUntil = ended + Math.min(REST_FACTOR * (ended - began), MAX_REST_MS);
+      });
     } catch {
-      this.#schedule(); // The batch was put back: it is written later.
+      // What could not be written was put back.
     }
+    this.#willFlushUsage = false;
+    if (this.#usage.size > 0) this.#scheduleUsage();
   }
 
-  async #write(all: boolean): Promise<void> {
-    const [usage, activated] = [this.#usage, this.#activated];
+  /** Writes what must not wait for usage: activated rotations and refusals. */
+  async #flushEvents(): Promise<void> {
+    await this.#inTurn(() => this.#write([], false)).catch(() => {});
+  }
+
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    while (this.#writing) await this.#writing.catch(() => {});
+    this.#writing = work().finally(() => (this.#writing = undefined));
+    await this.#writing;
+  }
+
+  /** Writes piece by piece, so that other writers have their turns in between. */
+  async #writeUsage(all: boolean): Promise<void> {
+    const [first = [], ...others] = await this.#usage.pieces();
+    await this.#write(first, all);
+    for (const ids of others) await this.#write(ids, all);
+  }
+
+  async #write(ids: readonly string[], all: boolean): Promise<void> {
+    const activated = this.#activated;
     const refusals = [...this.#drafts, ...this.#refusals.take(this.#options.clock(), all)];
-    if (usage.size + activated.size + refusals.length === 0) return;
-    [this.#usage, this.#activated, this.#drafts] = [new Map(), new Map(), []];
+    const usage = this.#usage.take(ids);
+    if (usage.length + activated.size + refusals.length === 0) return;
+    [this.#activated, this.#drafts] = [new Map(), []];
     try {
-      await this.#options.write({
-        usage: Array.from(usage, ([id, recorded]) => ({
-          ...recorded,
-          id,
-          lastUsedAt: recorded.lastUsedAt || null,
-        })),
-        activated: Array.from(activated, ([id, publicId]) => ({ id, publicId })),
-        refusals,
-      });
+      const keys = Array.from(activated, ([id, publicId]) => ({ id, publicId }));
+      await this.#options.write({ usage, activated: keys, refusals });
     } catch (error) {
-      this.#putBack(usage, activated, refusals);
+      this.#usage.putBack(usage);
+      this.#putBackEvents(activated, refusals);
       throw error;
     }
   }
 
-  #putBack(
-    usage: ReadonlyMap<string, KeyActivity>,
-    activated: ReadonlyMap<string, string>,
-    refusals: readonly AuditDraft[],
-  ): void {
-    for (const [id, recorded] of usage) {
-      const current = this.#usageOf(id);
-      current.uses += recorded.uses;
-      current.lastUsedAt ||= recorded.lastUsedAt;
-      current.previousLastUsedAt ??= recorded.previousLastUsedAt;
-      for (const permission of recorded.permissions) current.permissions.add(permission);
-    }
+  #putBackEvents(activated: ReadonlyMap<string, string>, refusals: readonly AuditDraft[]): void {
     for (const [id, publicId] of activated) if (!this.#activated.has(id)) this.#activated.set(id, publicId);
     this.#drafts = [...refusals, ...this.#drafts].slice(0, 1000);
+    if (this.#activated.size + this.#drafts.length > 0) this.#scheduleEvents();
   }
 }
 

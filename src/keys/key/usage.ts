@@ -15,8 +15,8 @@ export interface UsageTotals {
 export interface KeyUsage extends UsageTotals {
   /** The id of the key. */
   id: string;
-  /** The permissions that it used. */
-  permissions: ReadonlySet<Permission>;
+  /** The permissions that it used, each once. */
+  permissions: readonly Permission[];
 }
 
 /** When the previous secret was last used since a rotation; null if it was not. */

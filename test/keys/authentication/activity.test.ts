@@ -145,6 +145,23 @@ describeOnEach('the use of keys', () => {
     );
   });
 
+  it('has the latest time at which a permission was needed, also after the use itself was written', async () => {
+    const { secret, key } = await create('CI');
+    const other = await openTestKeys({ database: test.database });
+    const earlier = await other.keys.authenticate(secret);
+    assert.ok('principal' in earlier);
+    requirePermission(earlier.principal, 'DOCKER', 'READ_OWN');
+    const principal = await enter(secret);
+    await test.keys.finishActivity();
+    test.time.now += 1000;
+    requirePermission(principal, 'DOCKER', 'READ_OWN');
+    await test.keys.finishActivity();
+    await other.keys.finishActivity();
+    await other.store.close();
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(key.id))], [['DOCKER:READ_OWN', test.time.now]]);
+    assert.equal((await usageOf(key.id))!.uses, 2);
+  });
+
   it('has what a key needed to hold to grant it to another', async () => {
     const { secret, key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Activity, type ActivityBatch } from '../../../src/keys/authentication/activity.ts';
+import { writeActivity } from '../../../src/keys/authentication/write-activity.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { until } from '../../support/until.ts';
+
+describeOnEach('the use of many keys', () => {
+  let test: TestKeys;
+  let scheduled: { work: () => void; delay: number }[];
+  /** What is done before a batch is written. */
+  let beforeWrite: (batch: ActivityBatch) => void;
+  /** The writes since `elapse` began. */
+  let written: Promise<void>[];
+  let activity: Activity;
+  beforeEach(async () => {
+    test = await openTestKeys();
+    scheduled = [];
+    beforeWrite = () => {};
+    written = [];
+    const { options, time } = test;
+    activity = new Activity({
+      clock: options.clock,
+      schedule: (work, delay) => scheduled.push({ work, delay }),
+      write: (batch) => {
+        beforeWrite(batch);
+        const write = test.store.repository.write((writer) =>
+          writeActivity(writer, batch, { ...options, now: time.now }),
+        );
+        written.push(write);
+        return write;
+      },
+    });
+  });
+  afterEach(() => test.store.close());
+  const insertKeys = async (count: number) => {
+    const keys = Array.from({ length: count }, (_, index) => storedKey(`key-${index}`));
+    await test.store.repository.write((writer) => writer.insert(keys));
+    return keys;
+  };
+  const usesOf = async (keys: readonly { id: string }[]) => {
+    const usage = await test.keys.usageOf(keys.map(({ id }) => id));
+    return keys.map(({ id }) => usage.get(id)?.uses);
+  };
+  const delays = () => scheduled.map(({ delay }) => delay);
+  /** Uses a key, and writes that: each write takes this long. */
+  const flush = async (key: ReturnType<typeof storedKey>, writeMs: number) => {
+    beforeWrite = () => void (test.time.now += writeMs);
+    activity.used(key, 'current');
+    await elapse();
+  };
+  /** Does what was scheduled, as if its time had come, to the end. */
+  const elapse = async () => {
+    written = [];
+    for (const { work } of scheduled.splice(0)) work();
+    await until(() => written.length > 0);
+    await Promise.all(written);
+    await nextTurn();
+  };
+
+  it('is written in pieces, sorted by id, and others write in between', async () => {
+    const keys = await insertKeys(4500);
+    const pieces: string[][] = [];
+    let other: Promise<unknown> | undefined;
+    let piecesBeforeOther: number | undefined;
+    beforeWrite = ({ usage }) => {
+      pieces.push(usage.map(({ id }) => id));
+      other ??= test.store.repository.write(async () => void (piecesBeforeOther = pieces.length));
+    };
+    for (const key of keys) {
+      activity.used(key, 'current');
+      activity.used(key, 'current');
+      activity.usedPermission(key.id, 'ME:READ_OWN');
+    }
+    await activity.finish();
+    await other;
+    assert.deepEqual(
+      pieces.map(({ length }) => length),
+      [2000, 2000, 500],
+    );
+    assert.deepEqual(pieces.flat(), keys.map(({ id }) => id).toSorted());
+    assert.ok(piecesBeforeOther! < 3);
+    assert.deepEqual(new Set(await usesOf(keys)), new Set([2]));
+    assert.deepEqual([...(await test.keys.usedPermissionsOf('key-4321'))], [['ME:READ_OWN', test.time.now]]);
+  });
+
+  it('is written once, also where a piece fails: that one and those after it come later', async () => {
+    const keys = await insertKeys(4500);
+    let writes = 0;
+    beforeWrite = () => {
+      writes += 1;
+      if (writes === 2) throw new Error('The store cannot take it.');
+    };
+    for (const key of keys) activity.used(key, 'current');
+    await assert.rejects(activity.finish(), /cannot take it/);
+    const written = (await usesOf(keys)).filter((uses) => uses !== undefined);
+    for (const key of keys) activity.used(key, 'current');
+    await activity.finish();
+    assert.deepEqual([written.length, new Set(await usesOf(keys))], [2000, new Set([2])]);
+  });
+
+  for (const [writeMs, restMs] of [
+    [10, 2000],
+    [100, 3000],
+    [5000, 30_000],
+  ] as const) {
+    it(`is written ${restMs} ms after writing it took ${writeMs} ms`, async () => {
+      const [key] = await insertKeys(1);
+      await flush(key!, writeMs);
+      activity.used(key!, 'current');
+      assert.deepEqual(delays(), [restMs]);
+    });
+  }
+
+  it('is written two seconds after the next use, if that comes when the rest is over', async () => {
+    const [key] = await insertKeys(1);
+    await flush(key!, 5000);
+    test.time.now += 29_000;
+    await flush(key!, 0);
+    test.time.now += 60_000;
+    activity.used(key!, 'current');
+    assert.deepEqual(delays(), [2000]);
+  });
+
+  it('is written also where a permission is needed after the use itself was written', async () => {
+    const [key] = await insertKeys(1);
+    await flush(key!, 0);
+    test.time.now += 1000;
+    activity.usedPermission(key!.id, 'ME:READ_OWN');
+    assert.deepEqual(delays(), [2000]);
+    await elapse();
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(key!.id))], [['ME:READ_OWN', test.time.now]]);
+  });
+
+  it('that takes long to write does not delay the grace of a rotation, nor refusals', async () => {
+    const [key] = await insertKeys(1);
+    await flush(key!, 5000);
+    const { key: created } = await test.keys.create({ name: 'Rotated', permissions: ['ME:READ_OWN'] }, OPERATOR);
+    await test.keys.rotate(created.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
+    const rotated = (await test.keys.findById(created.id, OPERATOR))!;
+    activity.refused({ reason: 'malformed', actor: { kind: 'REQUEST', id: null, name: null }, key: null });
+    activity.used(rotated, 'current');
+    assert.deepEqual(delays(), [2000, 0, 30_000]);
+    scheduled = scheduled.filter(({ delay }) => delay === 0);
+    await elapse();
+    assert.ok((await test.keys.findById(created.id, OPERATOR))!.rotation!.previousEndsAt !== null);
+    assert.equal((await test.keys.auditLog({ action: 'refuse' }, OPERATOR)).length, 1);
+    assert.deepEqual(await usesOf([rotated]), [undefined]);
+    await activity.finish();
+    assert.deepEqual(await usesOf([rotated]), [1]);
+  });
+
+  it('that comes while it is written is written after a rest, too', async () => {
+    const [key] = await insertKeys(1);
+    await flush(key!, 0);
+    activity.used(key!, 'current');
+    beforeWrite = () => {
+      test.time.now += 200;
+      activity.used(key!, 'current');
+    };
+    await elapse();
+    assert.deepEqual([delays(), await usesOf([key!])], [[6000], [2]]);
+    beforeWrite = () => {};
+    await activity.finish();
+    assert.deepEqual(await usesOf([key!]), [3]);
+  });
+});
