@@ -29,11 +29,12 @@ export interface BearerEnv {
   };
 }
 
-const admitted = new WeakMap<Context, Admitted>();
+/** A variable of our own. */
+const ADMITTED = 'svc-api.admitted';
 
 /** What `bearerAuth` has found out about a request that it let in. */
 export function admissionOf(c: Context): Admitted {
-  return admitted.get(c)!;
+  return c.get(ADMITTED as never);
 }
 
 /**
@@ -62,7 +63,7 @@ export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
     const enter = (admission: Admission) => {
       if ('refusal' in admission) return Promise.resolve(respond(c, admission.refusal));
       c.set('principal', admission.principal);
-      admitted.set(c, admission);
+      c.set(ADMITTED as never, admission as never);
       c.set('checkAgain', async () => {
         const again = await check.again(request, admission);
         if ('refusal' in again) return respond(c, again.refusal);

@@ -65,12 +65,13 @@ export class UnreadAnswers {
   }
 }
 
-/** The response that each connection is to send next, or is sending. */
-const responses = new WeakMap<Duplex, ServerResponse>();
+/** Where a connection keeps the response that it is to send next, or is sending. A WeakMap of all would cost more. */
+const RESPONSE = Symbol('response');
+type Answering = Duplex & { [RESPONSE]?: ServerResponse };
 
 /** Whether a part of an answer is out, so that nothing else may follow it but the rest. */
 export function isAnswering(socket: Duplex): boolean {
-  const response = responses.get(socket);
+  const response = (socket as Answering)[RESPONSE];
   return response !== undefined && response.headersSent && !response.writableFinished;
 }
 
@@ -80,7 +81,7 @@ export function responseClass(unread: UnreadAnswers): typeof ServerResponse<Inco
     #isWaiting = false;
 
     override assignSocket(socket: Socket): void {
-      responses.set(socket, this);
+      (socket as Answering)[RESPONSE] = this;
       super.assignSocket(socket);
     }
 

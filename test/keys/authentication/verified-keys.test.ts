@@ -287,7 +287,10 @@ describe('the cache of verified keys', () => {
     store.change('b');
     store.isKnown = true;
     assert.deepEqual(known(), ['a', 'aChild', 'other']);
-    assert.equal(verified.get('c', () => 0), undefined);
+    assert.equal(
+      verified.get('c', () => 0),
+      undefined,
+    );
   });
 
   it('takes no key that changed, or whose creator did, since the store was asked', () => {
@@ -300,7 +303,10 @@ describe('the cache of verified keys', () => {
     store.changeUnknown();
     verified.set('c', 1, entryOf('c'));
     verified.set('c', undefined, entryOf('c'));
-    assert.equal(verified.get('c', () => 0), undefined);
+    assert.equal(
+      verified.get('c', () => 0),
+      undefined,
+    );
   });
 
   it('forgets a key that was verified again after it had changed, once it changes again', () => {
