@@ -88,7 +88,7 @@ function visibleTo(
 }
 
 /** The newest entry, kept separately so that a truncated log is detected, or the last one that was pruned. */
-async function findPosition(
+export async function findPosition(
   db: Kysely<Tables>,
   table: 'audit_head' | 'audit_start',
 ): Promise<AuditPosition | undefined> {
@@ -148,7 +148,16 @@ export async function appendToAuditLog(
     });
     await db.insertInto('audit_log').values(rows).execute();
   }
-  if (head) await db.updateTable('audit_head').set({ number, hash }).execute();
+  await setHead(db, { number, hash }, head);
+}
+
+/** Remembers the newest entry, in the place of an earlier one if there is one. */
+export async function setHead(
+  db: Kysely<Tables>,
+  { number, hash }: AuditPosition,
+  earlier: AuditPosition | undefined,
+): Promise<void> {
+  if (earlier) await db.updateTable('audit_head').set({ number, hash }).execute();
   else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
 }
 

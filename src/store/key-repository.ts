@@ -8,7 +8,7 @@ import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
@@ -16,6 +16,7 @@ import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
+import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
@@ -62,8 +63,14 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(storedKeyOf);
       }),
 
+    stage: (keys, entry) => stageKeys(connection, keys, entry, auditKey),
+    clearStaged: (batch) => clearStagedKeys(connection, batch),
+
     write: (work, options) =>
-      connection.write((transaction, keysChanged) => work(writerOf(transaction, { keysChanged, auditKey })), options),
+      connection.write(
+        (transaction, keysChanged) => work(writerOf(transaction, { dialect, keysChanged, auditKey })),
+        options,
+      ),
 
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
@@ -128,7 +135,11 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
 
 function writerOf(
   db: Kysely<Tables>,
-  { keysChanged, auditKey }: { keysChanged: (ids: readonly string[]) => void; auditKey: KeyObject | undefined },
+  {
+    dialect,
+    keysChanged,
+    auditKey,
+  }: { dialect: DialectName; keysChanged: (ids: readonly string[]) => void; auditKey: KeyObject | undefined },
 ): KeyWriter {
   return {
     ...finderOf(db, storedKeyOf),
@@ -137,6 +148,11 @@ function writerOf(
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
       keysChanged([]);
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
+    },
+
+    async insertStaged(staged) {
+      keysChanged([]);
+      return insertStagedKeys(db, dialect, staged, auditKey);
     },
 
     async update(before, after) {

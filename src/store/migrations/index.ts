@@ -17,6 +17,7 @@ import { addChecksums } from './013-checksums.ts';
 import { createLastChange } from './014-last-change.ts';
 import { createKeyChanges } from './015-key-changes.ts';
 import { addSearchIndexes } from './016-search-indexes.ts';
+import { createStagedKeys } from './017-staged-keys.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createLastChange,
   createKeyChanges,
   addSearchIndexes,
+  createStagedKeys,
 ];

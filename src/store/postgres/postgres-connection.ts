@@ -155,7 +155,7 @@ function findVersion(
 ): Promise<number | undefined> {
   return retryLost(async () => {
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TABLE_NAMES] });
+    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', 'staged_keys', ...TABLE_NAMES] });
     return versionOf(db, location);
   });
 }
