@@ -25,7 +25,7 @@ export function auditReaderOf(
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time) => run((db) => findLastBefore(db, time)),
-    findLost: (limit) => run((db) => findLost(db, limit)),
+    findLost: (after, upTo) => run((db) => findLost(db, after, upTo)),
   };
 }
 
@@ -108,10 +108,12 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
   return last && { number: Number(last.number), hash: last.hash };
 }
 
-async function findLost(db: Kysely<Tables>, limit: number): Promise<AuditEntry[]> {
+async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promise<AuditEntry[]> {
   const rows = await db
     .selectFrom('audit_log as last')
     .selectAll()
+    .where('number', '>', after)
+    .where('number', '<=', upTo)
     .where('key_id', 'is not', null)
     .where('action', 'not in', ['DELETE', 'REFUSE'])
     .where((last) => last.not(last.exists(last.selectFrom('api_keys').select('id').whereRef('id', '=', 'last.key_id'))))
@@ -125,7 +127,6 @@ async function findLost(db: Kysely<Tables>, limit: number): Promise<AuditEntry[]
       return last.not(last.exists(later));
     })
     .orderBy('number')
-    .limit(limit)
     .execute();
   return rows.map(auditEntryOf);
 }
