@@ -9,6 +9,9 @@ import { logLevelOf, type OpenLog, openLog } from '../log.ts';
 /** How long a request may wait for the store's lock. */
 const LOCK_WAIT_MS = 2000;
 
+const NO_SEARCH_INDEX =
+  'searches of keys read through all of them: create the extension pg_trgm and an index, as docs/storage.md shows';
+
 interface ServeContext extends Omit<ServeOptions, 'count'> {
   database: string | undefined;
   stop: StopSignal;
@@ -111,6 +114,7 @@ export default class Serve extends BaseCommand {
           'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: run apikey log --verify',
         );
       if (keys.created) this.logger.warn({ store: keys.location }, 'created a new key store, which has no keys yet');
+      if (!(await keys.hasSearchIndex())) this.logger.info({ store: keys.location }, NO_SEARCH_INDEX);
       const behindMs = keys.clockBehindMs();
       if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
       keys.watchHearing((problem) => {

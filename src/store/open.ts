@@ -6,6 +6,7 @@ import { readAuditKey } from './audit-key.ts';
 import { emptyRepository } from './empty-repository.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
+import { hasSearchIndex } from './search-index.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
@@ -18,6 +19,8 @@ export interface Store {
   location: string;
   /** Whether this program has just created the store. */
   created: boolean;
+  /** Whether searches of keys go by an index: see `hasSearchIndex`. */
+  hasSearchIndex(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -49,6 +52,7 @@ export async function openStore({ ifMissing = 'create', ...options }: OpenStoreO
     repository: createKeyRepository(connection, auditKey),
     location: connection.location,
     created: connection.created,
+    hasSearchIndex: () => hasSearchIndex(connection),
     close: () => connection.close(),
   };
 }
@@ -56,7 +60,13 @@ export async function openStore({ ifMissing = 'create', ...options }: OpenStoreO
 function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
   const place = storeLocation(database, env);
   const location = isPostgresUrl(place) ? readPostgresUrl(place).location : place;
-  return { repository: emptyRepository(location), location, created: false, close: async () => {} };
+  return {
+    repository: emptyRepository(location),
+    location,
+    created: false,
+    hasSearchIndex: async () => true,
+    close: async () => {},
+  };
 }
 
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
