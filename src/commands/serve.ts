@@ -6,8 +6,9 @@ import { announce, FLUSH_MS, leave } from '../cli/serve/output.ts';
 import { listenForStop, type StopSignal } from '../cli/serve/signals.ts';
 import { logLevelOf, type OpenLog, openLog } from '../log.ts';
 
-/** How long a request may wait for the store's lock. */
+/** How long a request may wait for the store's lock, and how long for one that a large import holds. */
 const LOCK_WAIT_MS = 2000;
+const WRITE_WAIT_MS = 5000;
 
 const NO_SEARCH_INDEX =
   'searches of keys read through all of them: create the extension pg_trgm and an index, as docs/storage.md shows';
@@ -106,7 +107,13 @@ export default class Serve extends BaseCommand {
     ]);
     const extensions = await hostExtensions(this.config);
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
-    const keys = await openKeys({ database, resources, maxVerifiedKeys, lockWaitMs: LOCK_WAIT_MS });
+    const keys = await openKeys({
+      database,
+      resources,
+      maxVerifiedKeys,
+      lockWaitMs: LOCK_WAIT_MS,
+      writeWaitMs: WRITE_WAIT_MS,
+    });
     try {
       if (!(await keys.matchesAuditKey()))
         this.logger.error(

@@ -32,6 +32,8 @@ export interface OpenStoreOptions {
   env?: NodeJS.ProcessEnv;
   /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
+  /** How long a change waits for other writers, in milliseconds. Default: `lockWaitMs`. */
+  writeWaitMs?: number | undefined;
   /**
    * For how much of that SQLite itself waits at a time, which blocks the event loop, in milliseconds. Default: 0, as a
    * server needs it. Where many processes write, one that waits so gets its turn sooner.
@@ -82,6 +84,7 @@ export async function openConnection({
   database,
   env = process.env,
   lockWaitMs = LOCK_WAIT_MS,
+  writeWaitMs = lockWaitMs,
   busyTimeoutMs = 0,
   mustExist = false,
 }: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: boolean }): Promise<Connection> {
@@ -89,7 +92,7 @@ export async function openConnection({
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
   const location = storeLocation(database, env);
-  const options = { lockWaitMs, busyTimeoutMs, mustExist };
+  const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
   if (isPostgresUrl(location))
     return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
   return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
