@@ -6,17 +6,14 @@ import type { StoredKey } from '../keys/key/api-key.ts';
 import type { BatchEntry, StagedKeys } from '../keys/repository.ts';
 import { findPosition, setHead } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { BULK_CACHE_KIB, insertRows } from './insert-rows.ts';
-import { MAX_CHANGES } from './key-changes.ts';
+import { insertRows } from './insert-rows.ts';
+import { withoutTriggers, withPendingList } from './bulk-insertion.ts';
 import { rowOf } from './rows.ts';
 import { STAGED_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 
 /** How many keys are staged in one transaction, and how many are inserted by one statement. */
 const PIECE_ROWS = 1000;
 const STATEMENT_ROWS = 20_000;
-/** With so many, whoever has not asked since the change before them has to forget all keys. */
-const NOTED_CHANGES = MAX_CHANGES + 2;
-
 const KEY_COLUMNS = STAGED_COLUMNS.filter((column) => !['batch', 'position', 'after'].includes(column));
 
 /** See `KeyRepository.stage`. */
@@ -67,8 +64,8 @@ export async function insertStagedKeys(
   const head = await findPosition(db, 'audit_head');
   const isNext = staged.chain.previous === (head?.hash ?? CHAIN_START);
   const { hashes } = isNext ? staged.chain : chainOf(head, staged, auditKey);
-  if (dialect === 'sqlite') await inBulk(db, staged, () => insertKeys(db, staged));
-  else await insertKeys(db, staged);
+  if (dialect === 'sqlite') await withoutTriggers(db, staged.batch, () => insertKeys(db, staged));
+  else await withPendingList(db, () => insertKeys(db, staged));
   await insertEntries(db, dialect, staged, { after: head?.number ?? 0, hashes });
   await setHead(db, { number: (head?.number ?? 0) + hashes.length, hash: hashes.at(-1)! }, head);
   return true;
@@ -112,25 +109,6 @@ async function insertKeys(db: Kysely<Tables>, { batch, keys }: StagedKeys): Prom
     // In the order of the primary key, its index grows faster.
     await sql`insert into api_keys (${columns}) select ${columns} from staged_keys
       where ${isAmong(batch, start)} order by id`.execute(db);
-}
-
-/** Does once for all keys of an SQLite store what triggers do for each that is inserted. See migration 017. */
-async function inBulk(db: Kysely<Tables>, { batch }: StagedKeys, insert: () => Promise<void>): Promise<void> {
-  const { rows: caches } = await sql<{ cache_size: number }>`pragma cache_size`.execute(db);
-  await sql`pragma cache_size = ${sql.lit(-BULK_CACHE_KIB)}`.execute(db);
-  try {
-    const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from api_keys`.execute(db);
-    await sql`insert into staged_insertion values (${batch})`.execute(db);
-    await insert();
-    await sql`delete from staged_insertion`.execute(db);
-    await sql`insert into api_keys_search (rowid, search_text)
-      select rowid, search_text from api_keys where rowid > ${sql.lit(rows[0]!.last)}`.execute(db);
-    await sql`update key_state set state = hex(randomblob(8))`.execute(db);
-    await sql`insert into key_changes (key_id) select id from staged_keys where batch = ${batch}
-      order by position desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
-  } finally {
-    await sql`pragma cache_size = ${sql.lit(caches[0]!.cache_size)}`.execute(db);
-  }
 }
 
 async function insertEntries(

@@ -71,6 +71,7 @@ const ROOMS: Record<string, string[]> = {
     'search-index',
     'search-audit-log',
     'list-keys',
+    'bulk-insertion',
     'staged-keys',
     'key-repository',
     'empty-repository',
