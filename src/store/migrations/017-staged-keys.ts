@@ -5,8 +5,20 @@ import { textType } from './text.ts';
 
 /** As in `api_keys`: no value is checked before the keys are inserted there. */
 const TEXTS = [
-  ...['after', 'id', 'name', 'description', 'roles', 'permissions', 'public_id', 'digest', 'created_by'],
-  ...['previous_digest', 'previous_public_id', 'search_text', 'name_skeleton', 'checksum'],
+  'after',
+  'id',
+  'name',
+  'description',
+  'roles',
+  'permissions',
+  'public_id',
+  'digest',
+  'created_by',
+  'previous_digest',
+  'previous_public_id',
+  'search_text',
+  'name_skeleton',
+  'checksum',
 ];
 const NUMBERS = ['created_at', 'expires_at', 'disabled_at', 'rotated_at', 'rotation_grace', 'previous_ends_at'];
 
