@@ -24,7 +24,7 @@ export type {
 export type { AuditRequest } from './keys/audit/audit-log.ts';
 export type { KeyComparison, KeyDifference } from './keys/audit/compare.ts';
 export type { PrunedEntries } from './keys/audit/prune.ts';
-export type { AuditVerification } from './keys/audit/verify.ts';
+export type { AuditVerification, ProgressReport } from './keys/audit/verify.ts';
 export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';
 export type { Authenticator } from './keys/authentication/authenticator.ts';
 export type { Identification, SecretStatus } from './keys/authentication/identify.ts';

@@ -27,6 +27,8 @@ export interface OpenKeys extends KeysService {
    * they are heard again. Only PostgreSQL can fail to notify.
    */
   watchHearing(report: HearingReport): void;
+  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
+  hasSearchIndex(): Promise<boolean>;
   /** Writes pending activity and closes the store. */
   close(): Promise<void>;
 }
@@ -71,6 +73,7 @@ export async function openKeys({ resources, maxVerifiedKeys, ...options }: OpenK
     created: store.created,
     clockBehindMs: () => clock.behind(),
     watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
+    hasSearchIndex: () => store.hasSearchIndex(),
     close,
   });
 }

@@ -11,6 +11,8 @@ export interface Terminal {
   readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
+  /** Whether stderr is a terminal, where somebody may watch the progress of a command. */
+  readonly isErrorTerminal: boolean;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
@@ -45,6 +47,10 @@ class ProcessTerminal implements Terminal {
 
   get isTerminal(): boolean {
     return process.stdout.isTTY === true;
+  }
+
+  get isErrorTerminal(): boolean {
+    return process.stderr.isTTY === true;
   }
 
   async out(text: string): Promise<void> {

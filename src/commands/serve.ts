@@ -6,8 +6,12 @@ import { announce, FLUSH_MS, leave } from '../cli/serve/output.ts';
 import { listenForStop, type StopSignal } from '../cli/serve/signals.ts';
 import { logLevelOf, type OpenLog, openLog } from '../log.ts';
 
-/** How long a request may wait for the store's lock. */
+/** How long a request may wait for the store's lock, and how long for one that a large import holds. */
 const LOCK_WAIT_MS = 2000;
+const WRITE_WAIT_MS = 5000;
+
+const NO_SEARCH_INDEX =
+  'searches of keys read through all of them: create the extension pg_trgm and an index, as docs/storage.md shows';
 
 interface ServeContext extends Omit<ServeOptions, 'count'> {
   database: string | undefined;
@@ -103,7 +107,13 @@ export default class Serve extends BaseCommand {
     ]);
     const extensions = await hostExtensions(this.config);
     const resources = extensions.flatMap((extension) => extension.resources ?? []);
-    const keys = await openKeys({ database, resources, maxVerifiedKeys, lockWaitMs: LOCK_WAIT_MS });
+    const keys = await openKeys({
+      database,
+      resources,
+      maxVerifiedKeys,
+      lockWaitMs: LOCK_WAIT_MS,
+      writeWaitMs: WRITE_WAIT_MS,
+    });
     try {
       if (!(await keys.matchesAuditKey()))
         this.logger.error(
@@ -111,6 +121,7 @@ export default class Serve extends BaseCommand {
           'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: run apikey log --verify',
         );
       if (keys.created) this.logger.warn({ store: keys.location }, 'created a new key store, which has no keys yet');
+      if (!(await keys.hasSearchIndex())) this.logger.info({ store: keys.location }, NO_SEARCH_INDEX);
       const behindMs = keys.clockBehindMs();
       if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
       keys.watchHearing((problem) => {

@@ -4,7 +4,7 @@ import { matchesAuditKey } from './audit/audit-key.ts';
 import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
 import { compareKeys, type KeyComparison } from './audit/compare.ts';
 import { findPrunable, type PrunedEntries } from './audit/prune.ts';
-import { type AuditVerification, readAuditHead, verifyAuditLog } from './audit/verify.ts';
+import { type AuditVerification, type ProgressReport, readAuditHead, verifyAuditLog } from './audit/verify.ts';
 import type { Catalog, Permission } from './permissions/catalog.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './transfer/export.ts';
@@ -153,9 +153,9 @@ export class KeyQueries {
    * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
    * @throws KeysError INPUT_INVALID, STORE_…
    */
-  async verifyAuditLog(head?: string): Promise<AuditVerification> {
+  async verifyAuditLog(head?: string, onProgress?: ProgressReport): Promise<AuditVerification> {
     const known = head === undefined ? undefined : readAuditHead(head);
-    return verifyAuditLog(this.#options.repository.auditLog, known);
+    return verifyAuditLog(this.#options.repository.auditLog, known, onProgress);
   }
 
   /**
@@ -167,9 +167,9 @@ export class KeyQueries {
   }
 
   /** Compares all keys with what the audit log says of them. @throws KeysError STORE_… */
-  compareWithAuditLog(): Promise<KeyComparison> {
+  compareWithAuditLog(onProgress?: ProgressReport): Promise<KeyComparison> {
     const { repository } = this.#options;
-    return compareKeys(repository.auditLog, repository);
+    return compareKeys(repository.auditLog, repository, onProgress);
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
-import type { AuditReader, AuditWriter } from './audit/audit-entry.ts';
+import type { AuditDraft, AuditReader, AuditWriter } from './audit/audit-entry.ts';
 import type { Permission, Role } from './permissions/catalog.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { Status } from './key/status.ts';
@@ -56,10 +56,28 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
 /** Finds keys with the digests of their secrets. */
 export type StoredKeyFinder = KeyFinder<StoredKey>;
 
+/** What the audit log says of each key of a batch. */
+export type BatchEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
+
+/** Keys that are kept apart, to be inserted together. */
+export interface StagedKeys {
+  /** A random id. */
+  readonly batch: string;
+  readonly keys: readonly StoredKey[];
+  readonly entry: BatchEntry;
+  /** The hashes of their entries, if these follow the one with the hash `previous`. */
+  readonly chain: { readonly previous: string; readonly hashes: readonly string[] };
+}
+
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
+  /**
+   * Inserts staged keys, each with its entry in the audit log.
+   * @returns false, with nothing done, where they are no longer there: another import has cleared them
+   */
+  insertStaged(staged: StagedKeys): Promise<boolean>;
   /** Changes the fields of a key that differ. */
   update(before: StoredKey, after: StoredKey): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
@@ -121,6 +139,10 @@ export interface KeyRepository extends KeyFinder {
    * access away, may use room that the store keeps for a full disk.
    */
   write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: { revokes?: boolean }): Promise<Result>;
+  /** Keeps keys apart, at least one, each after the key that created it, in pieces between which others can write. */
+  stage(keys: readonly StoredKey[], entry: BatchEntry): Promise<StagedKeys>;
+  /** Removes the staged keys of a batch, or all, in pieces as well. */
+  clearStaged(batch?: string): Promise<void>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
   /**

@@ -7,7 +7,7 @@ import { Activity } from './authentication/activity.ts';
 import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
 import { writeActivity } from './authentication/write-activity.ts';
-import { type Actor, OPERATOR } from './authorization/principal.ts';
+import type { Actor } from './authorization/principal.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
 import { deleteKeys } from './changes/delete.ts';
 import type { NewSecret, SecretDelivery } from './changes/delivery.ts';
@@ -31,7 +31,8 @@ import { validateChange, validateNewKey } from './key/validation.ts';
 import { PermissionSet } from './permissions/permission-set.ts';
 import { KeyQueries, type QueriesOptions } from './queries.ts';
 import { createSecret, type RandomBytes, type Secret } from './secret/secret.ts';
-import { checkImport, importKeys, type ImportReport } from './transfer/import.ts';
+import { checkImport, type ImportReport } from './transfer/import.ts';
+import { importKeys } from './transfer/import-keys.ts';
 import { readImport } from './transfer/read-import.ts';
 
 /** What the rules need from outside. */
@@ -210,11 +211,10 @@ export class KeysService extends KeyQueries {
    * @throws KeysError STORE_…; what reading the input throws
    */
   async importKeys(input: AsyncIterable<Uint8Array>, { dryRun = false } = {}): Promise<ImportReport> {
-    const { clock } = this.#options;
-    // The store is not locked while a slow input is read.
-    const lines = await readImport(input, { ...this.#options, now: clock() });
+    const now = this.#options.clock();
+    const lines = await readImport(input, { ...this.#options, now });
     if (dryRun) return checkImport(this.#options.repository, lines);
-    return this.#transactions.run(OPERATOR, (transaction) => importKeys(transaction, lines));
+    return importKeys(lines, { ...this.#options, transactions: this.#transactions, now });
   }
 
   /**

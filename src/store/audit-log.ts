@@ -25,7 +25,7 @@ export function auditReaderOf(
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time) => run((db) => findLastBefore(db, time)),
-    findLost: (limit) => run((db) => findLost(db, limit)),
+    findLost: (after, upTo) => run((db) => findLost(db, after, upTo)),
   };
 }
 
@@ -88,7 +88,7 @@ function visibleTo(
 }
 
 /** The newest entry, kept separately so that a truncated log is detected, or the last one that was pruned. */
-async function findPosition(
+export async function findPosition(
   db: Kysely<Tables>,
   table: 'audit_head' | 'audit_start',
 ): Promise<AuditPosition | undefined> {
@@ -108,10 +108,12 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
   return last && { number: Number(last.number), hash: last.hash };
 }
 
-async function findLost(db: Kysely<Tables>, limit: number): Promise<AuditEntry[]> {
+async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promise<AuditEntry[]> {
   const rows = await db
     .selectFrom('audit_log as last')
     .selectAll()
+    .where('number', '>', after)
+    .where('number', '<=', upTo)
     .where('key_id', 'is not', null)
     .where('action', 'not in', ['DELETE', 'REFUSE'])
     .where((last) => last.not(last.exists(last.selectFrom('api_keys').select('id').whereRef('id', '=', 'last.key_id'))))
@@ -125,7 +127,6 @@ async function findLost(db: Kysely<Tables>, limit: number): Promise<AuditEntry[]
       return last.not(last.exists(later));
     })
     .orderBy('number')
-    .limit(limit)
     .execute();
   return rows.map(auditEntryOf);
 }
@@ -148,7 +149,16 @@ export async function appendToAuditLog(
     });
     await db.insertInto('audit_log').values(rows).execute();
   }
-  if (head) await db.updateTable('audit_head').set({ number, hash }).execute();
+  await setHead(db, { number, hash }, head);
+}
+
+/** Remembers the newest entry, in the place of an earlier one if there is one. */
+export async function setHead(
+  db: Kysely<Tables>,
+  { number, hash }: AuditPosition,
+  earlier: AuditPosition | undefined,
+): Promise<void> {
+  if (earlier) await db.updateTable('audit_head').set({ number, hash }).execute();
   else await db.insertInto('audit_head').values({ one: 1, number, hash }).execute();
 }
 

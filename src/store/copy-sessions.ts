@@ -1,12 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Connection, DialectName } from './connection.ts';
+import { BULK_CACHE_KIB } from './insert-rows.ts';
 import type { Tables } from './tables.ts';
-
-/** A row of any table. */
-export type Row = Record<string, string | number | null>;
-
-/** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
-const CACHE_KIB = 256 * 1024;
 
 /** Runs `work` on a store as it is at one moment, while others may change it. @throws KeysError STORE_… */
 export function withSnapshot<Result>(
@@ -39,7 +34,7 @@ export async function withBulkInserts<Result>(
   if (dialect === 'sqlite') {
     // A key may come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
-    await sql`pragma cache_size = ${sql.lit(-CACHE_KIB)}`.execute(target);
+    await sql`pragma cache_size = ${sql.lit(-BULK_CACHE_KIB)}`.execute(target);
     return work(target);
   }
   const creators = sql`alter table api_keys alter constraint api_keys_created_by_fkey`;
@@ -48,27 +43,6 @@ export async function withBulkInserts<Result>(
   await sql`set constraints all immediate`.execute(target);
   await sql`${creators} not deferrable`.execute(target);
   return result;
-}
-
-/** Inserts rows of a table, as one parameter: a statement with one for each value takes as long to make as to run. */
-export async function insertRows(
-  target: Kysely<Tables>,
-  dialect: DialectName,
-  table: keyof Tables,
-  rows: readonly Row[],
-): Promise<void> {
-  const columns = Object.keys(rows[0]!);
-  const references = columns.map((column) => sql.ref(column));
-  const json = JSON.stringify(dialect === 'sqlite' ? rows.map((row) => columns.map((column) => row[column])) : rows);
-  const values =
-    dialect === 'sqlite'
-      ? sql`select ${sql.join(columns.map((_, index) => sql.raw(`value ->> ${index}`)))} from json_each(${json})`
-      : sql`select ${sql.join(references)} from json_populate_recordset(null::${sql.table(table)}, ${json})`;
-  await target
-    .insertInto(table)
-    .columns(columns as [])
-    .expression(values)
-    .execute();
 }
 
 /** Each store idles while the other one is queried: a server must not end the transaction for that. */

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
 import type { Connection } from './connection.ts';
-import { insertRows, type Row, withBulkInserts, withSnapshot } from './copy-sessions.ts';
+import { withBulkInserts, withSnapshot } from './copy-sessions.ts';
+import { insertRows, type Row } from './insert-rows.ts';
 import { TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
@@ -83,7 +84,7 @@ async function headOf(db: Kysely<Tables>): Promise<string | undefined> {
 /** Reads a table, and does something with each page of it, if given. */
 async function digestOf(
   db: Kysely<Tables>,
-  table: keyof Tables,
+  table: keyof typeof TABLES,
   work: (rows: Row[]) => Promise<void> = async () => {},
 ): Promise<TableDigest> {
   const digest = createHash('sha256');
@@ -100,7 +101,7 @@ async function digestOf(
 }
 
 /** The rows of a table, page by page in the order of their primary key, which is the same in all databases. */
-async function* pagesOf(db: Kysely<Tables>, table: keyof Tables): AsyncGenerator<Row[]> {
+async function* pagesOf(db: Kysely<Tables>, table: keyof typeof TABLES): AsyncGenerator<Row[]> {
   const key: readonly string[] = TABLES[table];
   const columns = key.map((column) => sql.ref(column));
   let last: Row | undefined;

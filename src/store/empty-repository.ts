@@ -25,6 +25,8 @@ export function emptyRepository(location: string): KeyRepository {
     keysChangedSince: () => 'any',
     watchHearing: () => {},
     latestTime: async () => 0,
+    stage: () => Promise.reject(missing()),
+    clearStaged: () => Promise.reject(missing()),
     write: () => Promise.reject(missing()),
     check: () => Promise.reject(missing()),
   };

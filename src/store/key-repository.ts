@@ -16,6 +16,7 @@ import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
+import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
@@ -61,6 +62,9 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           .execute();
         return rows.map(storedKeyOf);
       }),
+
+    stage: (keys, entry) => stageKeys(connection, keys, entry, auditKey),
+    clearStaged: (batch) => clearStagedKeys(connection, batch),
 
     write: (work, options) =>
       connection.write(
@@ -144,6 +148,11 @@ function writerOf(
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
       keysChanged([]);
       for (const chunk of chunksOf(keys)) await db.insertInto('api_keys').values(chunk.map(rowOf)).execute();
+    },
+
+    async insertStaged(staged) {
+      keysChanged([]);
+      return insertStagedKeys(db, dialect, staged, auditKey);
     },
 
     async update(before, after) {

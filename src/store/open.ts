@@ -6,6 +6,7 @@ import { readAuditKey } from './audit-key.ts';
 import { emptyRepository } from './empty-repository.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { storeLocation } from './location.ts';
+import { hasSearchIndex } from './search-index.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
@@ -18,6 +19,8 @@ export interface Store {
   location: string;
   /** Whether this program has just created the store. */
   created: boolean;
+  /** Whether searches of keys go by an index: see `hasSearchIndex`. */
+  hasSearchIndex(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -29,6 +32,8 @@ export interface OpenStoreOptions {
   env?: NodeJS.ProcessEnv;
   /** How long to wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number | undefined;
+  /** How long a change waits for other writers, in milliseconds. Default: `lockWaitMs`. */
+  writeWaitMs?: number | undefined;
   /**
    * For how much of that SQLite itself waits at a time, which blocks the event loop, in milliseconds. Default: 0, as a
    * server needs it. Where many processes write, one that waits so gets its turn sooner.
@@ -49,6 +54,7 @@ export async function openStore({ ifMissing = 'create', ...options }: OpenStoreO
     repository: createKeyRepository(connection, auditKey),
     location: connection.location,
     created: connection.created,
+    hasSearchIndex: () => hasSearchIndex(connection),
     close: () => connection.close(),
   };
 }
@@ -56,7 +62,13 @@ export async function openStore({ ifMissing = 'create', ...options }: OpenStoreO
 function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
   const place = storeLocation(database, env);
   const location = isPostgresUrl(place) ? readPostgresUrl(place).location : place;
-  return { repository: emptyRepository(location), location, created: false, close: async () => {} };
+  return {
+    repository: emptyRepository(location),
+    location,
+    created: false,
+    hasSearchIndex: async () => true,
+    close: async () => {},
+  };
 }
 
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
@@ -72,6 +84,7 @@ export async function openConnection({
   database,
   env = process.env,
   lockWaitMs = LOCK_WAIT_MS,
+  writeWaitMs = lockWaitMs,
   busyTimeoutMs = 0,
   mustExist = false,
 }: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: boolean }): Promise<Connection> {
@@ -79,7 +92,7 @@ export async function openConnection({
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
   const location = storeLocation(database, env);
-  const options = { lockWaitMs, busyTimeoutMs, mustExist };
+  const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
   if (isPostgresUrl(location))
     return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
   return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);

@@ -59,6 +59,16 @@ export async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
   return rows[0]!.isIndexed === 1;
 }
 
+/** Whether searches of keys go by an index: a PostgreSQL store may lack it. */
+export async function hasSearchIndex(connection: Connection): Promise<boolean> {
+  if (connection.dialect === 'sqlite') return true;
+  const { rows } = await connection.run((db) =>
+    sql`select 1 from pg_index join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam
+      where indrelid = 'api_keys'::regclass and amname = 'gin' and indisvalid`.execute(db),
+  );
+  return rows.length > 0;
+}
+
 async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {
   const { rows } = await sql<{ first: number; last: number }>`select
     coalesce((select min(rowid) from api_keys), 0) as first,

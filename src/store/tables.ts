@@ -114,6 +114,25 @@ export interface ClockTable {
   latest: number;
 }
 
+/** A row of `staged_keys`: a key that is to be inserted with others, at its place among them. */
+export interface StagedKeyTable extends ApiKeyTable {
+  /** A random id of those that belong together. */
+  batch: string;
+  position: number;
+  /** The fields that the audit log records, as JSON. */
+  after: string;
+}
+
+/** Their columns. */
+export const STAGED_COLUMNS = [
+  'batch',
+  'position',
+  'after',
+  ...KEY_COLUMNS,
+  'search_text',
+  'name_skeleton',
+] as const satisfies readonly (keyof StagedKeyTable)[];
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -123,9 +142,10 @@ export interface Tables {
   audit_head: AuditHeadTable;
   audit_start: AuditStartTable;
   clock: ClockTable;
+  staged_keys: StagedKeyTable;
 }
 
-/** The tables of a store, each before those that refer to it, with their primary keys. */
+/** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {
   api_keys: ['id'],
   key_usage: ['key_id'],
@@ -135,7 +155,7 @@ export const TABLES = {
   audit_head: ['one'],
   audit_start: ['one'],
   clock: ['one'],
-} as const satisfies Record<keyof Tables, readonly string[]>;
+} as const satisfies Record<Exclude<keyof Tables, 'staged_keys'>, readonly string[]>;
 
 /** Their names. */
-export const TABLE_NAMES = Object.keys(TABLES) as (keyof Tables)[];
+export const TABLE_NAMES = Object.keys(TABLES) as (keyof typeof TABLES)[];

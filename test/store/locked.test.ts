@@ -97,6 +97,23 @@ describe('a store that another process writes', () => {
     await hasty.close();
   });
 
+  it('is waited for by a change for longer than by a question, where a change may', async () => {
+    const database = await migratedStore();
+    const patient = await openStore({ database, lockWaitMs: 100, writeWaitMs: 3_600_000 });
+    const hasty = await openStore({ database, lockWaitMs: 400 });
+    const { release } = lock(database);
+    const first = patient.repository.write((writer) => writer.delete(['x']));
+    const second = hasty.repository.write((writer) => writer.delete(['x']));
+    await assert.rejects(Promise.race([first.then(() => assert.fail('It did not wait.')), second]), {
+      code: 'STORE_LOCKED',
+      message: `The key store ${database} is locked by another process. Try again in a moment.`,
+    });
+    release();
+    await first;
+    await patient.close();
+    await hasty.close();
+  });
+
   it('is STORE_LOCKED past the wait when it is new', async () => {
     const path = tempStore();
     const { release } = lock(path);

@@ -38,6 +38,7 @@ async function run(args: readonly string[]): Promise<Finished> {
     canPrompt: false,
     isInputTerminal: false,
     isTerminal: false,
+    isErrorTerminal: false,
     out: async (text) => void (written.stdout += text),
     deliver: async (text) => void (written.stdout += text),
     note: async (text) => void (written.stderr += `${text}\n`),

@@ -117,8 +117,11 @@ export interface AuditReader {
   start(): Promise<AuditPosition | undefined>;
   /** The last entry of those that were written before this time, in milliseconds since 1970, without a gap. */
   lastBefore(time: number): Promise<AuditPosition | undefined>;
-  /** The last changes of keys that are not in the store, although that change is no deletion. */
-  findLost(limit: number): Promise<AuditEntry[]>;
+  /**
+   * The last changes of keys that are not in the store, although that change is no deletion: of the entries after a
+   * number, up to another.
+   */
+  findLost(after: number, upTo: number): Promise<AuditEntry[]>;
 }
 
 /** Write access to the audit log, in a transaction. */

@@ -1,5 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import { type AuditEntry, type AuditReader, type AuditValues, auditValuesOf } from './audit-entry.ts';
+import type { ProgressReport } from './verify.ts';
 
 /** A key that is not as the audit log says. */
 export interface KeyDifference {
@@ -43,8 +44,13 @@ const MAX_DIFFERENCES = 100;
  * Compares all keys with what the log says of them, so that a row that was written by hand shows. Keys that were
  * created before the first entry of the log are compared in the fields that were changed since. Digests are not in the
  * log.
+ * @param onProgress is told how many keys were compared, after each page
  */
-export async function compareKeys(log: AuditReader, keys: KeySource): Promise<KeyComparison> {
+export async function compareKeys(
+  log: AuditReader,
+  keys: KeySource,
+  onProgress?: ProgressReport,
+): Promise<KeyComparison> {
   const [first] = await log.find({ order: 'oldest', limit: 1 });
   const began = first?.at ?? Number.POSITIVE_INFINITY;
   const result: KeyComparison = { compared: 0, older: 0, differences: [] };
@@ -52,6 +58,7 @@ export async function compareKeys(log: AuditReader, keys: KeySource): Promise<Ke
     if (result.differences.length < MAX_DIFFERENCES) result.differences.push(difference);
   };
   let page: ApiKey[] = [];
+  let seen = 0;
   do {
     const after = page.at(-1);
     page = await keys.list({ limit: PAGE_KEYS, ...(after && { after }) });
@@ -65,8 +72,13 @@ export async function compareKeys(log: AuditReader, keys: KeySource): Promise<Ke
       const reason = await settledReason(key.id, { log, keys, began });
       if (reason !== undefined) add({ id: key.id, name: key.name, reason });
     }
+    seen += page.length;
+    await onProgress?.(seen);
   } while (page.length === PAGE_KEYS);
-  for (const { key } of await log.findLost(MAX_DIFFERENCES)) add({ ...key!, reason: 'is gone, but was not deleted' });
+  const end = (await log.head())?.number ?? 0;
+  for (let after = (await log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)
+    for (const { key } of await log.findLost(after, after + BATCH_ENTRIES))
+      add({ ...key!, reason: 'is gone, but was not deleted' });
   return result;
 }
 

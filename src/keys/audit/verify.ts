@@ -32,14 +32,22 @@ export function readAuditHead(text: string): AuditPosition {
   );
 }
 
+/** Is told how much was done, again and again. It is waited for. */
+export type ProgressReport = (done: number) => Promise<void>;
+
 /**
  * Verifies the whole log. Entries that are appended meanwhile are not checked.
  * @param known an entry that was kept elsewhere, which the log must still have
+ * @param onProgress is told how many entries were verified, after each page
  */
-export async function verifyAuditLog(log: AuditReader, known?: AuditPosition): Promise<AuditVerification> {
+export async function verifyAuditLog(
+  log: AuditReader,
+  known?: AuditPosition,
+  onProgress?: ProgressReport,
+): Promise<AuditVerification> {
   for (;;) {
     const start = await log.start();
-    const result = await verifyFrom(start, log, known);
+    const result = await verifyFrom(start, log, { known, onProgress });
     // Entries that were pruned meanwhile seem to be missing.
     if ('entries' in result || (await log.start())?.number === start?.number) return result;
   }
@@ -48,7 +56,7 @@ export async function verifyAuditLog(log: AuditReader, known?: AuditPosition): P
 async function verifyFrom(
   start: AuditPosition | undefined,
   log: AuditReader,
-  known: AuditPosition | undefined,
+  { known, onProgress }: { known: AuditPosition | undefined; onProgress: ProgressReport | undefined },
 ): Promise<AuditVerification> {
   if (start && !(await isRecorded(start, log))) return { broken: start.number, reason: 'was not deleted by svc-api' };
   const first = start ?? { number: 0, hash: CHAIN_START };
@@ -66,6 +74,7 @@ async function verifyFrom(
       hash = entry.hash;
       if (number === known?.number && hash !== known.hash) return notThat(number);
     }
+    await onProgress?.(number - first.number);
   }
   if (hash !== head.hash) return { broken: number, reason: 'is not the one that was written last' };
   const [later] = await log.find({ order: 'oldest', after: head.number, limit: 1 });

@@ -13,7 +13,7 @@ import type { Catalog } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
-import type { KeyWriter, StoredKeyFinder } from '../repository.ts';
+import type { KeyWriter, StagedKeys, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
 
@@ -71,9 +71,14 @@ export class Transaction {
     return findChain(this.find, key);
   }
 
-  async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE'): Promise<void> {
+  async insert(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.insert(keys);
-    for await (const key of inTurns(keys)) this.#note(action, key, { before: null, after: auditValuesOf(key) });
+    for await (const key of inTurns(keys)) this.#note('CREATE', key, { before: null, after: auditValuesOf(key) });
+  }
+
+  /** See `KeyWriter.insertStaged`: with their entries in the audit log. */
+  insertStaged(staged: StagedKeys): Promise<boolean> {
+    return this.#writer.insertStaged(staged);
   }
 
   /** @throws KeysError STORE_CORRUPT for a damaged key */

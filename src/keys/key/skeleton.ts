@@ -20,7 +20,9 @@ export function describeLikeness(name: string, other: string): string {
 }
 
 function mapped(text: string): string {
-  return Array.from(text, prototypeOf).join('');
+  let skeleton = '';
+  for (const character of text) skeleton += prototypeOf(character);
+  return skeleton;
 }
 
 function prototypeOf(character: string): string {

@@ -6,7 +6,6 @@ import { findConfusableNames, warningsOf } from '../changes/confusable-names.ts'
 import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
 import { OPERATOR } from '../authorization/principal.ts';
 import { prefixOf } from '../secret/secret.ts';
-import type { Transaction } from '../changes/transaction.ts';
 
 /** The outcome for one line. */
 export interface LineReport {
@@ -86,18 +85,6 @@ function findHoldersBy(field: 'id' | 'name' | 'publicId') {
     (await find.findBy(field, values)).map((key) => [key[field], key]);
 }
 
-/** Imports the keys of all lines, or none if one of them fails. */
-export async function importKeys(transaction: Transaction, lines: readonly ImportLine[]): Promise<ImportReport> {
-  const report = await checkImport(transaction.find, lines);
-  if (report.failed > 0) return report;
-  await transaction.insert(keysOf(lines), 'IMPORT');
-  return {
-    ...report,
-    imported: lines.length,
-    lines: report.lines.map((line, index) => ({ ...line, status: 'imported', ...identityOf(lines[index]!) })),
-  };
-}
-
 /** Checks whether the keys of all lines can be imported, and imports none. */
 export async function checkImport(find: KeyFinder, lines: readonly ImportLine[]): Promise<ImportReport> {
   const conflicts = await findConflicts(find, lines);
@@ -116,10 +103,6 @@ export async function checkImport(find: KeyFinder, lines: readonly ImportLine[])
     };
   });
   return { imported: 0, failed: checked.filter(({ status }) => status === 'failed').length, lines: checked };
-}
-
-function identityOf({ key }: ImportLine): Pick<LineReport, 'id' | 'prefix'> {
-  return { id: key?.id ?? null, prefix: key ? prefixOf(key.publicId) : null };
 }
 
 /** Warnings of names that look like others, by the name. */

@@ -18,6 +18,7 @@ import { createLastChange } from './014-last-change.ts';
 import { createKeyChanges } from './015-key-changes.ts';
 import { addSearchIndexes } from './016-search-indexes.ts';
 import { clusterUsage } from './017-clustered-usage.ts';
+import { createStagedKeys } from './018-staged-keys.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createKeyChanges,
   addSearchIndexes,
   clusterUsage,
+  createStagedKeys,
 ];

@@ -5,7 +5,7 @@ import type { HearingReport } from '../../keys/repository.ts';
 import type { Connection, WriteWork } from '../connection.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
-import { isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
+import { isLockTimeout, isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
 import { lockWriters, migratePostgres, requireOwner, versionOf } from './postgres-migrate.ts';
 import { requireOwnTables, requireSearchPath } from './postgres-ownership.ts';
@@ -25,7 +25,7 @@ interface Parts {
   listener: PostgresListener;
   location: string;
   created: boolean;
-  lockWaitMs: number;
+  writeWaitMs: number;
 }
 
 /** An open PostgreSQL store. Programs may share it: one writes at a time, and all are notified of each change. */
@@ -35,22 +35,26 @@ export class PostgresConnection implements Connection {
   readonly created: boolean;
   readonly #db: Kysely<Tables>;
   readonly #listener: PostgresListener;
-  readonly #lockWaitMs: number;
+  readonly #writeWaitMs: number;
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, listener, location, created, lockWaitMs }: Parts) {
+  private constructor({ db, listener, location, created, writeWaitMs }: Parts) {
     this.#db = db;
     this.#listener = listener;
     this.location = location;
     this.created = created;
-    this.#lockWaitMs = lockWaitMs;
+    this.#writeWaitMs = writeWaitMs;
   }
 
   /** Opens the store at a URL, or creates it unless it must exist. @throws KeysError USAGE, STORE_… */
   static async open(
     url: string,
-    { lockWaitMs, mustExist }: { lockWaitMs: number; mustExist: boolean },
+    {
+      lockWaitMs,
+      writeWaitMs = lockWaitMs,
+      mustExist,
+    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: boolean },
   ): Promise<PostgresConnection> {
     const { location, schema, owner, config } = readPostgresUrl(url);
     const timedConfig = withTimeouts(config, lockWaitMs);
@@ -64,7 +68,7 @@ export class PostgresConnection implements Connection {
       const created = version !== MIGRATIONS.length && (await migrate(timedConfig, location, schema));
       const renewPool = () => void (generation.number += 1);
       const listener = new PostgresListener({ config: timedConfig, location, renewPool });
-      return new PostgresConnection({ db, listener, location, created, lockWaitMs });
+      return new PostgresConnection({ db, listener, location, created, writeWaitMs });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -94,7 +98,7 @@ export class PostgresConnection implements Connection {
 
   async write<Result>(work: WriteWork<Result>): Promise<Result> {
     try {
-      return await this.#mutex.run(this.#lockWaitMs, () => this.#retryWrite(work));
+      return await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(work));
     } catch (error) {
       throw postgresError(error, this.location);
     }
@@ -118,7 +122,7 @@ export class PostgresConnection implements Connection {
   }
 
   async #retryWrite<Result>(work: WriteWork<Result>): Promise<Result> {
-    const deadline = performance.now() + this.#lockWaitMs;
+    const deadline = performance.now() + this.#writeWaitMs;
     let changed: string[] = [];
     let committing = false;
     const transact = () =>
@@ -143,7 +147,7 @@ export class PostgresConnection implements Connection {
       }
     };
     return retry(attempt, {
-      isRetryable: (error) => isSerializationFailure(error) && performance.now() <= deadline,
+      isRetryable: (error) => (isSerializationFailure(error) || isLockTimeout(error)) && performance.now() <= deadline,
     });
   }
 }
@@ -155,7 +159,7 @@ function findVersion(
 ): Promise<number | undefined> {
   return retryLost(async () => {
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...TABLE_NAMES] });
+    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', 'staged_keys', ...TABLE_NAMES] });
     return versionOf(db, location);
   });
 }

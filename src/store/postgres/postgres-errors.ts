@@ -80,6 +80,11 @@ export function isBroken(error: unknown): boolean {
   return isLost(error) || !('severity' in (error as object));
 }
 
+/** Whether the lock of writers, or another one, was waited for in vain. */
+export function isLockTimeout(error: unknown): boolean {
+  return driverCodeOf(error) === '55P03';
+}
+
 /** Whether a transaction was rolled back because of concurrent ones, so that it may be retried. */
 export function isSerializationFailure(error: unknown): boolean {
   return /^40(001|P01)$/.test(driverCodeOf(error));

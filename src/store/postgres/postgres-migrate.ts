@@ -76,7 +76,7 @@ export function migratePostgres(
         where table_schema = current_schema()`.execute(transaction);
       const found = new Set(rows.map((row) => row.found));
       const isNew = !found.has('svc_api_schema');
-      if (isNew && TABLE_NAMES.some((table) => found.has(table))) {
+      if (isNew && ['staged_keys', ...TABLE_NAMES].some((table) => found.has(table))) {
         throw new KeysError(
           'STORE_FOREIGN',
           `The database ${location} has tables of another program with the same names as those of svc-api. ` +

@@ -24,6 +24,12 @@ const WATCH_MS = 1000;
 /** How long opening waits for another process to notice that the file was replaced. */
 const REPLACED_WAIT_MS = 2 * WATCH_MS;
 
+interface SqliteOptions extends Waits {
+  /** How long a change waits for the lock, in all. Default: `lockWaitMs`. */
+  writeWaitMs?: number;
+  mustExist: boolean;
+}
+
 /** An open SQLite store that follows its path: if another file is put there, that one is opened instead. */
 export class SqliteConnection implements Connection {
   readonly dialect = 'sqlite';
@@ -31,6 +37,7 @@ export class SqliteConnection implements Connection {
   /** Whether opening it has created the file. */
   readonly created: boolean;
   readonly #waits: Waits;
+  readonly #writeWaitMs: number;
   readonly #reserve: Reserve;
   /** Undefined while there is no file at the path. */
   #file: OpenFile | undefined;
@@ -43,8 +50,9 @@ export class SqliteConnection implements Connection {
   readonly #changes = new KeyChanges();
   #isClosed = false;
 
-  private constructor(location: string, created: boolean, waits: Waits) {
+  private constructor(location: string, created: boolean, { writeWaitMs, ...waits }: Waits & { writeWaitMs: number }) {
     this.location = location;
+    this.#writeWaitMs = writeWaitMs;
     this.created = created;
     this.#waits = waits;
     this.#reserve = new Reserve(location);
@@ -54,12 +62,12 @@ export class SqliteConnection implements Connection {
   /** Opens the store at an absolute path, or creates it unless it must exist. @throws KeysError STORE_… */
   static async open(
     path: string,
-    { lockWaitMs, busyTimeoutMs, mustExist }: { lockWaitMs: number; busyTimeoutMs: number; mustExist: boolean },
+    { lockWaitMs, writeWaitMs = lockWaitMs, busyTimeoutMs, mustExist }: SqliteOptions,
   ): Promise<SqliteConnection> {
     let connection;
     try {
       const created = !mustExist && createStore(path);
-      connection = new SqliteConnection(path, created, { lockWaitMs, busyTimeoutMs });
+      connection = new SqliteConnection(path, created, { lockWaitMs, writeWaitMs, busyTimeoutMs });
       await connection.#open(mustExist);
       connection.#reserve.keep();
       return connection;
@@ -74,13 +82,11 @@ export class SqliteConnection implements Connection {
   }
 
   async write<Result>(work: WriteWork<Result>, { revokes = false }: WriteOptions = {}): Promise<Result> {
-    const deadline = performance.now() + this.#waits.lockWaitMs;
+    const deadline = performance.now() + this.#writeWaitMs;
     let keysChanged = false;
     const change = () =>
       this.#runUntil(deadline, (file) => this.#change(file, (db) => work(db, () => void (keysChanged = true))));
-    const result = await this.#mutex.run(this.#waits.lockWaitMs, () =>
-      revokes ? this.#reserve.use(change) : change(),
-    );
+    const result = await this.#mutex.run(this.#writeWaitMs, () => (revokes ? this.#reserve.use(change) : change()));
     if (keysChanged) await outdateChecks();
     return result;
   }

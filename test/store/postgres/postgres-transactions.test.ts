@@ -35,6 +35,24 @@ describeOn('postgres', 'a transaction', () => {
     await hasty.close();
   });
 
+  it('waits for its turn as long as a change may, and asks again for the lock', async () => {
+    const patient = await PostgresConnection.open(database, { lockWaitMs: 50, writeWaitMs: 60_000, mustExist: true });
+    const hasty = await PostgresConnection.open(database, { lockWaitMs: 200, mustExist: true });
+    const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holder = connection.write(async () => {
+      held.resolve();
+      await free.promise;
+    });
+    await held.promise;
+    const first = patient.write(async () => 'made');
+    await assert.rejects(Promise.race([first, hasty.write(async () => {})]), { code: 'STORE_LOCKED' });
+    free.resolve();
+    await holder;
+    assert.equal(await first, 'made');
+    await patient.close();
+    await hasty.close();
+  });
+
   it('is not made twice where the connection is lost during the commit', async () => {
     await changeDirectly(
       database,

@@ -1,0 +1,108 @@
+import type { AuditPosition } from '../audit/audit-entry.ts';
+import { OPERATOR } from '../authorization/principal.ts';
+import type { Transaction } from '../changes/transaction.ts';
+import type { Transactions } from '../changes/transactions.ts';
+import type { StoredKey } from '../key/api-key.ts';
+import { skeletonOf } from '../key/skeleton.ts';
+import type { KeyRepository, StagedKeys } from '../repository.ts';
+import { prefixOf } from '../secret/secret.ts';
+import { checkImport, type ImportReport } from './import.ts';
+import type { ImportLine } from './read-import.ts';
+
+export interface ImportOptions {
+  repository: KeyRepository;
+  transactions: Transactions;
+  /** The user of the command line, for the audit log. */
+  operator: string;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** With more changes meanwhile, everything is checked again. */
+const MAX_CHANGES = 1000;
+
+/**
+ * Imports the keys of all lines, or none if one of them fails. They are checked and staged while others write; the
+ * transaction that makes keys of them only looks at what was changed since.
+ */
+export async function importKeys(lines: readonly ImportLine[], options: ImportOptions): Promise<ImportReport> {
+  const { repository, transactions, operator, now } = options;
+  const keys = lines.flatMap(({ key }) => key ?? []);
+  const entry = { at: now, actor: { kind: 'CLI', id: null, name: operator }, action: 'IMPORT' } as const;
+  let staged: StagedKeys | undefined;
+  try {
+    for (let isFirst = true; ; isFirst = false) {
+      const head = await repository.auditLog.head();
+      const report = await checkImport(repository, lines);
+      if (report.failed > 0 || keys.length === 0) return report;
+      // What an import left that was killed. Another that still runs finds out, and stages its keys again.
+      if (isFirst) await repository.clearStaged();
+      staged ??= await repository.stage(keys, entry);
+      const values = valuesOf(keys);
+      const outcome = await transactions.run(
+        OPERATOR,
+        (transaction) => insert(transaction, staged!, { head, values }),
+        {
+          now,
+        },
+      );
+      if (outcome === 'inserted') return imported(report, lines);
+      if (outcome === 'changed') continue;
+      await repository.clearStaged(staged.batch);
+      staged = undefined;
+    }
+  } finally {
+    // What cannot be removed now, the next import removes.
+    if (staged) await repository.clearStaged(staged.batch).catch(() => {});
+  }
+}
+
+async function insert(
+  transaction: Transaction,
+  staged: StagedKeys,
+  { head, values }: { head: AuditPosition | undefined; values: ReadonlySet<string> },
+): Promise<'inserted' | 'changed' | 'cleared'> {
+  if (await mayConflict(transaction, head?.number ?? 0, values)) return 'changed';
+  return (await transaction.insertStaged(staged)) ? 'inserted' : 'cleared';
+}
+
+function imported(report: ImportReport, lines: readonly ImportLine[]): ImportReport {
+  return {
+    ...report,
+    imported: lines.length,
+    lines: report.lines.map((line, index) => {
+      const key = lines[index]!.key!;
+      return { ...line, status: 'imported', id: key.id, prefix: prefixOf(key.publicId) };
+    }),
+  };
+}
+
+/** All by which keys depend on others: what is unique, what the name looks like, and the creator. */
+function valuesOf(keys: readonly StoredKey[]): Set<string> {
+  const values = new Set<string>();
+  for (const { id, createdBy, ...key } of keys) {
+    values.add(id);
+    if (createdBy !== null) values.add(createdBy);
+    for (const value of ownValuesOf(key)) values.add(value);
+  }
+  return values;
+}
+
+function ownValuesOf({ name, publicId, digest }: Pick<StoredKey, 'name' | 'publicId' | 'digest'>): string[] {
+  return [skeletonOf(name), publicId, digest];
+}
+
+/** Whether keys that were changed after an entry of the audit log have, or had, something to do with these values. */
+async function mayConflict(
+  { auditLog, find }: Transaction,
+  after: number,
+  values: ReadonlySet<string>,
+): Promise<boolean> {
+  if (((await auditLog.start())?.number ?? 0) > after) return true;
+  const entries = await auditLog.find({ order: 'oldest', after, limit: MAX_CHANGES });
+  if (entries.length === MAX_CHANGES) return true;
+  const ids = [...new Set(entries.flatMap(({ action, key }) => (action !== 'REFUSE' && key ? [key.id] : [])))];
+  if (ids.some((id) => values.has(id))) return true;
+  const changed = await find.findBy('id', ids);
+  return changed.some((key) => [...ownValuesOf(key), key.previousDigest].some((value) => values.has(value ?? '')));
+}
