@@ -172,7 +172,7 @@ describe('a costly request', () => {
     );
   });
 
-  it('is refused on the fast path as well: the variables of a compiled query count', async () => {
+  it('is refused with a prepared operation as well: the variables count', async () => {
     const document = 'query ($n: Int!) { numbers(count: $n) }';
     for (let time = 0; time < 3; time += 1)
       assert.deepEqual((await ask('ADMIN', document, { n: 2 })).data, { numbers: [0, 1] });
@@ -350,7 +350,7 @@ describe('a request that takes long', () => {
     await test.store.close();
   });
 
-  it('is abandoned when its time is up, on both paths, and its signal says so', async () => {
+  it('is abandoned when its time is up, the first time and later, and its signal says so', async () => {
     await start({ timeMs: 50 });
     for (let time = 1; time <= 4; time += 1) {
       const { body } = await query(server.url, secret, '{ never }');

@@ -51,7 +51,7 @@ describeOnEach('a request whose body arrives late', () => {
     ['a mutation in chunks', MUTATION, true],
   ] as const) {
     it(`is refused if its key was deleted meanwhile: ${what}`, async () => {
-      // More than once, so that the query is compiled and the key verified.
+      // More than once, so that the operation is prepared and the key verified.
       for (let time = 0; time < 3; time += 1)
         assert.equal((await query(test.url, key.secret, '{ online }')).status, 200);
       const answer = await sendInTwo(test.url, body, isChunked, () => test.keys.delete([key.id], OPERATOR));

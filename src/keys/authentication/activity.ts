@@ -35,8 +35,8 @@ const MAX_REST_MS = 30_000;
 
 /**
  * Records what keys are used for. It collects in memory and writes asynchronously, in batches, so that no request waits
- * for it; a crash loses what was not written yet and nothing else. While many keys are in use, writing their usage takes
- * long, and is done seldomer: what comes in between is added up.
+ * for it; a crash loses what was not written yet and nothing else. While many keys are in use, writing their usage
+ * takes long, and is done seldomer: what comes in between is added up.
  */
 export class Activity {
   readonly #options: ActivityOptions;

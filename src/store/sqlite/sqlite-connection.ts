@@ -15,8 +15,8 @@ import { requireSecureFolder } from './sqlite-access.ts';
 import { createFolder, createStoreFile } from './sqlite-file.ts';
 
 /**
- * How long a check of the file is trusted, by every process that has it open. A change returns only when all checks that
- * were made before it are older.
+ * How long a check of the file is trusted, by every process that has it open. A change returns only when all checks
+ * that were made before it are older.
  */
 const MAX_CHECK_AGE_MS = 1;
 /** How often an idle connection checks whether its files are still there. */
