@@ -41,7 +41,8 @@ function foundBy(digest: string, row: KeyRow, ancestors: readonly KeyRow[]): Fou
   const found = { key: apiKeyOf(row), ancestors: byId(ancestors) };
   return row.digest === digest
     ? { ...found, secret: 'current', publicId: found.key.publicId }
-    : { ...found, secret: 'previous', publicId: found.key.rotation!.previousPublicId };
+    : // A damaged row may be found by a digest that it does not have.
+      { ...found, secret: 'previous', publicId: found.key.rotation?.previousPublicId ?? found.key.publicId };
 }
 
 function byId(rows: readonly KeyRow[]): Map<string, ApiKey> {
