@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureChurn } from './churn.ts';
@@ -49,9 +48,6 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
 
 const unknown = positionals.filter((name) => !(name in PARTS));
 if (unknown.length > 0) throw new Error(`There is no part ${unknown.join()}. The parts: ${Object.keys(PARTS).join()}.`);
-const root = new URL('..', import.meta.url);
-// Measure the sources as they are now.
-execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
 
 print(
   `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, ` +

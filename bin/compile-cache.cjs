@@ -16,11 +16,12 @@ exports.enableCompileCache = function enableCompileCache() {
   if (process.env.NODE_DISABLE_COMPILE_CACHE) return;
   // Windows has a temporary folder for each user.
   if (process.platform === 'win32') Module.enableCompileCache();
-  else enableIn(join(cacheFolder(), 'svc-api', 'compile-cache'));
+  else enableIn(() => join(cacheFolder(), 'svc-api', 'compile-cache'));
 };
 
-function enableIn(folder) {
+function enableIn(locate) {
   try {
+    const folder = locate();
     ensurePrivate(folder, { mayBeSticky: false });
     Module.enableCompileCache(folder);
   } catch {

@@ -5,7 +5,7 @@ import type { RequestBudget } from './budget/request-budget.ts';
 export interface GraphQLContext {
   /** The key that makes the request. */
   readonly principal: Principal;
-  /** The HTTP request, its body already read. */
+  /** The HTTP request, its body already read. Its own signal is of no use: see `signal`. */
   readonly request: Request;
   /** Aborted when the client has gone or the time of the request is up: pass it on to whatever takes long. */
   readonly signal: AbortSignal;

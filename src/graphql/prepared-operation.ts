@@ -4,7 +4,9 @@ import {
   type FieldNode,
   getOperationAST,
   getVariableValues,
+  GraphQLIncludeDirective,
   type GraphQLSchema,
+  GraphQLSkipDirective,
   Kind,
   type OperationDefinitionNode,
   visit,
@@ -87,7 +89,8 @@ export class PreparedOperation {
 function conditionsIn(document: DocumentNode): string[] {
   const names = new Set<string>();
   visit(document, {
-    Directive: ({ arguments: given = [] }) => {
+    Directive: ({ name, arguments: given = [] }) => {
+      if (name.value !== GraphQLIncludeDirective.name && name.value !== GraphQLSkipDirective.name) return;
       for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
     },
   });

@@ -60,7 +60,7 @@ export class PreparedOperations {
   }
 }
 
-/** NUL separates: no valid document contains it. */
+/** Tells where the query ends. No valid document begins with a digit. */
 function keyOf(query: string, operationName: string | null): string {
-  return operationName === null ? query : `${query}\0${operationName}`;
+  return operationName === null ? query : `${query.length} ${query}${operationName}`;
 }

@@ -38,8 +38,10 @@ export function preparedSizeOf(
   ): void {
     for (const selection of selections) {
       if (selection.kind === Kind.FIELD) addField(selection, type, copies);
-      else if (selection.kind === Kind.INLINE_FRAGMENT) addSelection(selection.selectionSet, type, copies);
-      else {
+      else if (selection.kind === Kind.INLINE_FRAGMENT) {
+        const condition = selection.typeCondition && schema.getType(selection.typeCondition.name.value);
+        addSelection(selection.selectionSet, condition ?? type, copies);
+      } else {
         const fragment = fragments.get(selection.name.value);
         const condition = fragment && schema.getType(fragment.typeCondition.name.value);
         if (fragment) addSelection(fragment.selectionSet, condition, copies);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
 import { amountFor } from '../graphql/budget/amount.ts';
-import { checkLength, writeData } from '../graphql/budget/answer.ts';
+import { checkErrors, checkLength, writeData } from '../graphql/budget/answer.ts';
 import { costOf } from '../graphql/budget/cost.ts';
 import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
 import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
@@ -112,6 +112,7 @@ export class GraphQLPipeline {
         if (result.data === undefined) return result;
         this.#operations.see(query, operationName);
         checkLength(result.data, context.budget.limits.characters);
+        checkErrors(result.errors ?? []);
         return result;
       },
     };

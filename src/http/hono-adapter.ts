@@ -63,6 +63,7 @@ class HonoRequest implements GraphQLRequest {
 
   onClientGone(listener: () => void): () => void {
     const { signal } = this.#c.req.raw;
+    if (signal.aborted) listener();
     signal.addEventListener('abort', listener, { once: true });
     return () => signal.removeEventListener('abort', listener);
   }

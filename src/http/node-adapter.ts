@@ -14,7 +14,7 @@ import { readHead, type RequestHead } from './request-head.ts';
 export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const head = readHead(incoming.rawHeaders);
   if (!head || !isOrdinary(head)) return false;
-  void answer(pipeline, new NodeRequest(incoming, outgoing, head), outgoing);
+  answer(pipeline, new NodeRequest(incoming, outgoing, head), outgoing).catch(() => outgoing.destroy());
   return true;
 }
 
@@ -62,10 +62,12 @@ class NodeRequest implements GraphQLRequest {
   body(): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const incoming = this.#incoming;
+      if (incoming.destroyed && !incoming.complete) return reject(bodyCutOff());
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
       incoming.once('error', () => reject(bodyCutOff()));
+      return undefined;
     });
   }
 
@@ -78,6 +80,7 @@ class NodeRequest implements GraphQLRequest {
   }
 
   onClientGone(listener: () => void): () => void {
+    if (this.#outgoing.destroyed) listener();
     this.#outgoing.once('close', listener);
     return () => this.#outgoing.off('close', listener);
   }

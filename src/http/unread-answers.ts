@@ -102,7 +102,7 @@ export function responseClass(unread: UnreadAnswers): typeof ServerResponse<Inco
     override end(...args: unknown[]): this {
       const [body] = args;
       // What waits is counted by Node, which counts the characters of a text.
-      if (typeof body === 'string' && typeof args[1] !== 'string') args[0] = Buffer.from(body);
+      if (typeof body === 'string' && args[1] !== 'latin1') args[0] = Buffer.from(body);
       super.end(...(args as []));
       if (this.writableLength > 0) unread.add(this);
       return this;

@@ -24,12 +24,17 @@ export async function stageKeys(
   auditKey: KeyObject | undefined,
 ): Promise<StagedKeys> {
   const batch = randomUUID();
-  for (let start = 0; start < keys.length; start += PIECE_ROWS) {
-    const rows = keys.slice(start, start + PIECE_ROWS).map((key, index) => stagedRowOf(batch, start + index, key));
-    await connection.write((db) => insertRows(db, connection.dialect, 'staged_keys', rows));
+  try {
+    for (let start = 0; start < keys.length; start += PIECE_ROWS) {
+      const rows = keys.slice(start, start + PIECE_ROWS).map((key, index) => stagedRowOf(batch, start + index, key));
+      await connection.write((db) => insertRows(db, connection.dialect, 'staged_keys', rows));
+    }
+    const head = await connection.run((db) => findPosition(db, 'audit_head'));
+    return { batch, keys, entry, chain: chainOf(head, { keys, entry }, auditKey) };
+  } catch (error) {
+    await clearStagedKeys(connection, batch).catch(() => {});
+    throw error;
   }
-  const head = await connection.run((db) => findPosition(db, 'audit_head'));
-  return { batch, keys, entry, chain: chainOf(head, { keys, entry }, auditKey) };
 }
 
 /** See `KeyRepository.clearStaged`. */
@@ -47,8 +52,10 @@ export async function clearStagedKeys(connection: Connection, batch?: string): P
     );
     if (!first) return;
     const end = Number(first.position) + PIECE_ROWS;
-    await connection.write((db) =>
-      db.deleteFrom('staged_keys').where('batch', '=', first.batch).where('position', '<', end).execute(),
+    await connection.write(
+      (db) => db.deleteFrom('staged_keys').where('batch', '=', first.batch).where('position', '<', end).execute(),
+      // What has filled the disk may be what is cleared.
+      { revokes: true },
     );
   }
 }

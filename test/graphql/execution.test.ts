@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { execute, type ExecutionResult, parse, validate } from 'graphql';
 import { keepToBudget } from '../../src/graphql/budget/budgeted-fields.ts';
@@ -150,7 +151,8 @@ const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns), isPrepared:
 turns.begin();
 const written = (result: ExecutionResult) => {
   const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, NO_LOG));
-  return JSON.stringify({ data: result.data, errors }).replaceAll(/"requestId":"[^"]*"/g, '');
+  // Where a condition of the operation itself is null, nothing is executed here.
+  return JSON.stringify({ data: result.data ?? null, errors }).replaceAll(/"requestId":"[^"]*"/g, '');
 };
 
 /** What graphql-js and `JSON.stringify` make of an operation. */
@@ -166,6 +168,44 @@ async function byGraphqlJs(query: string, operationName: string | null, variable
 }
 
 describe('a prepared operation', () => {
+  const prepare = (query: string) => new PreparedOperation(schema, parse(query), null, 1);
+
+  it('lets others have their turns within short lists, too', async () => {
+    const operation = prepare(`{ ${'nodes { '.repeat(4)} plain ${'} '.repeat(4)} }`);
+    const slices = new Turns(0);
+    slices.begin();
+    let [turns, isDone] = [0, false];
+    const count = async () => {
+      for (; !isDone; turns += 1) await nextTurn();
+    };
+    const others = count();
+    const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
+    await operation.execute(context, null);
+    isDone = true;
+    await others;
+    assert.ok(turns > 3, `${turns} turns`);
+  });
+
+  it('counts the fields of a list by the conditions of the request', async () => {
+    const operation = prepare(
+      'query ($all: Boolean!) { many { plain } many @include(if: $all) { a: plain b: plain c: plain } }',
+    );
+    const run = async (all: boolean) => {
+      const budget = new RequestBudget({ ...BUDGET, nodes: 150 }, turns);
+      const { errors } = await operation.execute({ budget } as unknown as BudgetedContext, { all });
+      return errors?.some(({ extensions }) => extensions['code'] === 'COST_EXCEEDED') ?? false;
+    };
+    for (const all of [false, true, false, true]) assert.equal(await run(all), all);
+  });
+
+  it('has at most 1,000 errors', async () => {
+    const operation = prepare(
+      `{ many { ${Array.from({ length: 60 }, (_, index) => `a${index}: failing`).join(' ')} } }`,
+    );
+    const run = async () => operation.execute(contextOf(), null);
+    await assert.rejects(run, { extensions: { code: 'COST_EXCEEDED', cost: 1001, limit: 1000 } });
+  });
+
   for (const seed of process.env['SVC_API_TEST_SEEDS']?.split(',').map(Number) ?? [1])
     for (const operation of ['query', 'mutation'] as const)
       it(`has the same data and errors as graphql-js, in the same bytes: 150 of kind ${operation}, seed ${seed}`, async () => {

@@ -23,6 +23,11 @@ describe('prepared operations', () => {
     assert.deepEqual([found(query, 'One'), found(query, 'Two'), found(query)], [true, false, false]);
   });
 
+  it('are told apart from a query that ends elsewhere', () => {
+    add('#\0\n{ a }');
+    assert.deepEqual([found('#\0\n{ a }'), found('#', '\n{ a }'), found('#\0', '\n{ a }')], [true, false, false]);
+  });
+
   it('are worth it for what was seen before, up to 20,000 characters', () => {
     for (const [blanks, isWorthIt] of [
       [10, true],

@@ -44,4 +44,10 @@ describe('a request that needs nothing of Hono', () => {
     assert.ok(!isFound(new Hono().mount('/', app.fetch)));
     assert.ok(isFound(new Hono().use('/other/*', middleware).route('/', app)));
   });
+
+  it('is none to an app that routes by more than the path', () => {
+    const getPath = (request: Request) => `/${new URL(request.url).hostname}${new URL(request.url).pathname}`;
+    assert.ok(!isFound(new Hono({ getPath }).route('/', app)));
+    assert.ok(isFound(new Hono({ strict: false }).route('/', app)));
+  });
 });

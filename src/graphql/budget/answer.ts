@@ -1,6 +1,14 @@
 import { answerTooLarge } from './errors.ts';
 import type { RequestBudget } from './request-budget.ts';
 
+/** How many errors an answer may have. */
+export const MAX_ERRORS = 1000;
+
+/** Checks that an answer has not too many errors. @throws GraphQLError COST_EXCEEDED */
+export function checkErrors(errors: readonly unknown[]): void {
+  if (errors.length > MAX_ERRORS) throw answerTooLarge('errors', MAX_ERRORS);
+}
+
 /** Writes the data of an answer as JSON, in pieces between which the event loop may get a turn. */
 export function writeData(
   data: Readonly<Record<string, unknown>> | null,

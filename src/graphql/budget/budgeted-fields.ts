@@ -84,16 +84,16 @@ function inSlices(items: readonly unknown[], budget: RequestBudget): unknown {
   });
 }
 
-const counts = new WeakMap<FieldNode, number>();
+/** By the nodes of one place in one plan: with other conditions, other nodes are merged there. */
+const counts = new WeakMap<readonly FieldNode[], number>();
 
 /** How many fields a selection has, with fragments expanded. */
 function fieldsBelow({ fieldNodes, fragments }: GraphQLResolveInfo): number {
-  const [node] = fieldNodes;
-  if (!node?.selectionSet) return 0;
-  let count = counts.get(node);
+  if (!fieldNodes[0]?.selectionSet) return 0;
+  let count = counts.get(fieldNodes);
   if (count === undefined) {
     count = fieldNodes.reduce((sum, { selectionSet }) => sum + (selectionSet ? countFields(selectionSet) : 0), 0);
-    counts.set(node, count);
+    counts.set(fieldNodes, count);
   }
   return count;
 

@@ -18,7 +18,7 @@ import {
   type ResponsePath,
   responsePathAsArray,
 } from 'graphql';
-import { lengthOf } from '../budget/answer.ts';
+import { checkErrors, lengthOf, MAX_ERRORS } from '../budget/answer.ts';
 import { answerTooLarge } from '../budget/errors.ts';
 import type { BudgetedContext } from '../context.ts';
 import { withoutStackTrace } from '../../keys/errors.ts';
@@ -36,12 +36,12 @@ export interface ExecutedOperation {
   readonly rootType: GraphQLObjectType;
 }
 
-/** So many items of a list are completed before others may get a turn. */
+/** So many items are completed, of whichever lists, before others may get a turn. */
 const GROUP_SIZE = 20;
 
 /**
  * Executes an operation once (GraphQL, "Execution"), step by step as `execute` of graphql-js does, and with the same
- * result.
+ * result, but for the words of errors that are for the log alone. It ends when the answer gets too long.
  */
 export class Execution {
   readonly #executed: ExecutedOperation;
@@ -51,6 +51,7 @@ export class Execution {
   readonly #errors = new FieldErrors();
   readonly #limit: number;
   #characters = 0;
+  #items = 0;
 
   constructor(executed: ExecutedOperation, context: BudgetedContext, variables: Record<string, unknown>) {
     this.#executed = executed;
@@ -63,8 +64,14 @@ export class Execution {
   /** @throws GraphQLError COST_EXCEEDED if the answer gets too long */
   run(): Eventual<ExecutionResult> {
     const { operation, selection, rootType } = this.#executed;
+    let fields;
     try {
-      const fields = selection.fieldsOf(rootType);
+      fields = selection.fieldsOf(rootType);
+    } catch (error) {
+      // A condition is null: nothing was executed.
+      return { errors: [error as GraphQLError] };
+    }
+    try {
       const data =
         operation.operation === OperationTypeNode.MUTATION
           ? this.#executeSerially(fields)
@@ -83,6 +90,7 @@ export class Execution {
   readonly #result = (data: Record<string, unknown> | null): ExecutionResult => {
     if (this.#characters > this.#limit) throw answerTooLarge('characters', this.#limit);
     const { errors } = this.#errors;
+    checkErrors(errors);
     return errors.length > 0 ? { data, errors } : { data };
   };
 
@@ -168,6 +176,7 @@ export class Execution {
     const error = withoutStackTrace(() => locatedError(cause, nodes, responsePathAsArray(path)));
     if (isNonNull) throw error;
     this.#errors.add(error, path);
+    if (this.#errors.errors.length > MAX_ERRORS) this.#context.budget.abandon(answerTooLarge('errors', MAX_ERRORS));
     return null;
   }
 
@@ -217,7 +226,8 @@ export class Execution {
     let hasPromise = false;
     try {
       for (let index = from; index < items.length; index += 1) {
-        if (index > from && index % GROUP_SIZE === 0 && budget.turns.isTimeUp) {
+        this.#items += 1;
+        if (this.#items % GROUP_SIZE === 0 && budget.turns.isTimeUp) {
           const rest = budget.nextTurn().then(() => this.#completeItems(item, field, path, items, index));
           return Promise.all([Promise.all(completed), rest]).then((parts) => parts.flat(1));
         }

@@ -59,7 +59,8 @@ export class Activity {
     this.#usage.addUse(id, secret, this.#options.clock());
     if (secret === 'current' && rotation?.previousEndsAt === null && !this.#activated.has(id)) {
       this.#activated.set(id, publicId);
-      this.#options.schedule(() => void this.#flushEvents(), 0);
+      // One flush takes all that wait.
+      if (this.#activated.size === 1) this.#options.schedule(() => void this.#flushEvents(), 0);
     }
     this.#scheduleUsage();
   }

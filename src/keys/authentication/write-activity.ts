@@ -15,7 +15,7 @@ export async function writeActivity(
   await writer.addUsage(usage);
   for (const { id, publicId } of activated) {
     const key = await writer.findById(id);
-    if (!key) continue;
+    if (!key || key.damaged) continue;
     const caller = principalOf(await findChain(writer, key), catalog);
     const transaction = new Transaction(writer, { caller, catalog, now, operator });
     await activateRotation(transaction, id, publicId);

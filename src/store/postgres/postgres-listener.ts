@@ -142,7 +142,7 @@ export class PostgresListener {
     (client as Client & { unref(): void }).unref();
     let seen: Heartbeat | undefined;
     client.on('notification', ({ channel, payload }) => {
-      if (channel === 'svc_api_changed_keys') this.#hear(payload!, seen?.schema);
+      if (channel === 'svc_api_changed_keys') this.#hear(payload, seen?.schema);
     });
     await client.query(`listen svc_api_changed_keys; listen ${this.#channel}`);
     // Earlier notifications were missed.
@@ -184,10 +184,10 @@ export class PostgresListener {
   }
 
   /** Takes a notification: see `announceChangedKeys`. Before the first heartbeat nothing is trusted anyway. */
-  #hear(payload: string, ours: string | undefined): void {
-    const { schema, keys } = JSON.parse(payload) as { schema: string; keys?: string[] };
-    if (schema !== ours) return;
-    if (keys) this.#changes.add(keys);
+  #hear(payload: string | undefined, ours: string | undefined): void {
+    const heard = readPayload(payload);
+    if (heard && heard.schema !== ours) return;
+    if (heard?.keys) this.#changes.add(heard.keys);
     else this.#changes.addUnknown();
   }
 
@@ -207,4 +207,18 @@ export class PostgresListener {
   async #wait(durationMs: number, signal: AbortSignal): Promise<void> {
     await delay(durationMs, undefined, { ref: false, signal }).catch(() => {});
   }
+}
+
+/** Anybody who may connect can notify anything: undefined where it is not what the triggers say. */
+function readPayload(payload: string | undefined): { schema: unknown; keys?: readonly string[] } | undefined {
+  try {
+    const { schema, keys } = JSON.parse(payload ?? '') as { schema: unknown; keys?: unknown };
+    return isTexts(keys) ? { schema, keys } : { schema };
+  } catch {
+    return undefined;
+  }
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }

@@ -42,6 +42,22 @@ describeOnEach('the use of keys', () => {
     assert.deepEqual(await usageOf(key.id), { uses: 6, lastUsedAt: test.time.now, previousLastUsedAt: null });
   });
 
+  it('of many new secrets at once is written at once, together', async () => {
+    const secrets = [];
+    for (let index = 0; index < 5; index += 1) {
+      const { key } = await create(`Rotated ${index}`);
+      secrets.push((await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR)).secret);
+    }
+    scheduled = [];
+    for (const secret of secrets) await enter(secret);
+    assert.equal(scheduled.filter(({ delay }) => delay === 0).length, 1);
+    await test.keys.finishActivity();
+    for (const secret of secrets) {
+      const { key } = await enter(secret);
+      assert.notEqual((await test.keys.findByName(key.name, OPERATOR))!.rotation!.previousEndsAt, null);
+    }
+  });
+
   it('of several servers adds up, and the latest time counts', async () => {
     const { secret, key } = await create('CI');
     const other = await openTestKeys({ database: test.database });

@@ -161,6 +161,17 @@ describeOn('postgres', 'a store that listens', () => {
     }
   });
 
+  it('forgets all keys at a notification that it cannot read: anybody who may connect can send one', async () => {
+    for (const payload of ['[]', '5', '{}'])
+      await changeDirectly(database, `select pg_notify('svc_api_changed_keys', '${payload}')`);
+    for (const payload of ['', 'x', 'null']) {
+      const before = await revisionOf(here);
+      await changeDirectly(database, `select pg_notify('svc_api_changed_keys', '${payload}')`);
+      assert.notEqual(await revisionOf(here, before), before);
+      assert.equal(here.store.repository.keysChangedSince(before), 'any');
+    }
+  });
+
   it('finds a change that was not announced, by asking', async () => {
     await changeDirectly(
       database,
