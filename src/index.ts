@@ -62,7 +62,8 @@ export type { Action, Catalog, HostResource, Permission, Role } from './keys/per
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
 export type { HearingReport } from './keys/repository.ts';
 export type { KeyQueries } from './keys/queries.ts';
-export type { ApplyOptions, CreatedKey, KeysService, RotatedKey } from './keys/service.ts';
+export type { CreatedKey, RotatedKey } from './keys/management.ts';
+export type { ApplyOptions, KeysService } from './keys/service.ts';
 export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/export.ts';
 export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';

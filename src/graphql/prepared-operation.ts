@@ -13,7 +13,9 @@ import {
 } from 'graphql';
 import type { Amount } from './budget/amount.ts';
 import type { BudgetedContext } from './context.ts';
-import { type Eventual, type ExecutedOperation, Execution } from './execution/execution.ts';
+import { Execution } from './execution/execution.ts';
+import type { ExecutedOperation } from './execution/resolution.ts';
+import type { Eventual } from './execution/results.ts';
 import { Selection } from './execution/selection.ts';
 import { fragmentsOf } from './fragments.ts';
 

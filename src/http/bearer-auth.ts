@@ -79,13 +79,13 @@ export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
 
 /** What is checked of a request to Hono. */
 class CheckedContext implements CheckedRequest {
-  readonly authorization: string | null | undefined;
+  readonly head: CheckedRequest['head'];
   readonly #incoming: HttpBindings['incoming'] | undefined;
 
   constructor(c: Context) {
     const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
     this.#incoming = incoming;
-    this.authorization = c.req.header('authorization');
+    this.head = { authorization: c.req.header('authorization') };
   }
 
   address(): string | undefined {

@@ -9,6 +9,7 @@ import { readCredentials } from './credentials.ts';
 import type { FailureLog } from './failure-log.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, type Reply, unavailable } from './replies.ts';
+import type { RequestHead } from './request-head.ts';
 import { type Addressed, RequestObserver } from './request-observer.ts';
 
 /** Which keys are accepted. */
@@ -34,8 +35,7 @@ export interface CheckLogs {
 
 /** What is checked of a request. */
 export interface CheckedRequest extends Addressed {
-  /** Its Authorization header; several are joined with commas. */
-  readonly authorization: string | null | undefined;
+  readonly head: Pick<RequestHead, 'authorization'>;
 }
 
 /** A request that was let in: who makes it, and by which token. */
@@ -68,7 +68,7 @@ export class BearerCheck {
 
   /** Checks a request that has just arrived. Counts as a use of its key. */
   enter(request: CheckedRequest): Admission | Promise<Admission> {
-    const credentials = readCredentials(request.authorization);
+    const credentials = readCredentials(request.head.authorization);
     if (credentials === 'none') {
       const message = 'Missing API key: send it as "Authorization: Bearer <API key>".';
       return this.#refuse(401, 'UNAUTHENTICATED', message);

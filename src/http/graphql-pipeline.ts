@@ -7,7 +7,7 @@ import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
 import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
 import type { BudgetedContext } from '../graphql/context.ts';
 import { readDocument } from '../graphql/document.ts';
-import type { Eventual } from '../graphql/execution/execution.ts';
+import type { Eventual } from '../graphql/execution/results.ts';
 import type { PreparedOperation } from '../graphql/prepared-operation.ts';
 import { PreparedOperations } from '../graphql/prepared-operations.ts';
 import type { Log } from '../log.ts';

@@ -6,11 +6,9 @@ import { RequestRefused } from './request-refused.ts';
 /** A request to the GraphQL endpoint, whichever server it came by. */
 export interface GraphQLRequest extends CheckedRequest {
   readonly method: string;
-  readonly head: Pick<RequestHead, 'accept' | 'contentType' | 'contentLength' | 'contentEncoding'>;
-  /** The whole body, whose length was announced. Rejects with `bodyCutOff`. */
+  readonly head: RequestHead;
+  /** The whole body; called if it may be read. One without a length goes by `collectBody`. Rejects with `bodyCutOff`. */
   body(): Promise<Uint8Array>;
-  /** The body in pieces, whose length was not announced. */
-  bodyInPieces(): AsyncIterable<Uint8Array>;
   /** The request for resolvers, created when one asks for it. */
   readonly webRequest: Request;
   /** Calls `listener` when the client has gone; ended by the function that it returns. */
@@ -38,7 +36,7 @@ export function readBody(request: GraphQLRequest): Promise<Uint8Array> {
   checkContentType(request.head);
   if (Number(contentLength ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   // Node keeps a body to the length that it was announced with.
-  return contentLength === undefined ? readPieces(request) : request.body();
+  return request.body();
 }
 
 /**
@@ -86,17 +84,14 @@ function checkContentType({ contentType = '', contentEncoding = 'identity' }: Gr
 /** Without a byte order mark at its start, if there is one. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-async function readPieces(request: GraphQLRequest): Promise<Uint8Array> {
+/** A body that comes in pieces, as long as it is not too long. @throws RequestRefused */
+export async function collectBody(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let size = 0;
-  try {
-    for await (const piece of request.bodyInPieces()) {
-      size += piece.byteLength;
-      if (size > MAX_BODY_BYTES) throw tooLarge();
-      pieces.push(piece);
-    }
-  } catch (error) {
-    throw error instanceof RequestRefused ? error : bodyCutOff();
+  for await (const piece of body) {
+    size += piece.byteLength;
+    if (size > MAX_BODY_BYTES) throw tooLarge();
+    pieces.push(piece);
   }
   return Buffer.concat(pieces);
 }

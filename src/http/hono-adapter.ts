@@ -3,9 +3,10 @@ import type { Context, Handler } from 'hono';
 import { admissionOf } from './bearer-auth.ts';
 import { addressOf } from './client-address.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import { bodyCutOff, type GraphQLRequest } from './graphql-request.ts';
+import { bodyCutOff, collectBody, type GraphQLRequest } from './graphql-request.ts';
 import { respond } from './replies.ts';
 import type { RequestHead } from './request-head.ts';
+import { RequestRefused } from './request-refused.ts';
 
 /** Hands requests that `bearerAuth` has let in to the pipeline. */
 export function answerByHono(pipeline: GraphQLPipeline): Handler {
@@ -19,24 +20,17 @@ class HonoRequest implements GraphQLRequest {
 
   constructor(c: Context) {
     this.#c = c;
-    const header = (name: string) => c.req.header(name);
-    this.head = Object.fromEntries(
-      Object.entries({
-        authorization: header('authorization'),
-        accept: header('accept'),
-        contentType: header('content-type'),
-        contentLength: header('content-length'),
-        contentEncoding: header('content-encoding'),
-      }).filter(([, value]) => value !== undefined),
-    );
+    this.head = {
+      authorization: c.req.header('authorization'),
+      accept: c.req.header('accept'),
+      contentType: c.req.header('content-type'),
+      contentLength: c.req.header('content-length'),
+      contentEncoding: c.req.header('content-encoding'),
+    };
   }
 
   get method(): string {
     return this.#c.req.method;
-  }
-
-  get authorization(): string | undefined {
-    return this.head.authorization;
   }
 
   address(): string | undefined {
@@ -45,16 +39,14 @@ class HonoRequest implements GraphQLRequest {
   }
 
   async body(): Promise<Uint8Array> {
+    const { raw } = this.#c.req;
     try {
-      return new Uint8Array(await this.#c.req.raw.arrayBuffer());
-    } catch {
-      throw bodyCutOff();
+      // One that is read at once takes no stream.
+      if (this.head.contentLength !== undefined) return new Uint8Array(await raw.arrayBuffer());
+      return await collectBody((raw.body ?? []) as AsyncIterable<Uint8Array> | []);
+    } catch (error) {
+      throw error instanceof RequestRefused ? error : bodyCutOff();
     }
-  }
-
-  async *bodyInPieces(): AsyncGenerator<Uint8Array> {
-    const { body } = this.#c.req.raw;
-    if (body) yield* body as unknown as AsyncIterable<Uint8Array>;
   }
 
   get webRequest(): Request {

@@ -1,6 +1,6 @@
 import { MIMEType } from 'node:util';
+import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
-import { remembered } from './remembered.ts';
 import { RequestRefused } from './request-refused.ts';
 
 export const GRAPHQL_RESPONSE = 'application/graphql-response+json';
@@ -20,15 +20,18 @@ const RESPONSES = [...CHARSETS].flatMap((charset) =>
  * @throws RequestRefused 406 when the client accepts neither
  */
 export function negotiate(accept: string | undefined): ResponseType {
-  return accept === undefined || accept.trim() === '' ? JSON_RESPONSE : negotiated(accept);
+  return accept === undefined || accept.trim() === '' ? JSON_RESPONSE : negotiated.memo(accept);
 }
 
-const negotiated = remembered((accept: string): ResponseType => {
+/** Of the few texts that clients send. What is refused is not remembered. */
+const negotiated = new LRUCache<string, ResponseType>({ max: 100, memoMethod: negotiateAnew });
+
+function negotiateAnew(accept: string): ResponseType {
   const best = new Negotiator({ headers: { accept } }).mediaType(RESPONSES.map(({ text }) => text));
   const found = RESPONSES.find(({ text }) => text === best);
   if (!found) throw new RequestRefused(406, 'NOT_ACCEPTABLE', `Replies are ${GRAPHQL_RESPONSE} or ${JSON_RESPONSE}.`);
   return found.type;
-});
+}
 
 /** What a Content-Type says. */
 export interface MediaType {
@@ -37,11 +40,17 @@ export interface MediaType {
 }
 
 /** Reads a Content-Type; `type` is empty where it is not a media type. */
-export const readMediaType = remembered((contentType: string): MediaType => {
+export function readMediaType(contentType: string): MediaType {
+  return mediaTypes.memo(contentType);
+}
+
+const mediaTypes = new LRUCache<string, MediaType>({ max: 100, memoMethod: readMediaTypeAnew });
+
+function readMediaTypeAnew(contentType: string): MediaType {
   try {
     const { essence, params } = new MIMEType(contentType);
     return { type: essence, isUtf8: CHARSETS.has(params.get('charset')?.toLowerCase() ?? 'utf-8') };
   } catch {
     return { type: '', isUtf8: true };
   }
-});
+}

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import { addressOf } from './client-address.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
-import { remembered } from './remembered.ts';
 import { send } from './replies.ts';
 import { readHead, type RequestHead } from './request-head.ts';
 
@@ -25,16 +25,19 @@ async function answer(pipeline: GraphQLPipeline, request: NodeRequest, outgoing:
 
 const HOST = /^([a-z0-9.-]+)(?::\d+)?$/;
 
+/** The hosts that clients name, which are few: whether they are plain. */
+const plainHosts = new LRUCache<string, boolean>({ max: 100, memoMethod: isPlainHost });
+
 /** Whether nothing about a Host needs to be normalized or refused. */
-const isPlainHost = remembered((host: string): boolean => {
+function isPlainHost(host: string): boolean {
   const name = HOST.exec(host)?.[1];
   const url = `http://${host}`;
   return name !== undefined && URL.canParse(url) && new URL(url).hostname === name;
-});
+}
 
 /** Whether a head has a plain host and the length of a body that can be read at once. */
 function isOrdinary({ host = '', contentLength }: RequestHead): boolean {
-  return contentLength !== undefined && Number(contentLength) <= MAX_BODY_BYTES && isPlainHost(host);
+  return contentLength !== undefined && Number(contentLength) <= MAX_BODY_BYTES && plainHosts.memo(host);
 }
 
 /** A POST request as Node has it. */
@@ -51,10 +54,6 @@ class NodeRequest implements GraphQLRequest {
     this.head = head;
   }
 
-  get authorization(): string | undefined {
-    return this.head.authorization;
-  }
-
   address(): string | undefined {
     return addressOf(this.#incoming.socket);
   }
@@ -69,10 +68,6 @@ class NodeRequest implements GraphQLRequest {
       incoming.once('error', () => reject(bodyCutOff()));
       return undefined;
     });
-  }
-
-  bodyInPieces(): AsyncIterable<Uint8Array> {
-    return this.#incoming;
   }
 
   get webRequest(): Request {

@@ -59,17 +59,19 @@ export function respond(c: Context, { status, type, text, headers }: Reply): Res
 }
 
 /** Sends a reply by Node, with the same headers in the same order. */
-export function send(outgoing: ServerResponse, { status, type, text, headers }: Reply): void {
+export function send(outgoing: ServerResponse, { status, type, text, headers = {} }: Reply): void {
   const length = Buffer.byteLength(text);
-  const head = ['cache-control', NO_STORE['Cache-Control'], 'content-type', type];
-  // As `Headers` does: by name.
-  if (headers) {
-    const more = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-    const all = [...more, ['cache-control', NO_STORE['Cache-Control']] as const, ['content-type', type] as const];
-    head.splice(0, head.length, ...all.toSorted(([one], [other]) => (one < other ? -1 : 1)).flat());
-  }
-  head.push('content-length', String(length));
-  outgoing.writeHead(status, head);
+  outgoing.writeHead(status, [
+    ...inOrder({ ...headers, ...NO_STORE, 'Content-Type': type }),
+    'content-length',
+    `${length}`,
+  ]);
   // For ASCII text, Latin-1 gives the same bytes, and Node writes it together with the headers.
   outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
+}
+
+/** Names and values in turn, as `Headers` has them: in lower case, by name. */
+function inOrder(headers: Readonly<Record<string, string>>): string[] {
+  const entries = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), value]);
+  return entries.toSorted(([one], [other]) => (one < other ? -1 : 1)).flat();
 }

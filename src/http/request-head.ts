@@ -1,11 +1,12 @@
 /** The headers of a request that decide how it is handled, with their values as they came. */
 export interface RequestHead {
-  host?: string;
-  authorization?: string;
-  accept?: string;
-  contentType?: string;
-  contentLength?: string;
-  contentEncoding?: string;
+  host?: string | undefined;
+  /** Several are joined with commas. */
+  authorization?: string | undefined;
+  accept?: string | undefined;
+  contentType?: string | undefined;
+  contentLength?: string | undefined;
+  contentEncoding?: string | undefined;
 }
 
 const NAMES: Readonly<Record<string, keyof RequestHead>> = {

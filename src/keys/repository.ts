@@ -128,8 +128,8 @@ export interface KeyRepository extends KeyFinder {
   latestTime(): Promise<number>;
   /**
    * A number that grows with each change or deletion of a key, in whatever process, and not when only activity is
-   * recorded. A file is checked once per turn of the event loop; a database server sends notifications. Undefined while
-   * it cannot be told without waiting.
+   * recorded. A file is looked at once a millisecond at most, and a change returns a millisecond after its commit; a
+   * database server sends notifications. Undefined while it cannot be told without waiting.
    */
   revision(): number | undefined;
   /** The ids of the keys that were changed or deleted between a revision and the present one; `any` if unknown. */

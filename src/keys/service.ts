@@ -8,56 +8,19 @@ import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
 import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
-import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
-import { deleteKeys } from './changes/delete.ts';
-import type { NewSecret, SecretDelivery } from './changes/delivery.ts';
-import { adoptKey } from './changes/adopt.ts';
-import type { ConfusableName } from './changes/confusable-names.ts';
-import {
-  activateRotation,
-  finishRotation,
-  type KeyRotation,
-  revertRotation,
-  rollBackRotation,
-  rotateKey,
-} from './changes/rotate.ts';
-import type { ChangedKey } from './changes/transaction.ts';
-import { Transactions } from './changes/transactions.ts';
-import { setKeyEnabled, type UpdatedKey, updateKey } from './changes/update.ts';
-import { assertValid } from './errors.ts';
-import { type ApiKey, type KeyChange, type NewKey, type StoredKey, withoutDigests } from './key/api-key.ts';
-import { readRotation, type RotationRequest } from './key/rotation.ts';
-import { validateChange, validateNewKey } from './key/validation.ts';
-import { PermissionSet } from './permissions/permission-set.ts';
-import { KeyQueries, type QueriesOptions } from './queries.ts';
-import { createSecret, type RandomBytes, type Secret } from './secret/secret.ts';
+import type { SecretDelivery } from './changes/delivery.ts';
+import { KeyManagement, type ManagementOptions } from './management.ts';
+import { createSecret } from './secret/secret.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
 import { importKeys } from './transfer/import-keys.ts';
 import { readImport } from './transfer/read-import.ts';
 
 /** What the rules need from outside. */
-export interface KeysOptions extends QueriesOptions {
-  randomBytes: RandomBytes;
-  randomId: () => string;
+export interface KeysOptions extends ManagementOptions {
   /** Runs work after a delay in milliseconds. */
   schedule: (work: () => void, delayMs: number) => void;
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
-  /** The user of the command line, for the audit log. */
-  operator: string;
-}
-
-/** A key that was just created: the only time its secret is known. */
-export interface CreatedKey extends NewSecret {
-  /** What was deleted for it: the key of the same name first, then the keys that this one had created. */
-  replaced: ApiKey[];
-  /** The name, if it is new and looks like others. */
-  confusable: ConfusableName[];
-}
-
-/** A key with a new secret: the only time that secret is known. */
-export interface RotatedKey extends KeyRotation {
-  secret: string;
 }
 
 /** How declared keys are applied. */
@@ -73,12 +36,11 @@ export interface ApplyOptions {
  * The rules for reading, creating, changing and deleting keys. The command line and GraphQL both go through it, so that
  * neither can differ.
  */
-export class KeysService extends KeyQueries {
+export class KeysService extends KeyManagement {
   /** Authenticates secrets, without a promise where a key was verified before. */
   readonly authenticator: Authenticator;
   readonly #options: KeysOptions;
   readonly #activity: Activity;
-  readonly #transactions: Transactions;
 
   constructor(options: KeysOptions) {
     super(options);
@@ -90,119 +52,7 @@ export class KeysService extends KeyQueries {
       write: (batch) =>
         options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
     });
-    this.#transactions = new Transactions(options);
     this.authenticator = new Authenticator({ ...options, activity: this.#activity });
-  }
-
-  /**
-   * Creates a key. With a `delivery`, a secret that cannot be delivered leaves everything as it was.
-   * @throws ValidationError with all issues; KeysError NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error;
-   * what `delivery` throws
-   */
-  async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
-    const { now, secret, key } = this.#build(input);
-    return this.#transactions.runWithSecrets(
-      actor,
-      {
-        run: (transaction) => createKey(transaction, input, key),
-        present: (creation) => ({
-          secret: secret.text,
-          key: withoutDigests(creation.key),
-          replaced: creation.replaced.map(withoutDigests),
-          confusable: creation.confusable,
-        }),
-        revert: revertCreation,
-      },
-      { delivery, now },
-    );
-  }
-
-  /** Tells what `create` would make, by the same rules; nothing is written. @throws what `create` throws */
-  async preview(input: NewKey, actor: Actor): Promise<KeyPreview> {
-    const { catalog } = this;
-    const { now, key: built } = this.#build(input);
-    const place = { caller: actor, find: this.#options.repository, catalog, now };
-    const { key, replaced, confusable } = await planCreation(place, input, built);
-    const { name, description, roles, permissions, expiresAt } = key;
-    const effectivePermissions = PermissionSet.of(catalog, key).permissions();
-    return { name, description, roles, permissions, expiresAt, effectivePermissions, replaced, confusable };
-  }
-
-  /**
-   * Changes a key.
-   * @throws ValidationError; KeysError NOT_FOUND, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a STORE_ error
-   */
-  async update(id: string, change: KeyChange, actor: Actor): Promise<UpdatedKey> {
-    const now = this.#options.clock();
-    assertValid(validateChange(change, this.catalog, now));
-    return this.#transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
-  }
-
-  /** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
-  async setEnabled(id: string, enabled: boolean, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
-      revokes: !enabled,
-    });
-  }
-
-  /**
-   * Gives a key a new secret; the previous one keeps working until the grace ends. With a `delivery`, the grace starts
-   * after the new secret was delivered at the earliest, so that a working secret is known to somebody at any moment.
-   * @throws ValidationError; KeysError NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_ error; what `delivery`
-   * throws
-   */
-  async rotate(
-    id: string,
-    request: RotationRequest,
-    actor: Actor,
-    delivery?: SecretDelivery<RotatedKey>,
-  ): Promise<RotatedKey> {
-    const now = this.#options.clock();
-    const { issues, activate, ...rotation } = readRotation(request, now);
-    assertValid(issues);
-    const secret = createSecret(this.#options.randomBytes);
-    const rotated = await this.#transactions.runWithSecrets(
-      actor,
-      {
-        run: (transaction) =>
-          rotateKey(transaction, id, secret, { ...rotation, activate: delivery ? 'ON_FIRST_USE' : activate }),
-        present: (changed) => ({ ...changed, secret: secret.text }),
-        revert: revertRotation,
-      },
-      { delivery, now },
-    );
-    if (!delivery || activate !== 'NOW') return rotated;
-    const activated = await this.#transactions.run(actor, (transaction) =>
-      activateRotation(transaction, id, secret.publicId),
-    );
-    return activated ? { ...rotated, after: activated.after } : rotated;
-  }
-
-  /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
-  finishRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => finishRotation(transaction, id), { revokes: true });
-  }
-
-  /** Revokes the new secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
-  rollBackRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => rollBackRotation(transaction, id), { revokes: true });
-  }
-
-  /**
-   * Makes a key one without a creator, for the operator.
-   * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
-   */
-  adopt(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.#transactions.run(actor, (transaction) => adoptKey(transaction, id));
-  }
-
-  /**
-   * Deletes keys, and all keys that they created. Unknown ids are ignored.
-   * @returns what was deleted, the named keys first
-   * @throws ForbiddenError; a STORE_ error
-   */
-  async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
-    return this.#transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
   }
 
   /**
@@ -214,7 +64,7 @@ export class KeysService extends KeyQueries {
     const now = this.#options.clock();
     const lines = await readImport(input, { ...this.#options, now });
     if (dryRun) return checkImport(this.#options.repository, lines);
-    return importKeys(lines, { ...this.#options, transactions: this.#transactions, now });
+    return importKeys(lines, { ...this.#options, transactions: this.transactions, now });
   }
 
   /**
@@ -227,7 +77,7 @@ export class KeysService extends KeyQueries {
     const plan = await this.plan(declared, { prune, adopt }, actor);
     if (!hasChanges(plan)) return { plan, created: [] };
     const newSecret = () => createSecret(randomBytes);
-    return this.#transactions.runWithSecrets(
+    return this.transactions.runWithSecrets(
       actor,
       {
         run: (transaction) => applyDeclaration(transaction, declared, { prune, adopt, newSecret, newId: randomId }),
@@ -267,26 +117,11 @@ export class KeysService extends KeyQueries {
     return this.authenticator.authenticate(secret, address);
   }
 
-  /** The same for a request that was let in before: it counts as no further use. @throws KeysError STORE_… */
-  async confirm(secret: string, address?: string): Promise<Authentication> {
-    return this.authenticator.confirm(secret, address);
-  }
-
   /**
    * Writes the recorded uses and refusals that are still in memory, at the end of the program.
    * @throws KeysError STORE_…
    */
   finishActivity(): Promise<void> {
     return this.#activity.finish();
-  }
-
-  /** Validates a request for a key, and builds the key. @throws ValidationError with all issues */
-  #build(input: NewKey): { now: number; secret: Secret; key: StoredKey } {
-    const { catalog } = this;
-    const { clock, randomBytes, randomId } = this.#options;
-    const now = clock();
-    assertValid(validateNewKey(input, catalog, now));
-    const secret = createSecret(randomBytes);
-    return { now, secret, key: buildKey(input, { catalog, now, id: randomId(), secret }) };
   }
 }

@@ -9,12 +9,13 @@ import type { Connection, DialectName } from './connection.ts';
 import { insertRows } from './insert-rows.ts';
 import { withoutTriggers, withPendingList } from './bulk-insertion.ts';
 import { rowOf } from './rows.ts';
-import { STAGED_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
+import { type ApiKeyTable, KEY_COLUMNS, type StagedKeyTable, type Tables } from './tables.ts';
 
 /** How many keys are staged in one transaction, and how many are inserted by one statement. */
 const PIECE_ROWS = 1000;
 const STATEMENT_ROWS = 20_000;
-const KEY_COLUMNS = STAGED_COLUMNS.filter((column) => !['batch', 'position', 'after'].includes(column));
+/** All columns of `api_keys`. */
+const COLUMNS = [...KEY_COLUMNS, 'search_text', 'name_skeleton'] as const satisfies readonly (keyof ApiKeyTable)[];
 
 /** See `KeyRepository.stage`. */
 export async function stageKeys(
@@ -111,7 +112,7 @@ async function areThere(db: Kysely<Tables>, { batch, keys }: StagedKeys): Promis
 }
 
 async function insertKeys(db: Kysely<Tables>, { batch, keys }: StagedKeys): Promise<void> {
-  const columns = sql.join(KEY_COLUMNS.map((column) => sql.ref(column)));
+  const columns = sql.join(COLUMNS.map((column) => sql.ref(column)));
   for (let start = 0; start < keys.length; start += STATEMENT_ROWS)
     // In the order of the primary key, its index grows faster.
     await sql`insert into api_keys (${columns}) select ${columns} from staged_keys

@@ -123,16 +123,6 @@ export interface StagedKeyTable extends ApiKeyTable {
   after: string;
 }
 
-/** Their columns. */
-export const STAGED_COLUMNS = [
-  'batch',
-  'position',
-  'after',
-  ...KEY_COLUMNS,
-  'search_text',
-  'name_skeleton',
-] as const satisfies readonly (keyof StagedKeyTable)[];
-
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;

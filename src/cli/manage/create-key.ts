@@ -6,7 +6,7 @@ import { assertValid, type Issue } from '../../keys/errors.ts';
 import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
 import { createCatalog } from '../../keys/permissions/catalog.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import type { CreatedKey } from '../../keys/service.ts';
+import type { CreatedKey } from '../../keys/management.ts';
 import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 import type { OpenKeys } from '../../open-keys.ts';

@@ -1,6 +1,6 @@
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { RotationRequest } from '../../keys/key/rotation.ts';
-import type { RotatedKey } from '../../keys/service.ts';
+import type { RotatedKey } from '../../keys/management.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
 

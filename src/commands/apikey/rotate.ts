@@ -8,7 +8,7 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { DEFAULT_GRACE } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
-import type { RotatedKey } from '../../keys/service.ts';
+import type { RotatedKey } from '../../keys/management.ts';
 import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 

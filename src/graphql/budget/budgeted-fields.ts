@@ -14,9 +14,7 @@ import {
 import type { BudgetedContext } from '../context.ts';
 import { costOfField } from './field-cost.ts';
 import type { RequestBudget } from './request-budget.ts';
-
-/** So many items are resolved at a time before the event loop may get a turn. */
-const GROUP_SIZE = 20;
+import { GROUP_SIZE } from './turns.ts';
 
 /**
  * Makes every field that can be expensive keep to the budget of the request: no resolver starts once the request is

@@ -1,5 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 
+/** So many items of lists are computed before a request looks whether its turn is over. */
+export const GROUP_SIZE = 20;
+
 /** How long requests compute until the event loop gets a turn, in milliseconds. */
 const SLICE_MS = 5;
 

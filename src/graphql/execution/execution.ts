@@ -1,43 +1,24 @@
 import {
   defaultTypeResolver,
   type ExecutionResult,
-  getArgumentValues,
-  GraphQLBoolean,
   type GraphQLError,
-  GraphQLID,
-  GraphQLInt,
-  type GraphQLLeafType,
   type GraphQLObjectType,
-  type GraphQLResolveInfo,
   type GraphQLSchema,
-  GraphQLString,
-  isObjectType,
   locatedError,
-  type OperationDefinitionNode,
   OperationTypeNode,
   type ResponsePath,
   responsePathAsArray,
 } from 'graphql';
 import { checkErrors, lengthOf, MAX_ERRORS } from '../budget/answer.ts';
 import { answerTooLarge } from '../budget/errors.ts';
+import { GROUP_SIZE } from '../budget/turns.ts';
 import type { BudgetedContext } from '../context.ts';
 import { withoutStackTrace } from '../../keys/errors.ts';
 import { FieldErrors } from './field-errors.ts';
-import type { OutputType, SelectedField, Selection, SelectionScope } from './selection.ts';
-
-/** A value, or the promise of one. */
-export type Eventual<Value> = Value | Promise<Value>;
-
-/** What is executed. */
-export interface ExecutedOperation {
-  readonly scope: SelectionScope;
-  readonly operation: OperationDefinitionNode;
-  readonly selection: Selection;
-  readonly rootType: GraphQLObjectType;
-}
-
-/** So many items are completed, of whichever lists, before others may get a turn. */
-const GROUP_SIZE = 20;
+import { isSerialized, serialize } from './leaf-values.ts';
+import { type ExecutedOperation, propertyOf, Resolution } from './resolution.ts';
+import { type Eventual, isThenable, resolved, set } from './results.ts';
+import { type OutputType, possibleType, type SelectedField } from './selection.ts';
 
 /**
  * Executes an operation once (GraphQL, "Execution"), step by step as `execute` of graphql-js does, and with the same
@@ -47,7 +28,7 @@ export class Execution {
   readonly #executed: ExecutedOperation;
   readonly #schema: GraphQLSchema;
   readonly #context: BudgetedContext;
-  readonly #variables: Record<string, unknown>;
+  readonly #resolution: Resolution;
   readonly #errors = new FieldErrors();
   readonly #limit: number;
   #characters = 0;
@@ -57,7 +38,7 @@ export class Execution {
     this.#executed = executed;
     this.#schema = executed.scope.schema;
     this.#context = context;
-    this.#variables = variables;
+    this.#resolution = new Resolution(executed, context, variables);
     this.#limit = context.budget.limits.characters;
   }
 
@@ -114,7 +95,6 @@ export class Execution {
       for (let index = 0; index < fields.length; index += 1) {
         const field = fields[index]!;
         const value = this.#executeField(field, source, path);
-        if (value === undefined) continue;
         set(results, field.key, value);
         if (typeof value === 'object' && isThenable(value)) hasPromise = true;
       }
@@ -136,7 +116,7 @@ export class Execution {
       this.#count(field.key.length + 3);
       if (definition.resolve || field.hasArguments) {
         path = pathOf(field, parent);
-        value = this.#resolve(field, source, path);
+        value = this.#resolution.resolve(field, source, path);
       } else {
         value = propertyOf(source, field.name);
         if (type.kind === 'leaf' && isSerialized(type.type, value)) {
@@ -144,7 +124,7 @@ export class Execution {
           return value;
         }
         path = pathOf(field, parent);
-        if (typeof value === 'function') value = this.#callMethod(field, source, {}, path);
+        if (typeof value === 'function') value = this.#resolution.callMethod(field, source, {}, path);
       }
       const place = path;
       const completed = isThenable(value)
@@ -155,20 +135,6 @@ export class Execution {
     } catch (error) {
       return this.#nullFor(error, field, field.type, path ?? pathOf(field, parent));
     }
-  }
-
-  #resolve(field: SelectedField, source: unknown, path: ResponsePath): unknown {
-    const { definition, nodes, hasArguments, name } = field;
-    const args = hasArguments ? getArgumentValues(definition, nodes[0]!, this.#variables) : {};
-    if (definition.resolve) return definition.resolve(source, args, this.#context, this.#infoOf(field, path));
-    const property = propertyOf(source, name);
-    return typeof property === 'function' ? this.#callMethod(field, source, args, path) : property;
-  }
-
-  /** The method is read once more, as the default resolver of graphql-js does. */
-  #callMethod(field: SelectedField, source: unknown, args: object, path: ResponsePath): unknown {
-    const methods = source as Record<string, (...args: unknown[]) => unknown>;
-    return methods[field.name]!(args, this.#context, this.#infoOf(field, path));
   }
 
   /** @throws the error of a field that cannot be null */
@@ -188,22 +154,18 @@ export class Execution {
       this.#count(4);
       return null;
     }
-    if (type.kind === 'leaf') return this.#completeLeaf(type.type, field, value);
+    if (type.kind === 'leaf') {
+      const serialized = serialize(type.type, field, value);
+      this.#count(lengthOf(serialized, this.#limit));
+      return serialized;
+    }
     if (type.kind === 'list') return this.#completeList(type.item, field, path, value);
     if (type.kind === 'object') return this.#completeObject(type.type, field, path, value);
-    const info = this.#infoOf(field, path);
+    const info = this.#resolution.infoOf(field, path);
     const name: unknown = (type.type.resolveType ?? defaultTypeResolver)(value, this.#context, info, type.type);
     return isThenable(name)
-      ? name.then((result) => this.#completeObject(this.#possibleType(type.type, result), field, path, value))
-      : this.#completeObject(this.#possibleType(type.type, name), field, path, value);
-  }
-
-  #completeLeaf(type: GraphQLLeafType, { parentType, name }: SelectedField, value: unknown): unknown {
-    const serialized: unknown = type.serialize(value);
-    if (serialized === null || serialized === undefined)
-      throw new Error(`${type.name} serializes a value of ${parentType.name}.${name} as nothing.`);
-    this.#count(lengthOf(serialized, this.#limit));
-    return serialized;
+      ? name.then((result) => this.#completeObject(possibleType(this.#schema, type.type, result), field, path, value))
+      : this.#completeObject(possibleType(this.#schema, type.type, name), field, path, value);
   }
 
   #completeList(item: OutputType, field: SelectedField, path: ResponsePath, value: unknown): Eventual<unknown[]> {
@@ -267,30 +229,8 @@ export class Execution {
       if (!isTypeOf) throw new Error(`Expected value of type "${type.name}" for ${parentType.name}.${name}.`);
       return this.#executeFields(fields, value, path);
     };
-    const isTypeOf: unknown = type.isTypeOf(value, this.#context, this.#infoOf(field, path));
+    const isTypeOf: unknown = type.isTypeOf(value, this.#context, this.#resolution.infoOf(field, path));
     return isThenable(isTypeOf) ? isTypeOf.then(execute) : execute(isTypeOf);
-  }
-
-  #possibleType(abstractType: Parameters<GraphQLSchema['isSubType']>[0], name: unknown): GraphQLObjectType {
-    const type = typeof name === 'string' ? this.#schema.getType(name) : undefined;
-    if (isObjectType(type) && this.#schema.isSubType(abstractType, type)) return type;
-    throw new Error(`Abstract type "${abstractType.name}" was resolved to something that is not one of its types.`);
-  }
-
-  #infoOf({ name, nodes, definition, parentType }: SelectedField, path: ResponsePath): GraphQLResolveInfo {
-    const { scope, operation } = this.#executed;
-    return {
-      fieldName: name,
-      fieldNodes: nodes,
-      returnType: definition.type,
-      parentType,
-      path,
-      schema: scope.schema,
-      fragments: scope.fragments,
-      rootValue: null,
-      operation,
-      variableValues: this.#variables,
-    };
   }
 
   /** Counts characters of the answer. Once there are too many, no resolver starts any more. */
@@ -302,46 +242,4 @@ export class Execution {
 
 function pathOf({ key, parentType }: SelectedField, prev: ResponsePath | undefined): ResponsePath {
   return { prev, key, typename: parentType.name };
-}
-
-function propertyOf(source: unknown, name: string): unknown {
-  return (typeof source === 'object' && source !== null) || typeof source === 'function'
-    ? (source as Record<string, unknown>)[name]
-    : undefined;
-}
-
-/** Whether a scalar of GraphQL itself serializes a value as it is, which spares the call. */
-function isSerialized(scalar: GraphQLLeafType, value: unknown): boolean {
-  switch (typeof value) {
-    case 'string':
-      return scalar === GraphQLString || scalar === GraphQLID;
-    case 'number':
-      return scalar === GraphQLInt && (value | 0) === value;
-    case 'boolean':
-      return scalar === GraphQLBoolean;
-    default:
-      return false;
-  }
-}
-
-/** Results are plain objects, which are written faster than those without a prototype. */
-function set(results: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__')
-    Object.defineProperty(results, key, { value, enumerable: true, configurable: true, writable: true });
-  else results[key] = value;
-}
-
-/** The results with their promises replaced by what these resolve to. */
-function resolved(results: Record<string, unknown>): Promise<Record<string, unknown>> {
-  return Promise.all(Object.values(results)).then((values) => {
-    for (const [index, key] of Object.keys(results).entries()) set(results, key, values[index]);
-    return results;
-  });
-}
-
-function isThenable(value: unknown): value is Promise<unknown> {
-  return (
-    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
-    typeof (value as PromiseLike<unknown>).then === 'function'
-  );
 }

@@ -13,6 +13,7 @@ import {
   isLeafType,
   isListType,
   isNonNullType,
+  isObjectType,
   SchemaMetaFieldDef,
   TypeMetaFieldDef,
   TypeNameMetaFieldDef,
@@ -117,4 +118,15 @@ function takeApart(type: GraphQLOutputType): OutputType {
     return { isNonNull, kind: 'list', item: outputTypeOf((nullable as GraphQLList<GraphQLOutputType>).ofType) };
   if (isAbstractType(nullable)) return { isNonNull, kind: 'abstract', type: nullable };
   return { isNonNull, kind: 'object', type: nullable as GraphQLObjectType };
+}
+
+/** The type that an abstract one was resolved to. @throws Error if it is not one of those that are possible */
+export function possibleType(
+  schema: GraphQLSchema,
+  abstractType: GraphQLAbstractType,
+  name: unknown,
+): GraphQLObjectType {
+  const type = typeof name === 'string' ? schema.getType(name) : undefined;
+  if (isObjectType(type) && schema.isSubType(abstractType, type)) return type;
+  throw new Error(`Abstract type "${abstractType.name}" was resolved to something that is not one of its types.`);
 }

@@ -7,7 +7,7 @@ import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
 import { ChangedKeys } from './changed-keys.ts';
 import { KeyRows } from './key-rows.ts';
-import { type LastChange, precedes } from './last-change.ts';
+import { KnownChanges } from './known-changes.ts';
 import { MainFile } from './main-file.ts';
 import { requireOwnWal } from './replaced.ts';
 import { requireSecureFile } from './sqlite-access.ts';
@@ -45,14 +45,6 @@ const PRAGMAS = [
 /** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
 export class FileReplaced extends Error {}
 
-interface KnownChange {
-  change: LastChange;
-  /** The number of the page that has it. */
-  page: number;
-  /** Whether the file itself was seen to have it: it must not go back then. */
-  isInFile: boolean;
-}
-
 interface Parts {
   driver: Database.Database;
   db: Kysely<Tables>;
@@ -71,12 +63,10 @@ export class OpenFile {
   readonly #writer: Kysely<Tables>;
   readonly #main: MainFile;
   readonly #sideFiles: SideFiles;
-  readonly #pageBytes: number;
-  readonly #statements;
+  readonly #dataVersion: Database.Statement<[], number>;
   readonly #changedKeys: ChangedKeys;
   readonly #keyRows: KeyRows;
-  /** The last change as this connection saw it, and the one that it saw before. */
-  #known: KnownChange[] = [];
+  readonly #known: KnownChanges;
   /** What `stat` said of the file when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
@@ -87,16 +77,10 @@ export class OpenFile {
     this.#thread = thread;
     this.#writer = writer;
     this.#main = main;
-    const pluck = <Value>(query: string) => driver.prepare<unknown[], Value>(query).pluck();
-    this.#statements = {
-      dataVersion: pluck<number>('pragma data_version'),
-      page: pluck<number>(`select rootpage from sqlite_schema where name = 'last_change'`),
-      lastChange: pluck<string>('select ids from last_change'),
-    };
+    this.#dataVersion = driver.prepare<[], number>('pragma data_version').pluck();
     this.#changedKeys = new ChangedKeys(driver);
     this.#keyRows = new KeyRows(driver);
-    this.#pageBytes = driver.pragma('page_size', { simple: true }) as number;
-    this.#see();
+    this.#known = new KnownChanges(driver, main);
     this.#sideFiles = identifySideFiles(file);
   }
 
@@ -139,13 +123,13 @@ export class OpenFile {
 
   /** Until the file itself has the mark of a migration, another file in its place could not be told from it. */
   #settleMigration(): void {
-    if (this.#changeInFile()?.id !== this.#known[0]!.change.id) this.#backfill();
-    this.#holdsWhatIsOpen();
+    if (!this.#known.isLastInFile()) this.#backfill();
+    this.#known.areHeld();
   }
 
   /** A number that SQLite changes when another connection has written. */
   dataVersion(): number {
-    return this.#statements.dataVersion.get()!;
+    return this.#dataVersion.get()!;
   }
 
   /** See `ChangedKeys`. */
@@ -177,7 +161,7 @@ export class OpenFile {
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     if (!stat || !isSameFile(stat, this.#main.identity)) return false;
     if (stat.mtimeMs === this.#compared.modifiedMs && stat.size === this.#compared.bytes) return true;
-    if (!this.#hasSideFiles() || !this.#holdsWhatIsOpen()) return false;
+    if (!this.#hasSideFiles() || !this.#known.areHeld()) return false;
     this.#compared = { modifiedMs: stat.mtimeMs, bytes: stat.size };
     return true;
   }
@@ -194,10 +178,9 @@ export class OpenFile {
    */
   async mark(transaction: Kysely<Tables>): Promise<void> {
     if (!this.isSurelyCurrent()) throw new FileReplaced();
-    const { id } = this.#see();
+    const { id } = this.#known.see();
     // Until the file has the previous mark, the -wal file goes on from an older one.
-    if (this.#changeInFile()?.id === id)
-      await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
+    if (this.#known.isLastInFile()) await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
   }
 
   /**
@@ -224,7 +207,7 @@ export class OpenFile {
     if (this.#driver.inTransaction || this.#thread?.isBusy) return false;
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     const isMoved = !stat || !isSameFile(stat, this.#main.identity);
-    if (isMoved || this.#holdsWhatIsOpen()) {
+    if (isMoved || this.#known.areHeld()) {
       if (!this.#backfill()) return false;
     } else {
       // The file was overwritten: what the -wal file has must not be written into it.
@@ -258,40 +241,5 @@ export class OpenFile {
     return [...this.#sideFiles].every(([path, identity]) =>
       isSameFile(statSync(path, { throwIfNoEntry: false }), identity),
     );
-  }
-
-  /** Whether the file has the last change that this connection knows, or is still to get it. */
-  #holdsWhatIsOpen(): boolean {
-    for (let last: string | undefined; ;) {
-      const inFile = this.#known.map(({ page }) => this.#main.lastChange(page, this.#pageBytes));
-      for (const [index, known] of this.#known.entries()) {
-        if (inFile[index]?.id === known.change.id) return (known.isInFile = true);
-        if (known.isInFile) break;
-        if (precedes(inFile[index], [known.change])) return true;
-      }
-      try {
-        this.#see();
-      } catch (error) {
-        if (isLocked(error)) throw error;
-        return false;
-      }
-      // Another process may have written in between, several times.
-      const now = JSON.stringify([inFile, this.#known]);
-      if (now === last) return false;
-      last = now;
-    }
-  }
-
-  #changeInFile(): LastChange | undefined {
-    return this.#main.lastChange(this.#known[0]!.page, this.#pageBytes);
-  }
-
-  #see(): LastChange {
-    const [page, ids] = [this.#statements.page.get()!, this.#statements.lastChange.get()!];
-    const change = { id: ids.slice(0, 36), previousId: ids.slice(36) };
-    const [latest] = this.#known;
-    if (latest?.page !== page || latest.change.id !== change.id)
-      this.#known = [{ page, change, isInFile: false }, ...this.#known].slice(0, 2);
-    return change;
   }
 }

@@ -1,13 +1,20 @@
 import { chmodSync, lstatSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { KeysError } from '../../keys/errors.ts';
-import { sideFilesOf } from './sqlite-file.ts';
+import { createFolder, createStoreFile, sideFilesOf } from './sqlite-file.ts';
 
 const OTHERS_WRITE = 0o022;
 const ALL_WRITE = 0o002;
 const ALL_ACCESS = 0o007;
 const OWNER_ACCESS = 0o700;
 const STICKY = 0o1000;
+
+/** Creates the file of a store. Nothing is left where others could replace it. @returns whether the file is new */
+export function createStore(path: string): boolean {
+  createFolder(dirname(path));
+  requireSecureFolder(dirname(path));
+  return createStoreFile(path);
+}
 
 /**
  * Refuses a store that other users could write or replace: they could give themselves keys. The store belongs to the

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
@@ -11,8 +10,7 @@ import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
 import { Reserve } from './reserve.ts';
 import { replacedInUse, replacedMeanwhile, stillRead } from './replaced.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
-import { requireSecureFolder } from './sqlite-access.ts';
-import { createFolder, createStoreFile } from './sqlite-file.ts';
+import { createStore } from './sqlite-access.ts';
 
 /**
  * How long a check of the file is trusted, by every process that has it open. A change returns only when all checks
@@ -225,13 +223,6 @@ export class SqliteConnection implements Connection {
     if (!file) return;
     if (file.isSurelyCurrent() || !file.leave()) file.close();
   }
-}
-
-/** Creates the file of a store. Nothing is left where others could replace it. @returns whether the file is new */
-function createStore(path: string): boolean {
-  createFolder(dirname(path));
-  requireSecureFolder(dirname(path));
-  return createStoreFile(path);
 }
 
 function isReplaced(error: unknown): boolean {

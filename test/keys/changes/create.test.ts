@@ -6,7 +6,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
-import type { CreatedKey } from '../../../src/keys/service.ts';
+import type { CreatedKey } from '../../../src/keys/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
 describeOnEach('creating a key', () => {

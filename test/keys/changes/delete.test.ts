@@ -4,7 +4,7 @@ import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.
 import { describeOnEach } from '../../support/dialects.ts';
 import { countKeys, createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
-import type { CreatedKey } from '../../../src/keys/service.ts';
+import type { CreatedKey } from '../../../src/keys/management.ts';
 
 /** One deletion takes others with it in SQLite up to a depth of 1,000. */
 const CHAIN = 1010;
