@@ -9,7 +9,11 @@ const LAST = '\u{10FFFF}';
  */
 export async function keyNamesFrom(connection: Connection, start: string, limit: number): Promise<string[]> {
   return connection.run(async (db) => {
-    const names = db.selectFrom('api_keys').select('name').where('name', '>=', start).where('name', '<', start + LAST);
+    const names = db
+      .selectFrom('api_keys')
+      .select('name')
+      .where('name', '>=', start)
+      .where('name', '<', start + LAST);
     const rows = await names.orderBy('name').limit(limit).execute();
     const last = rows.length < limit ? [] : await names.orderBy('name', 'desc').limit(1).execute();
     return [...new Set([...rows.slice(0, limit), ...last].map(({ name }) => name))];

@@ -19,6 +19,8 @@ const SURFACE: Record<string, string[]> = {
   'apikey:apply': ['--adopt', '--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
   'apikey:copy': ['--to <database>', ...ALWAYS],
   'apikey:create': ['--dry-run', ...NEW_KEY],
+  'apikey:complete': ['<shell>', '--database <path>'],
+  'apikey:completion': ['<shell>', '--database <path>'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS],
   'apikey:delete': [...NAMED, ...ALWAYS],
   'apikey:disable': [...NAMED, ...ALWAYS],

@@ -52,7 +52,12 @@ function offerAt(word: string, typed: TypedCommand, program: Program): Offer | u
   return argumentOffer(word, typed, command);
 }
 
-function valueOffer(head: string, typed: string, { id, command, flags }: TypedCommand, flag: string): Offer | undefined {
+function valueOffer(
+  head: string,
+  typed: string,
+  { id, command, flags }: TypedCommand,
+  flag: string,
+): Offer | undefined {
   const definition = command?.flags[flag];
   if (definition?.type !== 'option') return undefined;
   const kind = definition.options ?? kindOfFlag(flag);
@@ -85,8 +90,7 @@ function isRepeatable(definition: { type?: string; multiple?: boolean }): boolea
 
 /** The words that may follow the parts of a command, or all commands where their parts are no words of their own. */
 function commandChoices(id: string, { commands, separator }: Program): Choice[] {
-  if (separator !== ' ')
-    return id === '' ? commands.map((command) => choiceOf(command.id, summaryOf(command))) : [];
+  if (separator !== ' ') return id === '' ? commands.map((command) => choiceOf(command.id, summaryOf(command))) : [];
   const start = id === '' ? '' : `${id}:`;
   const beneath = commands.filter((command) => command.id.startsWith(start));
   const words = new Set(beneath.map((command) => command.id.slice(start.length).split(':', 1)[0]!));

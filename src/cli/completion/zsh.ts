@@ -21,7 +21,7 @@ ${previous}
 ${prefix}() {
 ${others}  local -a reply texts shown
   local line word description
-  reply=("\${(@f)$(COMP_LINE="\${(j: :)words[1,CURRENT-1]} $QIPREFIX$IPREFIX$PREFIX" ${ask} 2>/dev/null </dev/null)}")
+  reply=("\${(@f)$(COMP_BUFFER="$LBUFFER" COMP_LINE="\${(j: :)words[1,CURRENT-1]} $QIPREFIX$IPREFIX$PREFIX" ${ask} 2>/dev/null </dev/null)}")
   case $reply[1] in
     files | folders)
       [[ $PREFIX == --*=* ]] && compset -P '*='
@@ -35,9 +35,9 @@ ${others}  local -a reply texts shown
     texts+=("$word")
     shown+=("$word$description")
   done
-  local -a options=()
-  [[ $reply[1] == open ]] && options=(-S '')
-  (( $#texts )) && compadd $options -l -d shown -a texts
+  local -a suffix
+  [[ $reply[1] == open ]] && suffix=(-S '')
+  (( $#texts )) && compadd "\${suffix[@]}" -l -d shown -a texts
 }
 
 if [[ $funcstack[1] == _${bin} ]]; then

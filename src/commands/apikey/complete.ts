@@ -10,7 +10,7 @@ import { createCatalog } from '../../keys/permissions/catalog.ts';
 import { normalizeText } from '../../keys/text.ts';
 
 /** Somebody waits with a finger on the key: what takes longer is given up. */
-const WAIT_MS = 1500;
+const WAIT_MS = 2000;
 const LOCK_WAIT_MS = 300;
 const MAX_NAMES = 100;
 
@@ -25,21 +25,38 @@ export default class Complete extends BaseCommand {
   static override hidden = true;
   static override enableJsonFlag = false;
   static override summary = 'Print what may follow the command line in COMP_LINE.';
+  static override examples = [
+    {
+      description: 'Complete the name of a command',
+      command: 'COMP_LINE="<%= config.bin %> apikey sh" <%= config.bin %> apikey complete bash',
+    },
+  ];
   static override args = { shell: Args.string({ options: [...SHELLS], required: true, ignoreStdin: true }) };
 
   async run(): Promise<void> {
-    setTimeout(() => process.exit(0), WAIT_MS).unref();
+    const deadline = setTimeout(() => process.exit(0), WAIT_MS);
+    try {
+      await this.reply();
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  private async reply(): Promise<void> {
     const { args } = await this.parse(Complete);
     const { env } = process;
     const line = readCommandLine(env['COMP_LINE'] ?? '', { env, breaks: env['COMP_WORDBREAKS'] });
+    // Beside the command, zsh gives the whole line, which has variables that are set for it alone; fish sets them.
+    const { variables } = readCommandLine(env['COMP_BUFFER'] ?? '', { env });
     const { commands, topicSeparator: separator } = this.config;
     const offer = offerFor(line, { commands, separator });
     if (!offer) return;
     const reply = await resolveOffer(offer, {
-      names: (start) => namesFrom(start, { database: offer.database, env: { ...env, ...line.variables } }),
+      names: (start) => namesFrom(start, { database: offer.database, env: { ...env, ...variables } }),
       catalog: async () => createCatalog(await hostResources(this.config).catch(() => [])),
     });
-    await this.terminal.out(replyOf(reply, args.shell as Shell, line));
+    const text = replyOf(reply, args.shell as Shell, line);
+    await this.terminal.out(text.replaceAll('<%= config.bin %>', this.config.bin));
   }
 
   override async catch(): Promise<void> {}
