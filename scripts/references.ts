@@ -25,9 +25,10 @@ function schemaReference(): string {
 /** The help of every command, as it is printed. */
 function commandReference(): string {
   const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as {
-    commands: object;
+    commands: Record<string, { hidden?: boolean }>;
   };
   const sections = Object.keys(manifest.commands)
+    .filter((id) => !manifest.commands[id]!.hidden)
     .toSorted()
     .map((id) => `## svc-api ${id.replaceAll(':', ' ')}\n\n\`\`\`text\n${helpOf(id.split(':'))}\n\`\`\`\n`);
   const introduction =

@@ -72,6 +72,7 @@ const ROOMS: Record<string, string[]> = {
     'search-index',
     'search-audit-log',
     'list-keys',
+    'key-names',
     'bulk-insertion',
     'staged-keys',
     'key-repository',

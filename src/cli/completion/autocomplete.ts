@@ -38,10 +38,11 @@ async function addFish(config: Config): Promise<void> {
     const loadable = config.findCommand(id, { must: true });
     for (const command of [loadable, await loadable.load()]) {
       command.args['shell']!.options = [...SHELLS, 'powershell'];
-      const examples = (command.examples ?? []).flatMap((example) =>
-        String(example).endsWith(' zsh') ? [example, String(example).replace(/zsh$/, 'fish')] : [example],
+      command.examples = (command.examples ?? []).flatMap((example) =>
+        typeof example === 'string' && example.endsWith(' zsh')
+          ? [example, example.replace(/zsh$/, 'fish')]
+          : [example],
       );
-      if (examples.length > 0) command.examples = examples;
     }
   }
 }

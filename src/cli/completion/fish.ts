@@ -1,4 +1,4 @@
-import type { Completed } from './script.ts';
+import type { Completed } from './completed.ts';
 
 /** The script for fish, 3.1 or later. */
 export function fishScript({ bin, ask, prefix, topics }: Completed): string {

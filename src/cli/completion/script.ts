@@ -1,20 +1,9 @@
 import type { Config } from '@oclif/core/interfaces';
 import { bashScript } from './bash.ts';
+import type { Completed } from './completed.ts';
 import { fishScript } from './fish.ts';
 import type { Shell } from './reply.ts';
 import { zshScript } from './zsh.ts';
-
-/** What a script completes. */
-export interface Completed {
-  /** The name of the program. */
-  bin: string;
-  /** How the program is asked, as a shell reads it. */
-  ask: string;
-  /** A name for the functions of the script. */
-  prefix: string;
-  /** The commands that are completed, of a program that has others as well. */
-  topics: readonly string[] | undefined;
-}
 
 const OWN_BIN = 'svc-api';
 const TOPICS = ['apikey', 'serve'];
