@@ -11,14 +11,16 @@ export interface Terminal {
   readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
-  /** Whether stderr is a terminal, where somebody may watch the progress of a command. */
-  readonly isErrorTerminal: boolean;
+  /** The width of the terminal that stderr is, where a line can be drawn anew; undefined if it is none. */
+  readonly errorColumns: number | undefined;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
   deliver(text: string): Promise<void>;
   /** Writes a line to stderr; a failure is ignored. */
   note(text: string): Promise<void>;
+  /** Draws the last line of stderr anew, which other output replaces; an empty one is cleared. */
+  status(text: string): Promise<void>;
   /** From now on nothing waits for a reader: what is not read at once is given up. */
   stopWaiting(): void;
 }
@@ -33,9 +35,15 @@ type OutputStream = typeof process.stdout | typeof process.stderr;
 /** How long a reader gets to make room, before the next try. */
 const RETRY_MS = 5;
 
+/** Erases from the cursor to the end of the line (ECMA-48, 8.3.41). */
+const CLEAR_LINE = '\u001b[K';
+/** The width of a terminal that does not tell. */
+const DEFAULT_COLUMNS = 80;
+
 /** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
 class ProcessTerminal implements Terminal {
   #waits = true;
+  #hasStatus = false;
 
   get canPrompt(): boolean {
     return process.stdin.isTTY === true && process.stderr.isTTY === true;
@@ -49,11 +57,13 @@ class ProcessTerminal implements Terminal {
     return process.stdout.isTTY === true;
   }
 
-  get isErrorTerminal(): boolean {
-    return process.stderr.isTTY === true;
+  get errorColumns(): number | undefined {
+    if (process.stderr.isTTY !== true || process.env['TERM'] === 'dumb') return undefined;
+    return process.stderr.columns || DEFAULT_COLUMNS;
   }
 
   async out(text: string): Promise<void> {
+    await this.status('');
     try {
       await this.#writeAll(process.stdout, text);
       flush(process.stdout.fd);
@@ -69,15 +79,26 @@ class ProcessTerminal implements Terminal {
   }
 
   async note(text: string): Promise<void> {
-    try {
-      await this.#writeAll(process.stderr, `${text}\n`);
-    } catch {
-      // Without stderr there is nobody left to tell.
-    }
+    await this.status('');
+    await this.#tell(`${text}\n`);
+  }
+
+  async status(text: string): Promise<void> {
+    if (text === '' && !this.#hasStatus) return;
+    this.#hasStatus = text !== '';
+    await this.#tell(`\r${CLEAR_LINE}${text}`);
   }
 
   stopWaiting(): void {
     this.#waits = false;
+  }
+
+  async #tell(text: string): Promise<void> {
+    try {
+      await this.#writeAll(process.stderr, text);
+    } catch {
+      // Without stderr there is nobody left to tell.
+    }
   }
 
   async #writeAll(stream: OutputStream, text: string): Promise<void> {
