@@ -18,7 +18,7 @@ export interface Offer {
   typed: string;
   /** The store that the line names. */
   database?: string | undefined;
-  kind: ValueKind | { choices: readonly Choice[]; isOpen?: boolean };
+  kind: ValueKind | { choices: readonly Choice[] };
 }
 
 /** The words that belong to a program: its commands, and what separates their parts. */
@@ -79,13 +79,12 @@ function argumentOffer(typed: string, { id, flags, args }: TypedCommand, command
 
 function flagChoices({ command, flags }: TypedCommand): Choice[] {
   const choices = Object.entries(command?.flags ?? {})
-    .filter(([flag, { hidden, ...definition }]) => !hidden && (!flags.has(flag) || isRepeatable(definition)))
+    .filter(
+      ([flag, { hidden, ...definition }]) =>
+        !hidden && (!flags.has(flag) || ('multiple' in definition && definition.multiple)),
+    )
     .map(([flag, { summary, description }]) => choiceOf(`--${flag}`, summary ?? description));
   return [...choices, choiceOf('--help', 'Show help.')];
-}
-
-function isRepeatable(definition: { type?: string; multiple?: boolean }): boolean {
-  return definition.multiple === true;
 }
 
 /** The words that may follow the parts of a command, or all commands where their parts are no words of their own. */

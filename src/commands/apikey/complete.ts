@@ -10,7 +10,7 @@ import { createCatalog } from '../../keys/permissions/catalog.ts';
 import { normalizeText } from '../../keys/text.ts';
 
 /** Somebody waits with a finger on the key: what takes longer is given up. */
-const WAIT_MS = 2000;
+const WAIT_MS = 5000;
 const LOCK_WAIT_MS = 300;
 const MAX_NAMES = 100;
 
