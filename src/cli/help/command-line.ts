@@ -5,8 +5,8 @@ const CONTINUED = ' \\';
 type Group = readonly string[];
 
 /**
- * A shell command in lines of that width, each but the last with a backslash at its end, so that it can be pasted. Words
- * stay whole, and a flag keeps its value. Breaks that the command has are kept.
+ * A shell command in lines of that width, each but the last with a backslash at its end, so that it can be pasted.
+ * Words stay whole, and a flag keeps its value. Breaks that the command has are kept.
  */
 export function wrapCommand(command: string, width: number): string {
   // Text in quotes belongs to a word.

@@ -35,8 +35,8 @@ export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
       {
         header: 'CODES OF ERRORS',
         body:
-          'With --json, an error is one object on stdout, with the fields "error", a text, and "code". Codes and exit ' +
-          'codes stay the same from version to version; texts may change.',
+          'With --json, an error is one object on stdout, with the fields "error", a text, and "code". ' +
+          'Codes and exit codes stay the same from version to version; texts may change.',
       },
     ],
   },

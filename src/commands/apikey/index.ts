@@ -28,7 +28,8 @@ export default class ApiKey extends KeyCommand {
     {
       description: 'Create a key with individual permissions, as JSON',
       command:
-        '<%= config.bin %> <%= command.id %> --create --name "Docker bot"\n--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+        '<%= config.bin %> <%= command.id %> --create --name "Docker bot"\n' +
+        '--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
     },
     {
       description: 'Replace a key: the old secret stops working',
