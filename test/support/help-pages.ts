@@ -11,7 +11,9 @@ export interface HelpPage {
 
 /** The pages of docs/cli.md that have examples. */
 export function documentedPages(): HelpPage[] {
-  const pages = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8').matchAll(/^## svc-api ([^\n]*)\n\n```text\n(.*?)^```$/gms);
+  const pages = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8').matchAll(
+    /^## svc-api ([^\n]*)\n\n```text\n(.*?)^```$/gms,
+  );
   return Array.from(pages, ([, command, page]) => ({ command: command!, examples: examplesOf(page!) })).filter(
     ({ examples }) => examples.length > 0,
   );

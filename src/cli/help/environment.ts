@@ -48,8 +48,11 @@ export const ENVIRONMENT: readonly Variable[] = [
     name: 'PG…',
     meaning:
       'What the `postgres://` URL of a key store leaves out, as for psql: PGHOST, PGPORT, PGUSER, PGPASSWORD, ' +
-      'PGPASSFILE, PGDATABASE, PGOPTIONS, PGAPPNAME, PGCONNECT_TIMEOUT, PGCHANNELBINDING, PGSSLMODE, PGSSLROOTCERT, ' +
-      'PGSSLCERT, PGSSLKEY and PGSSLPASSWORD.',
+      'PGPASSFILE, PGDATABASE, PGOPTIONS, PGAPPNAME and PGCONNECT_TIMEOUT.',
+  },
+  {
+    name: 'PGSSL…',
+    meaning: 'The same for TLS: PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGSSLPASSWORD and PGCHANNELBINDING.',
   },
   { name: 'XDG_DATA_HOME', meaning: "Folder of the user's data.", otherwise: '`~/.local/share`' },
   {
@@ -62,5 +65,7 @@ export const ENVIRONMENT: readonly Variable[] = [
     meaning: 'Folder of compiled code, which makes the program start faster.',
     otherwise: '`svc-api/compile-cache` in the folder of `XDG_CACHE_HOME`',
   },
+  { name: 'HOME', meaning: 'Home folder of the user, which is written as ~ here.' },
+  { name: 'SHELL', meaning: 'The shell that `autocomplete` is for if it names none.' },
   { name: 'NODE_DISABLE_COMPILE_CACHE', meaning: 'If it is not empty, no compiled code is kept.' },
 ];
