@@ -1,5 +1,5 @@
 import { CommandHelp } from '@oclif/core/help';
-import { Columns } from './columns.ts';
+import { Columns, renderTemplates } from './columns.ts';
 import { wrapCommand, wrapUsage } from './command-line.ts';
 
 /** The group of flags that all commands have. */
@@ -7,6 +7,11 @@ const GLOBAL = 'GLOBAL';
 
 /** The help of a command as oclif writes it, within the width, with examples that can be pasted as they are shown. */
 export class OwnCommandHelp extends CommandHelp {
+  constructor(...options: ConstructorParameters<typeof CommandHelp>) {
+    super(...options);
+    this.render = renderTemplates(this.render);
+  }
+
   override renderList(...list: Parameters<Columns['renderList']>): string {
     return new Columns(this.config, this.opts).renderList(...list);
   }

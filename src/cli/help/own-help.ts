@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Command } from '@oclif/core/command';
 import { Help } from '@oclif/core/help';
-import { Columns } from './columns.ts';
+import { Columns, renderTemplates } from './columns.ts';
 import { OwnCommandHelp } from './command-help.ts';
 import { HELP_TOPICS, topicText } from './topics.ts';
 import { VERSION_TOPIC } from './version.ts';
@@ -18,6 +18,11 @@ type Rows = [name: string, summary: string][];
 /** The help of svc-api itself; a host has its own. */
 export default class OwnHelp extends Help {
   protected override CommandHelpClass = OwnCommandHelp;
+
+  constructor(...options: ConstructorParameters<typeof Help>) {
+    super(...options);
+    this.render = renderTemplates(this.render);
+  }
 
   override async showHelp(argv: string[]): Promise<void> {
     const subject = argv.find((arg) => arg !== 'help' && !arg.startsWith('-')) ?? '';
