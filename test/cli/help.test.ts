@@ -82,6 +82,12 @@ describe('the help', () => {
     }
   });
 
+  it('is refused for what is neither a command about keys nor a topic', async () => {
+    const { stdout, stderr, code } = await runCli(['apikey', 'help', 'svc_0a1B2c3D4e5F_0123456789']);
+    assert.deepEqual([stdout, code], ['', 2]);
+    assert.match(stderr, /There is no help on "svc_0a1B2c3D4e5F_…"\. Topics are environment and exit-codes;/);
+  });
+
   it('groups the flags of the two modes of apikey, the global ones last', async () => {
     const sections = sectionsOf(await outputOf(['apikey', '--help']));
     const flagsOf = (header: string) =>

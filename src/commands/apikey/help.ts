@@ -1,5 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { listOf, printable } from '../../keys/text.ts';
 
 export default class ApiKeyHelp extends BaseCommand {
   static override enableJsonFlag = false;
@@ -23,8 +25,12 @@ export default class ApiKeyHelp extends BaseCommand {
     ]);
     const topic = HELP_TOPICS[words[0] ?? ''];
     if (topic) return this.terminal.out(`${topicText(topic, this.config)}\n`);
-    const { pjson } = this.config;
+    const id = ['apikey', ...words].join(':');
+    if (!this.config.findCommand(id)) {
+      const remedy = `Topics are ${listOf(Object.keys(HELP_TOPICS))}; without an argument, all commands are listed.`;
+      throw new CliError('USAGE', `There is no help on "${printable(words.join(' '))}". ${remedy}`);
+    }
     const HelpClass = await loadHelpClass(this.config);
-    await new HelpClass(this.config, pjson.oclif.helpOptions).showHelp([['apikey', ...words].join(':')]);
+    await new HelpClass(this.config, this.config.pjson.oclif.helpOptions).showHelp([id]);
   }
 }
