@@ -24,15 +24,16 @@ async function complete() {
   await autocomplete(args, loadOptions);
 }
 
-/** As oclif's `execute` does, without repeating a secret that was typed in place of a command. */
+/** As oclif's `execute` does, with failures in the form of ours. */
 async function start() {
   const { bundledProgram, programOfPackages } = require('./program.cjs');
   const program = command === 'serve' ? await programOfPackages() : bundledProgram(root, args);
+  const options = { ...loadOptions, pjson: program.pjson };
   try {
-    await program.run(args, { ...loadOptions, pjson: program.pjson });
+    await program.run(args, options);
     await program.flush();
     program.keepCode();
   } catch (error) {
-    await program.handle(program.shownError(error));
+    await program.reportFailure(error, args, options);
   }
 }

@@ -59,8 +59,7 @@ function entryOf(root: string): string {
   return `
     exports.run = require('@oclif/core/run').run;
     exports.flush = require('@oclif/core/flush').flush;
-    exports.handle = require('@oclif/core/handle').handle;
-    exports.shownError = (error) => require('./src/cli/errors.ts').shownError(error);
+    exports.reportFailure = (...args) => require('./src/cli/explain/report.ts').reportFailure(...args);
     exports.commands = { ${commands.join('\n')} };`;
 }
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
+import { errorReference } from './error-codes.ts';
 import { keysSchema } from './keys-schema.ts';
 import { httpReference } from './reply-codes.ts';
 
@@ -12,6 +13,7 @@ const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 export function references(): Record<string, string> {
   return {
     'docs/cli.md': commandReference(),
+    'docs/errors.md': errorReference(),
     'docs/http.md': httpReference(),
     'docs/schema.graphql': schemaReference(),
     'schemas/keys.schema.json': keysSchema(),

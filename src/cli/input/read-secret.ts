@@ -19,7 +19,8 @@ async function readStdin(): Promise<string> {
   if (process.stdin.isTTY)
     throw new CliError(
       'USAGE',
-      'A secret can only be typed if stderr is a terminal too, and without --json. Pass it by a pipe or a file.',
+      'A secret can only be typed if stderr is a terminal too, without --json and --no-input. ' +
+        'Pass it by a pipe or a file.',
     );
   const chunks: Buffer[] = [];
   let length = 0;

@@ -72,7 +72,7 @@ export default class Exec extends BaseCommand {
     process.exitCode = await runWithKey({
       command,
       args,
-      environment: childEnvironment(process.env, database),
+      environment: childEnvironment(this.environment, database),
       variable: env,
       create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
       note,

@@ -3,6 +3,7 @@ import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 /** Flags that describe a new key, and mean nothing with --delete. */
 const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;
@@ -33,6 +34,8 @@ export default class ApiKey extends KeyCommand {
     create: Flags.boolean({ description: 'Create a key.' }),
     delete: Flags.boolean({ description: 'Delete a key, and the keys that it created.' }),
     ...keyFlags,
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   protected override get errorFields(): object {

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestApply, testApply } from '../../support/apply.ts';
 import { cpuTime } from '../../support/cpu.ts';
+import { errorText } from '../../support/errors.ts';
 import { ROOT } from '../../support/process.ts';
 
 /** Texts with the place of what is wrong with them, and a part of what is said about it. */
@@ -196,7 +197,7 @@ describe('a file that apply refuses', () => {
     };
     for (const [path, message] of Object.entries(expected)) {
       const { stdout, stderr, code } = await test.cli.run(['apikey', 'apply', '-f', path]);
-      assert.deepEqual({ stdout, stderr, code }, { stdout: '', stderr: `Error: ${message}\n`, code: 2 });
+      assert.deepEqual({ stdout, stderr, code }, { stdout: '', stderr: errorText('INPUT_INVALID', message), code: 2 });
     }
   });
 
