@@ -9,8 +9,10 @@ refuseUnsupportedNode();
 process.on('SIGUSR1', () => {});
 standInForUser();
 require('./compile-cache.cjs').enableCompileCache();
-const args = process.argv.slice(2);
-const [command] = args;
+const typed = process.argv.slice(2);
+const [command] = typed;
+// Of oclif's `help`, the flag is none; the colours of help follow it all the same.
+const args = command === 'help' ? typed.filter((arg) => arg !== '--no-color') : typed;
 const root = require('node:path').dirname(import.meta.dirname);
 // `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
 const core = ['@oclif/plugin-help'];
