@@ -168,9 +168,9 @@ describeOnEach('apikey verify', () => {
   it('refuses a stdin that is empty or holds too much, without a store', async () => {
     const cli = testCli();
     const rows = [
-      ['', 'The secret is missing: stdin is empty.'],
-      [' \n', 'The secret is missing: stdin is empty.'],
-      ['x'.repeat(1_000_000), "Stdin has more than 65536 bytes, which can't be a secret."],
+      ['', 'The secret is missing: stdin is empty. Pipe the secret to it.'],
+      [' \n', 'The secret is missing: stdin is empty. Pipe the secret to it.'],
+      ['x'.repeat(1_000_000), "Stdin has more than 65536 bytes, which can't be a secret. Pass the secret alone."],
     ] as const;
     for (const [input, error] of rows) {
       const { stdout, stderr, code } = await verify(cli.database, input, '-');
@@ -196,7 +196,14 @@ describe('apikey verify at a pipe', () => {
     const { stderr, code } = await run('x'.repeat(1_000_000), tempStore());
     assert.deepEqual(
       [stderr, code],
-      [errorText('USAGE', "Stdin has more than 65536 bytes, which can't be a secret.", 'apikey verify'), 2],
+      [
+        errorText(
+          'USAGE',
+          "Stdin has more than 65536 bytes, which can't be a secret. Pass the secret alone.",
+          'apikey verify',
+        ),
+        2,
+      ],
     );
   });
 });

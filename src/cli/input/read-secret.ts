@@ -6,7 +6,7 @@ const MAX_BYTES = 64 * 1024;
 export async function readSecretInput(interactive: boolean): Promise<string> {
   const text = interactive ? await ask() : await readStdin();
   const secret = text.trim();
-  if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty.');
+  if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty. Pipe the secret to it.');
   return secret;
 }
 
@@ -28,7 +28,10 @@ async function readStdin(): Promise<string> {
     chunks.push(chunk);
     length += chunk.length;
     if (length > MAX_BYTES)
-      throw new CliError('USAGE', `Stdin has more than ${MAX_BYTES} bytes, which can't be a secret.`);
+      throw new CliError(
+        'USAGE',
+        `Stdin has more than ${MAX_BYTES} bytes, which can't be a secret. Pass the secret alone.`,
+      );
   }
   return Buffer.concat(chunks).toString();
 }
@@ -37,6 +40,7 @@ async function* stdinChunks(): AsyncGenerator<Buffer> {
   try {
     yield* process.stdin as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new CliError('USAGE', `Stdin could not be read (${(error as NodeJS.ErrnoException).code ?? 'UNKNOWN'}).`);
+    const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
+    throw new CliError('USAGE', `Stdin could not be read (${code}). Pass the secret by a pipe or a file.`);
   }
 }

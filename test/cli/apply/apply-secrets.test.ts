@@ -147,7 +147,7 @@ describe('the secrets of applied keys', () => {
       );
       assert.match(
         stderr,
-        /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\n$/,
+        /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\nCode: OUTPUT_FAILED\n/,
       );
       assert.equal(code, 1);
       assert.deepEqual(await keysIn(test.cli.database), before);
@@ -157,7 +157,7 @@ describe('the secrets of applied keys', () => {
     const env = cleanEnv({ SVC_API_DATABASE: test.cli.database });
     const kept = ['bash', process.execPath, BIN, ...args, '--secrets-dir', test.secrets];
     const { stderr, code } = await finished(spawn('bash', ['-c', '"$@" > /dev/full', ...kept], { env }));
-    assert.match(stderr, /could not be written to stdout \(ENOSPC\)\. The changes were made\.\n$/);
+    assert.match(stderr, /could not be written to stdout \(ENOSPC\)\. The changes were made\.\nCode: OUTPUT_FAILED\n/);
     assert.equal(code, 1);
     assert.deepEqual([await test.names(), readdirSync(test.secrets)], [['New', 'One key'], ['New']]);
   });

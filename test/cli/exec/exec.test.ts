@@ -301,7 +301,7 @@ describe('the exit code of apikey exec', () => {
       'is 127 where the command is not found',
       ['no-such-command', 'x'],
       127,
-      errorText('COMMAND_NOT_FOUND', 'The command "no-such-command" was not found.'),
+      errorText('COMMAND_NOT_FOUND', 'The command "no-such-command" was not found. Check its name, and PATH.'),
     ],
     [
       'is 126 where the command cannot be run',
@@ -309,14 +309,14 @@ describe('the exit code of apikey exec', () => {
       126,
       errorText(
         'COMMAND_NOT_RUN',
-        `The command "${script}" could not be run: permission denied, or it is not executable.`,
+        `The command "${script}" could not be run: permission denied, or it is not executable. Make it executable, or name the program that runs it.`,
       ),
     ],
     [
       'is 126 where its path leads through a file',
       [`${script}/x`],
       126,
-      errorText('COMMAND_NOT_RUN', `The command "${script}/x" could not be run: ENOTDIR.`),
+      errorText('COMMAND_NOT_RUN', `The command "${script}/x" could not be run: ENOTDIR. Check its path.`),
     ],
   ] as const) {
     it(`${what}, and no key is left`, async () => {
@@ -346,7 +346,7 @@ describe('apikey exec that is used wrongly', () => {
     [
       'words before --',
       ['--roles', 'VIEWER', 'x', ...touch],
-      /^Error: "x" comes before --, where only flags are allowed\.\nCode: USAGE\n/,
+      /^Error: "x" comes before --, where only flags are allowed\. Put it after --\.\nCode: USAGE\n/,
     ],
     [
       'no grants',
