@@ -1,6 +1,6 @@
 import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/interfaces';
-import { listOf } from '../../keys/text.ts';
+import { listOf, printable } from '../../keys/text.ts';
 import type { ParserError } from '../errors.ts';
 import { closeTo, didYouMean } from './did-you-mean.ts';
 import { closeCommands, commandsOf, explainUnknownCommand, unexpectedArguments } from './unknown-command.ts';
@@ -36,7 +36,7 @@ function unknownFlags(typed: readonly string[], place: Place): string {
   const shown = typed.map((flag) => shownFlag(flag, names));
   const close = shown.flatMap((flag) => closeTo(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
   const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
-  return `Nonexistent flag${many}: ${shown.join(', ')}. ${didYouMean(close) ?? `Leave ${them} out.`}`;
+  return `Nonexistent flag${many}: ${shown.map((flag) => printable(flag)).join(', ')}. ${didYouMean(close) ?? `Leave ${them} out.`}`;
 }
 
 /** An unknown flag without what may be its value: `--token=…`, `-p…`. */
@@ -51,7 +51,9 @@ function tooMany(extra: readonly string[], { config, id, argv }: Place): string 
   if (verbs.length > 0 && argv[0] === extra[0]) return explainUnknownCommand(`${id}:${extra[0]}`, config).message;
   const close = closeCommands(extra, verbs).map((verb) => `"${commandLine(config, `${id}:${verb}`)}"`);
   const question = didYouMean(close);
-  return question === undefined ? unexpectedArguments(extra) : `Unexpected argument: ${extra[0]}. ${question}`;
+  return question === undefined
+    ? unexpectedArguments(extra)
+    : `Unexpected argument: ${printable(extra[0]!)}. ${question}`;
 }
 
 function missingArguments(names: readonly string[], { config, id }: Place): string {

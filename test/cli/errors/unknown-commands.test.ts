@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
-import { runCli } from '../../support/process.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT, runCli } from '../../support/process.ts';
 
-const VERBS =
-  'adopt, apply, can, copy, create, delete, disable, enable, exec, export, import, list, log, rotate, scan, show, suggest, update and verify';
+const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+  commands: Record<string, { hidden?: boolean }>;
+};
+const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
+  .flatMap(([id, { hidden }]) => (hidden || !id.includes(':') ? [] : [id.split(':')[1]!]))
+  .toSorted()
+  .toReversed();
+const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help and serve.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
@@ -30,6 +38,11 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ],
   [`apikey ${SECRET}`, `There is no command "apikey svc_0a1B2c3D4e5F_…". ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey \u001b[2Jlist', `There is no command "apikey <U+001B>[2Jlist". ${TOPIC_COMMANDS}`, AT_TOPIC],
+  [
+    `apikey ${'list'.repeat(50)}`,
+    `There is no command "apikey ${'list'.repeat(50).slice(0, 53)}…". ${TOPIC_COMMANDS}`,
+    AT_TOPIC,
+  ],
   ['--nope', `The first argument is the flag --nope, not a command. ${FLAGS_LAST}`, AT_ROOT],
   ['--token=hunter2 apikey list', `The first argument is the flag --token, not a command. ${FLAGS_LAST}`, AT_ROOT],
   ['--hlep', 'The first argument is the flag --hlep, not a command. Did you mean --help?', AT_ROOT],
