@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';
@@ -20,6 +21,8 @@ If stdin and stderr are terminals, prompts for missing values.`;
     name: nameFlag,
     ...newKeyFlags,
     'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, and create nothing.' }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   async run(): Promise<void> {
