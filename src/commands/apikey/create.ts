@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { keyFlags, nameArgs, requestOf } from '../../cli/input/key-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';
@@ -9,20 +9,22 @@ If stdin and stderr are terminals, prompts for missing values.`;
   static override examples = [
     {
       description: 'A key for a pipeline, which expires by itself',
-      command: 'KEY=$(<%= config.bin %> apikey create --name "CI deploy" --roles VIEWER --expires-in 30d)',
+      command: 'KEY=$(<%= config.bin %> apikey create "CI deploy" --roles VIEWER --expires-in 30d)',
     },
     {
       description: 'See what a key would be allowed to do',
-      command: '<%= config.bin %> apikey create --name "Docker bot" --permissions DOCKER:UPDATE_ANY --dry-run',
+      command: '<%= config.bin %> apikey create "Docker bot" --permissions DOCKER:UPDATE_ANY --dry-run',
     },
   ];
+  static override args = nameArgs;
   static override flags = {
     ...keyFlags,
     'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, and create nothing.' }),
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Create);
-    await this.create(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
+    const input = await this.parse(Create);
+    const { flags } = input;
+    await this.create(requestOf({ ...flags, name: nameOf(input) }), { database: flags.database, dryRun: flags['dry-run'] });
   }
 }

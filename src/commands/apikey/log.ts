@@ -2,11 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
 import { progressOf } from '../../cli/audit/progress.ts';
 import { runPrune } from '../../cli/audit/prune-log.ts';
-import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/views/audit-view.ts';
+import { AUDIT_COLUMNS, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { readNumber } from '../../cli/input/key-flags.ts';
-import { tableOf } from '../../cli/views/table.ts';
+import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
+import { openTable } from '../../cli/views/table.ts';
 import { countOf } from '../../cli/views/count.ts';
 import { verificationView } from '../../cli/views/verification-view.ts';
 import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
@@ -53,14 +54,14 @@ export default class Log extends KeyCommand {
     }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
     since: Flags.string({
-      description: 'Only from this time on: an RFC 3339 date and time, or how long ago.',
+      description: 'Only from this time on: a date (its start in UTC), an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Only before this time: an RFC 3339 date and time, or how long ago.',
+      description: 'Only before this time, written like --since.',
       helpValue: '<date>|7d',
     }),
-    limit: Flags.string({ description: 'Maximum number of entries, up to 500. Default: 50.', helpValue: '<number>' }),
+    limit: limitFlag('entries'),
     before: Flags.string({
       description: 'Only entries with a lower number: the previous page. With --prune, a time, written like --since.',
       helpValue: '<number>|<date>|52w',
@@ -88,10 +89,10 @@ export default class Log extends KeyCommand {
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
     else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
     if (prune) return this.withKeys(flags.database, (keys) => this.prune(keys, flags));
-    const before = readNumber(flags.before, '--before');
+    const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined)
       throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
-    const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
+    const request = { key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
     await this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys, flags.head);
       if (follow) return this.follow(keys, request);
@@ -101,10 +102,16 @@ export default class Log extends KeyCommand {
   }
 
   private async show(entries: readonly AuditEntry[]): Promise<void> {
-    const table =
-      entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
+    const table = entries.length > 0 ? (await this.table())(entries) : undefined;
     await this.print({ entries: entries.map(auditJson) }, table);
     if (entries.length === 0 && !this.jsonEnabled()) await this.terminal.note('No entries found.');
+  }
+
+  /** What turns entries into lines of a table. */
+  private async table(): Promise<(entries: readonly AuditEntry[]) => string> {
+    const { terminal } = this;
+    const text = await openTable(AUDIT_COLUMNS, terminal);
+    return (entries) => text(entries.map((entry) => auditRow(entry, terminal.isTerminal)));
   }
 
   private async prune(
@@ -135,27 +142,29 @@ export default class Log extends KeyCommand {
   private async follow(keys: OpenKeys, request: AuditRequest): Promise<void> {
     let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
     let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
+    const lines = this.jsonEnabled() ? jsonLines : await this.table();
     for (;;) {
-      if (!(await this.writeLines(entries))) return;
+      if (entries.length > 0 && !(await this.writeLines(lines(entries)))) return;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
       await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
       entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });
     }
   }
 
-  private async writeLines(entries: readonly AuditEntry[]): Promise<boolean> {
-    const line = (entry: AuditEntry) =>
-      this.jsonEnabled()
-        ? printableJson(JSON.stringify(auditJson(entry)))
-        : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
+  /** @returns whether somebody still reads them */
+  private async writeLines(lines: string): Promise<boolean> {
     try {
-      if (entries.length > 0) await this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));
+      await this.terminal.out(`${lines}\n`);
       return true;
     } catch (error) {
       if (error instanceof CliError) return false;
       throw error;
     }
   }
+}
+
+function jsonLines(entries: readonly AuditEntry[]): string {
+  return entries.map((entry) => printableJson(JSON.stringify(auditJson(entry)))).join('\n');
 }
 
 /** Refuses flags that do not belong to a mode. @throws CliError USAGE */
