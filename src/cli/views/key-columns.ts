@@ -64,7 +64,11 @@ function pick(text: string): KeyColumn {
   const wanted = formOf(text);
   const found = PICKABLE.find((column) => formOf(column.name) === wanted);
   if (found) return found;
-  const [first] = nearest(text.trim(), COLUMN_NAMES.map((known) => known.toUpperCase()), 1);
+  const [first] = nearest(
+    text.trim(),
+    COLUMN_NAMES.map((known) => known.toUpperCase()),
+    1,
+  );
   const remedy = first ? `Did you mean ${first.toLowerCase()}?` : `The columns are ${listOf(COLUMN_NAMES)}.`;
   throw new CliError('USAGE', `"${printable(text)}" is not a column of the list. ${remedy}`);
 }

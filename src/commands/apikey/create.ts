@@ -25,6 +25,9 @@ If stdin and stderr are terminals, prompts for missing values.`;
   async run(): Promise<void> {
     const input = await this.parse(Create);
     const { flags } = input;
-    await this.create(requestOf({ ...flags, name: nameOf(input) }), { database: flags.database, dryRun: flags['dry-run'] });
+    await this.create(requestOf({ ...flags, name: nameOf(input) }), {
+      database: flags.database,
+      dryRun: flags['dry-run'],
+    });
   }
 }

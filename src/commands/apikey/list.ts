@@ -5,7 +5,13 @@ import { listFlags } from '../../cli/input/key-flags.ts';
 import { limitFlag, readAfter, readLimit } from '../../cli/input/page-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { type ListedKeys, listPages } from '../../cli/manage/list-keys.ts';
-import { ALL_COLUMNS, COLUMN_NAMES, DEFAULT_COLUMNS, type KeyColumn, pickColumns } from '../../cli/views/key-columns.ts';
+import {
+  ALL_COLUMNS,
+  COLUMN_NAMES,
+  DEFAULT_COLUMNS,
+  type KeyColumn,
+  pickColumns,
+} from '../../cli/views/key-columns.ts';
 import type { KeyJson } from '../../cli/views/key-view.ts';
 import { openTable } from '../../cli/views/table.ts';
 

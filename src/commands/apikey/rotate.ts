@@ -54,7 +54,8 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
       description: "Disable the keys that it has created: after a leak they are the thief's.",
     }),
     since: Flags.string({
-      description: 'With --disable-created: only keys created since this date (its start in UTC), RFC 3339 date and time, or this long ago.',
+      description:
+        'With --disable-created: only keys created since this date (its start in UTC), RFC 3339 date and time, or this long ago.',
       helpValue: '<date>|24h',
     }),
   };
