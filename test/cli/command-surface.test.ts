@@ -49,6 +49,7 @@ const SURFACE: Record<string, string[]> = {
     '--since <date>|7d',
     '--until <date>|7d',
     '--verify',
+    '--wide',
     '--yes',
     ...ALWAYS,
   ],

@@ -63,6 +63,11 @@ export class TerminalSession {
     return this.#written;
   }
 
+  /** Whether anything was written in colours or another style. */
+  get hasColors(): boolean {
+    return this.#written.split('\u001b[').slice(1).some((text) => /^[0-9;]*m/.test(text));
+  }
+
   /** Waits for a text after the one that was last waited for. */
   async see(text: string): Promise<void> {
     await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`);

@@ -13,12 +13,16 @@ export interface ListedKeys {
 
 /** The page of a query; with `all`, that one and all that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
 export async function* listPages(open: OpenKeys, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
-  let page = await readPage(open, all ? { ...query, first: MAX_PAGE_SIZE } : query);
-  yield page;
-  while (all && page.next !== null) {
-    page = await readPage(open, { ...query, first: MAX_PAGE_SIZE, after: page.next });
-    yield page;
+  if (!all) {
+    yield await readPage(open, query);
+    return;
   }
+  let { after } = query;
+  do {
+    const page = await readPage(open, { ...query, first: MAX_PAGE_SIZE, after });
+    yield page;
+    after = page.next;
+  } while (after !== null);
 }
 
 async function readPage(open: OpenKeys, query: PageQuery): Promise<ListedKeys> {

@@ -135,8 +135,11 @@ export const searchCheckbox = createPrompt<readonly Choice[], SearchCheckboxConf
 
 /** Hints in lines of at most a width. */
 function linesOf(hints: readonly string[], width: number): string[] {
-  return hints.reduce<string[]>((lines, hint) => {
+  const lines: string[] = [];
+  for (const hint of hints) {
     const line = [...lines.slice(-1), hint].join(' • ');
-    return lines.length > 0 && widthOf(line) <= width ? [...lines.slice(0, -1), line] : [...lines, hint];
-  }, []);
+    if (lines.length > 0 && widthOf(line) <= width) lines[lines.length - 1] = line;
+    else lines.push(hint);
+  }
+  return lines;
 }

@@ -54,7 +54,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);
     if (flags.all && flags.limit !== undefined) throw together('--all', '--limit');
-    const { roles, status, search, all = false } = flags;
+    const { roles, status, search, all } = flags;
     const query = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after), roles, status, search };
     await this.withKeys(flags.database, async (open) => {
       const pages = listPages(open, query, all);
@@ -83,7 +83,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
   private async printTable(pages: AsyncIterable<ListedKeys>, columns: readonly KeyColumn[]): Promise<void> {
     const table = await openTable(columns, this.terminal);
     const cell = (key: KeyJson) => (column: KeyColumn) =>
-      (this.terminal.isTerminal ? column.shown : undefined)?.(key) ?? column.text(key);
+      (this.terminal.isTerminal ? column.shown?.(key) : undefined) ?? column.text(key);
     let last: ListedKeys | undefined;
     for await (const page of pages) {
       if (!last && page.keys.length === 0) return this.terminal.note('No API keys found.');

@@ -21,10 +21,14 @@ import type { OpenKeys } from '../../open-keys.ts';
 const POLL_MS = 250;
 const BROKEN = 1;
 
+/** Turns entries into lines. */
+type EntriesText = (entries: readonly AuditEntry[]) => string;
+
 export default class Log extends KeyCommand {
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
   static override description =
-    'Prints the newest entries, in the order in which they were written. Each is chained to the previous one by its ' +
+    'Prints the newest entries, in the order in which they were written. On a terminal, they are shortened to its ' +
+    'width; otherwise an entry is one line with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES, unshortened. Each is chained to the previous one by its ' +
     'hash; --verify checks all of them, names the first that was tampered with, and compares the keys with the log.';
   static override examples = [
     { description: 'See what happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
@@ -66,6 +70,7 @@ export default class Log extends KeyCommand {
       description: 'Only entries with a lower number: the previous page. With --prune, a time, written like --since.',
       helpValue: '<number>|<date>|52w',
     }),
+    wide: Flags.boolean({ description: 'On a terminal, shorten nothing: long lines wrap.' }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
     verify: Flags.boolean({
       description: 'Check the whole log instead, and the keys against it. Exits with 1 if something is wrong.',
@@ -89,29 +94,31 @@ export default class Log extends KeyCommand {
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
     else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
     if (prune) return this.withKeys(flags.database, (keys) => this.prune(keys, flags));
+    if (flags.wide && this.jsonEnabled())
+      throw new CliError('USAGE', '--wide and --json cannot be used together. Pass one of them.');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined)
       throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
     const request = { key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
     await this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys, flags.head);
-      if (follow) return this.follow(keys, request);
+      const table = await this.table(flags.wide);
+      if (follow) return this.follow(keys, request, table);
       const newest = await keys.auditLog(request, OPERATOR, before === undefined ? {} : { before });
-      return this.show(newest.toReversed());
+      return this.show(newest.toReversed(), table);
     });
   }
 
-  private async show(entries: readonly AuditEntry[]): Promise<void> {
-    const table = entries.length > 0 ? (await this.table())(entries) : undefined;
-    await this.print({ entries: entries.map(auditJson) }, table);
+  private async show(entries: readonly AuditEntry[], table: EntriesText): Promise<void> {
+    await this.print({ entries: entries.map(auditJson) }, entries.length > 0 ? table(entries) : undefined);
     if (entries.length === 0 && !this.jsonEnabled()) await this.terminal.note('No entries found.');
   }
 
   /** What turns entries into lines of a table. */
-  private async table(): Promise<(entries: readonly AuditEntry[]) => string> {
-    const { terminal } = this;
-    const text = await openTable(AUDIT_COLUMNS, terminal);
-    return (entries) => text(entries.map((entry) => auditRow(entry, terminal.isTerminal)));
+  private async table(wide: boolean | undefined): Promise<EntriesText> {
+    const { isTerminal, columns } = this.terminal;
+    const text = await openTable(AUDIT_COLUMNS, { isTerminal, columns: wide ? Infinity : columns });
+    return (entries) => text(entries.map((entry) => auditRow(entry, isTerminal)));
   }
 
   private async prune(
@@ -139,10 +146,10 @@ export default class Log extends KeyCommand {
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
-  private async follow(keys: OpenKeys, request: AuditRequest): Promise<void> {
+  private async follow(keys: OpenKeys, request: AuditRequest, table: EntriesText): Promise<void> {
     let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
     let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
-    const lines = this.jsonEnabled() ? jsonLines : await this.table();
+    const lines = this.jsonEnabled() ? jsonLines : table;
     for (;;) {
       if (entries.length > 0 && !(await this.writeLines(lines(entries)))) return;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
