@@ -65,7 +65,10 @@ export class TerminalSession {
 
   /** Whether anything was written in colours or another style. */
   get hasColors(): boolean {
-    return this.#written.split('\u001b[').slice(1).some((text) => /^[0-9;]*m/.test(text));
+    return this.#written
+      .split('\u001b[')
+      .slice(1)
+      .some((text) => /^[0-9;]*m/.test(text));
   }
 
   /** Waits for a text after the one that was last waited for. */

@@ -11,7 +11,7 @@ export interface ListedKeys {
   next: string | null;
 }
 
-/** The page of a query; with `all`, that one and all that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
+/** The page of a query; with `all`, also those that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
 export async function* listPages(open: OpenKeys, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
   if (!all) {
     yield await readPage(open, query);

@@ -6,7 +6,7 @@ export const ON_STDERR = { output: process.stderr } as const;
 /** Options of lists in which several can be chosen: no key chooses all. */
 export const ONE_BY_ONE = { shortcuts: { all: null, invert: null } } as const;
 
-/** What a prompt may take besides the choices of a list, in lines: its question, hints and notes, some of them wrapped. */
+/** How many lines a prompt may take besides the choices of a list: its question, hints and notes, some wrapped. */
 const LINES_AROUND_LIST = 7;
 
 /** How many choices of a list fit the screen: what is higher than it can't be drawn again. */

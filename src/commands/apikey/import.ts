@@ -11,8 +11,8 @@ export default class Import extends KeyCommand {
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     'base64url), and "roles", "permissions" or both. "description", "expiresAt", "disabled", "id", "createdAt", ' +
-    '"createdBy" and "prefix" are optional. Either all keys are imported or none; what is wrong with a line is reported ' +
-    'with its number, without secrets.';
+    '"createdBy" and "prefix" are optional. Either all keys are imported or none; what is wrong with a line is ' +
+    'reported with its number, without secrets.';
   static override examples = [
     {
       description: 'Check whether a file can be imported, and import nothing',

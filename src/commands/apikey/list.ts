@@ -17,8 +17,8 @@ import { openTable } from '../../cli/views/table.ts';
 
 export default class List extends KeyCommand {
   static override summary = 'List API keys, oldest first.';
-  static override description = `On a terminal, prints a table of one line a key, shortened to its width, with relative \
-times. Otherwise prints one line a key with tabs between all columns, unshortened, with times in RFC 3339 format: \
+  static override description = `On a terminal, prints a table of one line a key, shortened to its width, with \
+relative times. Otherwise prints one line a key, unshortened, with times in RFC 3339 format and tabs between \
 NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Secrets are never shown.`;
   static override examples = [
     { description: 'List the keys with full access', command: '<%= config.bin %> apikey list --roles ADMIN' },
@@ -40,7 +40,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       helpValue: '<cursor>',
     }),
     all: Flags.boolean({ description: 'List all keys, not one page of them.' }),
-    wide: Flags.boolean({ description: 'On a terminal, show all columns that are printed elsewhere.' }),
+    wide: Flags.boolean({ description: 'On a terminal, show every column that a pipe gets.' }),
     columns: Flags.string({
       multiple: true,
       multipleNonGreedy: true,

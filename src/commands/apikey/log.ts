@@ -28,8 +28,9 @@ export default class Log extends KeyCommand {
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
   static override description =
     'Prints the newest entries, in the order in which they were written. On a terminal, they are shortened to its ' +
-    'width; otherwise an entry is one line with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES, unshortened. Each is chained to the previous one by its ' +
-    'hash; --verify checks all of them, names the first that was tampered with, and compares the keys with the log.';
+    'width; otherwise an entry is one line, with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES. Each is chained ' +
+    'to the previous one by its hash; --verify checks all of them, names the first that was tampered with, and ' +
+    'compares the keys with the log.';
   static override examples = [
     { description: 'See what happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
     {

@@ -55,7 +55,8 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     }),
     since: Flags.string({
       description:
-        'With --disable-created: only keys created since this date (its start in UTC), RFC 3339 date and time, or this long ago.',
+        'With --disable-created: only keys created since this date (its start in UTC), RFC 3339 date ' +
+        'and time, or this long ago.',
       helpValue: '<date>|24h',
     }),
   };
@@ -99,7 +100,8 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     const { name, publicId, rotation, expiresAt } = after;
     if (created.length > 0) await this.terminal.note(createdText(created, disabled));
     const expiry = expiresAt === null ? '' : ` The key expires ${timeAndDistance(expiresAt)}.`;
-    const rotated = `Rotated API key "${name}": its new secret is ${prefixOf(publicId)}, and is not shown again.${expiry}`;
+    const secret = `its new secret is ${prefixOf(publicId)}, and is not shown again.`;
+    const rotated = `Rotated API key "${name}": ${secret}${expiry}`;
     if (!rotation) return this.terminal.note(rotated);
     const { previousEndsAt, startedAt } = rotation;
     const end =
