@@ -9,12 +9,14 @@ const REDRAW_MS = 100;
 const LINE_MS = 5000;
 
 const [MIN_BAR, MAX_BAR] = [10, 30];
+/** The width of a terminal that does not know its own. */
+const DEFAULT_COLUMNS = 80;
 
 /** What is counted. */
 export type Unit = 'keys' | 'entries' | 'rows' | 'files' | 'bytes';
 
 /** Where progress is shown. */
-export type ProgressTerminal = Pick<Terminal, 'errorColumns' | 'note' | 'status'>;
+export type ProgressTerminal = Pick<Terminal, 'canRedraw' | 'errorColumns' | 'note' | 'status'>;
 
 /** Shows on stderr how far a long command has come: as a bar on a terminal, elsewhere as a line every five seconds. */
 export class Progress {
@@ -41,15 +43,15 @@ export class Progress {
   of(verb: string, unit: Unit): ProgressReport {
     return async (done, total) => {
       const now = this.#now();
-      const columns = this.#terminal.errorColumns;
-      if (now < this.#quietUntil || now - this.#shownAt < (columns === undefined ? LINE_MS : REDRAW_MS)) return;
+      const { canRedraw, errorColumns = DEFAULT_COLUMNS } = this.#terminal;
+      if (now < this.#quietUntil || now - this.#shownAt < (canRedraw ? REDRAW_MS : LINE_MS)) return;
       this.#shownAt = now;
       const text = `${verb} ${amountOf(done, total, unit)}`;
       const percent = total === undefined ? undefined : percentOf(done, total);
-      if (columns === undefined) return this.#terminal.note(`${text}${percent === undefined ? '' : ` (${percent}%)`}.`);
+      if (!canRedraw) return this.#terminal.note(`${text}${percent === undefined ? '' : ` (${percent}%)`}.`);
       if (!this.#isDrawn) for (const signal of TERMINATING_SIGNALS) process.on(signal, this.#interrupted);
       this.#isDrawn = true;
-      await this.#terminal.status(lineOf(text, percent, columns));
+      await this.#terminal.status(lineOf(text, percent, errorColumns));
     };
   }
 

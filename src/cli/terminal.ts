@@ -11,8 +11,12 @@ export interface Terminal {
   readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
-  /** The width of the terminal that stderr is, where a line can be drawn anew; undefined if it is none. */
+  /** Whether the last line of stderr can be drawn anew: it is a terminal, and no dumb one. */
+  readonly canRedraw: boolean;
+  /** How many columns stderr has; undefined if it is no terminal. */
   readonly errorColumns: number | undefined;
+  /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
+  readonly columns: number;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
@@ -34,11 +38,11 @@ type OutputStream = typeof process.stdout | typeof process.stderr;
 
 /** How long a reader gets to make room, before the next try. */
 const RETRY_MS = 5;
+/** The width of a terminal that does not know its own. */
+const DEFAULT_COLUMNS = 80;
 
 /** Erases from the cursor to the end of the line (ECMA-48, 8.3.41). */
 const CLEAR_LINE = '\u001b[K';
-/** The width of a terminal that does not tell. */
-const DEFAULT_COLUMNS = 80;
 
 /** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
 class ProcessTerminal implements Terminal {
@@ -57,9 +61,17 @@ class ProcessTerminal implements Terminal {
     return process.stdout.isTTY === true;
   }
 
+  get canRedraw(): boolean {
+    return process.stderr.isTTY === true && process.env['TERM'] !== 'dumb';
+  }
+
   get errorColumns(): number | undefined {
-    if (process.stderr.isTTY !== true || process.env['TERM'] === 'dumb') return undefined;
-    return process.stderr.columns || DEFAULT_COLUMNS;
+    return process.stderr.isTTY ? process.stderr.columns || undefined : undefined;
+  }
+
+  get columns(): number {
+    const { COLUMNS: wanted = '' } = process.env;
+    return /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : process.stdout.columns || DEFAULT_COLUMNS;
   }
 
   async out(text: string): Promise<void> {

@@ -60,7 +60,7 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
           if ((await digestOf(target, table, noteCompared)).digest !== copied.get(table)!.digest)
             throw new KeysError(
               'STORE_FAILED',
-              `The copy of ${table} in ${location} differs from the original. Nothing was copied.`,
+              `The copy of ${table} in ${location} differs from the original. Nothing was copied. Try again.`,
             );
         }
         keysChanged([]);

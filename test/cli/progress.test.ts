@@ -24,7 +24,10 @@ describe('the progress of a long command', () => {
     const start = 1_000_000;
     let now = start;
     const write = async (text: string) => void written.push([now - start, text]);
-    const progress = new Progress({ errorColumns, note: write, status: write }, () => now);
+    const progress = new Progress(
+      { canRedraw: errorColumns !== undefined, errorColumns, note: write, status: write },
+      () => now,
+    );
     const report = progress.of('Copying', unit);
     for (const [at, done, total] of reports) {
       now = start + at;
@@ -177,8 +180,8 @@ describe('progress on a real terminal', () => {
 
   it('leaves a terminal alone that cannot draw a line anew, and what is none', async () => {
     const script = `import { processTerminal } from ${JSON.stringify(join(ROOT, 'src/cli/terminal.ts'))};
-      processTerminal.out('<' + processTerminal.errorColumns + '>');`;
-    const columnsOn = async (TERM: string) => {
+      processTerminal.out('<' + processTerminal.canRedraw + '>');`;
+    const redrawsOn = async (TERM: string) => {
       const session = new TerminalSession(
         'env',
         [`TERM=${TERM}`, process.execPath, '--input-type=module', '-e', script],
@@ -187,8 +190,8 @@ describe('progress on a real terminal', () => {
       await session.end();
       return session.screen;
     };
-    assert.deepEqual([await columnsOn('xterm'), await columnsOn('dumb')], ['<200>', '<undefined>']);
+    assert.deepEqual([await redrawsOn('xterm'), await redrawsOn('dumb')], ['<true>', '<false>']);
     const piped = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
-    assert.equal(piped, '<undefined>');
+    assert.equal(piped, '<false>');
   });
 });

@@ -2,10 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
 import { flush } from '@oclif/core/flush';
-import { handle } from '@oclif/core/handle';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
-import { shownError } from '../errors.ts';
+import { reportFailure } from '../explain/report.ts';
 import { processTerminal } from '../terminal.ts';
 import { SHELLS } from './reply.ts';
 import { scriptOf } from './script.ts';
@@ -28,7 +27,7 @@ export async function autocomplete(args: readonly string[], options: LoadOptions
     await writeFile(join(functions, 'bash', `${config.bin}.bash`), scriptOf('bash', config));
     await writeFile(join(functions, 'zsh', `_${config.bin}`), scriptOf('zsh', config));
   } catch (error) {
-    await handle(shownError(error));
+    await reportFailure(error, args, options);
   }
 }
 

@@ -1,3 +1,4 @@
+import { COLUMN_NAMES } from '../views/key-columns.ts';
 import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import { STATUSES } from '../../keys/key/status.ts';
 import { ROLES } from '../../keys/permissions/catalog.ts';
@@ -18,6 +19,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   permission: 'permissions',
   status: STATUSES.map((status) => status.toLowerCase()),
   action: AUDIT_ACTIONS,
+  columns: COLUMN_NAMES,
   activate: ['now', 'on-first-use'],
 };
 

@@ -13,18 +13,19 @@ export default class Import extends KeyCommand {
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     'base64url), and "roles", "permissions" or both. "description", "expiresAt", "disabled", "id", "createdAt", ' +
-    '"createdBy" and "prefix" are optional. Either all keys are imported or none; a report shows the result of each ' +
-    'line, without secrets.';
+    '"createdBy" and "prefix" are optional. Either all keys are imported or none; what is wrong with a line is ' +
+    'reported with its number, without secrets.';
   static override examples = [
     {
       description: 'Check whether a file can be imported, and import nothing',
-      command: '<%= config.bin %> apikey import keys.jsonl --dry-run',
+      command: '<%= config.bin %> <%= command.id %> keys.jsonl --dry-run',
     },
-    { description: 'Import a file', command: '<%= config.bin %> apikey import keys.jsonl' },
+    { description: 'Import a file', command: '<%= config.bin %> <%= command.id %> keys.jsonl' },
     {
       description: 'Copy all keys from one store to another',
       command:
-        '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+        '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests |\n' +
+        '<%= config.bin %> <%= command.id %> --database other.sqlite',
     },
   ];
   static override args = {
@@ -32,7 +33,8 @@ export default class Import extends KeyCommand {
     file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),
   };
   static override flags = {
-    'dry-run': Flags.boolean({ description: 'Report the result of each line, and import nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Report whether the keys can be imported, and import nothing.' }),
+    verbose: Flags.boolean({ description: 'Also report each line that nothing is wrong with.' }),
   };
 
   async run(): Promise<void> {
@@ -44,7 +46,7 @@ export default class Import extends KeyCommand {
         (keys) => this.import(keys, input, flags['dry-run']),
         flags['dry-run'] ? 'empty' : 'create',
       );
-      await this.report(report);
+      await this.report(report, flags.verbose);
     } finally {
       await input.close();
     }
@@ -59,17 +61,19 @@ export default class Import extends KeyCommand {
     );
   }
 
-  private async report(report: ImportReport): Promise<void> {
+  private async report(report: ImportReport, all = false): Promise<void> {
     const failure = failureOf(report);
     if (failure) process.exitCode = failure.exit;
     try {
-      await this.print({ ...(failure && { error: failure.error, code: failure.code }), ...report }, reportText(report));
+      const json = { ...(failure && { error: failure.error, code: failure.code }), ...report };
+      await this.print(json, reportText(report, all));
     } catch (error) {
       throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
         cause: error,
       });
     }
     if (this.jsonEnabled()) return;
-    await this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+    if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
+    else await this.terminal.note(summaryOf(report));
   }
 }

@@ -167,7 +167,7 @@ describe('what is completed', () => {
     const flags = await words('zsh', 'svc-api apikey copy --to x --');
     assert.deepEqual(
       flags.map((flag) => flag.split('\t')[0]),
-      ['--json', '--database', '--help'],
+      ['--json', '--database', '--no-color', '--help'],
     );
     assert.match(flags[1]!, /^--database\tPath or postgres:\/\/ URL of the key store\. /);
     const commands = await words('bash', 'svc-api apikey ');
