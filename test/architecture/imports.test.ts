@@ -85,9 +85,11 @@ const ROOMS: Record<string, string[]> = {
   ],
   cli: [
     'signals',
+    'exit-codes',
     'errors',
     'deliver-secrets',
     'terminal',
+    'help',
     'base-command',
     'host',
     'with-keys',

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { keyFlags, nameArgs, requestOf } from '../../cli/input/key-flags.ts';
+import { nameArgs, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';
@@ -9,16 +9,17 @@ If stdin and stderr are terminals, prompts for missing values.`;
   static override examples = [
     {
       description: 'A key for a pipeline, which expires by itself',
-      command: 'KEY=$(<%= config.bin %> apikey create "CI deploy" --roles VIEWER --expires-in 30d)',
+      command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy" --roles VIEWER\n--expires-in 30d)',
     },
     {
       description: 'See what a key would be allowed to do',
-      command: '<%= config.bin %> apikey create "Docker bot" --permissions DOCKER:UPDATE_ANY --dry-run',
+      command: '<%= config.bin %> <%= command.id %> "Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run',
     },
   ];
   static override args = nameArgs;
   static override flags = {
-    ...keyFlags,
+    name: nameFlag,
+    ...newKeyFlags,
     'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, and create nothing.' }),
   };
 

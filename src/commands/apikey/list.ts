@@ -21,16 +21,16 @@ export default class List extends KeyCommand {
 relative times. Otherwise prints one line a key, unshortened, with times in RFC 3339 format and tabs between \
 NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Secrets are never shown.`;
   static override examples = [
-    { description: 'List the keys with full access', command: '<%= config.bin %> apikey list --roles ADMIN' },
+    { description: 'List the keys with full access', command: '<%= config.bin %> <%= command.id %> --roles ADMIN' },
     {
       description: 'List the names of the expired keys',
-      command: '<%= config.bin %> apikey list --all --status expired | cut -f 1',
+      command: '<%= config.bin %> <%= command.id %> --all --status expired | cut -f 1',
     },
     {
       description: 'List when keys end, and what they may do',
-      command: '<%= config.bin %> apikey list --columns name,expires,grants',
+      command: '<%= config.bin %> <%= command.id %> --columns name,expires,grants',
     },
-    { description: 'List the first ten, as JSON', command: '<%= config.bin %> apikey list --limit 10 --json' },
+    { description: 'List the first ten, as JSON', command: '<%= config.bin %> <%= command.id %> --limit 10 --json' },
   ];
   static override flags = {
     ...listFlags,
