@@ -17,10 +17,10 @@ exports.bundledProgram = function bundledProgram(root, args) {
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   pjson.oclif.commands = { strategy: 'explicit', target: file, identifier: 'commands' };
   pjson.oclif.helpClass = { target: file, identifier: 'Help' };
-  const { flush, handle, shownError } = exports;
+  const { flush, reportFailure } = exports;
   const run = useOf(args) === 'version' ? () => exports.printVersion(pjson.version, args) : exports.run;
   // What a failed run did not come to would be missing.
-  return { run, flush, handle, shownError, pjson, keepCode: () => process.exitCode || keepCode() };
+  return { run, flush, reportFailure, pjson, keepCode: () => process.exitCode || keepCode() };
 };
 
 /** What a program is used for: each command needs other functions, and help needs those that show help. */
@@ -35,11 +35,7 @@ function useOf([topic, ...more]) {
 
 /** The same from the packages and chunks: GraphQL, which `serve` runs, must be loaded once, with a host's extensions. */
 exports.programOfPackages = async function programOfPackages() {
-  const [{ run }, { flush }, { handle }, { shownError }] = await Promise.all([
-    import('@oclif/core/run'),
-    import('@oclif/core/flush'),
-    import('@oclif/core/handle'),
-    import('../dist/cli/errors.js'),
-  ]);
-  return { run, flush, handle, shownError, pjson: undefined, keepCode: () => {} };
+  const [{ run }, { flush }] = await Promise.all([import('@oclif/core/run'), import('@oclif/core/flush')]);
+  const reportFailure = async (...args) => (await import('../dist/cli/explain/report.js')).reportFailure(...args);
+  return { run, flush, reportFailure, pjson: undefined, keepCode: () => {} };
 };

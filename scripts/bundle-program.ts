@@ -66,9 +66,8 @@ function entryOf(root: string): string {
   return `
     exports.run = require('@oclif/core/run').run;
     exports.flush = require('@oclif/core/flush').flush;
-    exports.handle = require('@oclif/core/handle').handle;
+    exports.reportFailure = (...args) => require('./src/cli/explain/report.ts').reportFailure(...args);
     exports.printVersion = (...args) => require('./src/cli/help/version.ts').printVersion(...args);
-    exports.shownError = (error) => require('./src/cli/errors.ts').shownError(error);
     Object.defineProperty(exports, 'Help', { get: () => require('./src/cli/help/own-help.ts').default });
     exports.commands = { ${commands.join('\n')} };`;
 }

@@ -11,7 +11,7 @@ import { bundleProgram } from './bundle-program.ts';
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(
-  ['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts', 'src/cli/errors.ts'],
+  ['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts', 'src/cli/explain/report.ts'],
   {
     cwd: root,
   },

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { HELP_TOPICS } from '../src/cli/help/topics.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
+import { errorReference } from './error-codes.ts';
 import { keysSchema } from './keys-schema.ts';
 import { pagesWithTables } from './tables.ts';
 
@@ -13,6 +14,7 @@ const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 export function references(): Record<string, string> {
   return {
     'docs/cli.md': commandReference(),
+    'docs/errors.md': errorReference(),
     ...pagesWithTables(),
     'docs/schema.graphql': schemaReference(),
     'schemas/keys.schema.json': keysSchema(),

@@ -64,20 +64,24 @@ function remedyOf(error: unknown, code: string): string | undefined {
 
 function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
-  if (error instanceof Error && 'oclif' in error) return { code: 'USAGE', message: parserMessage(error) };
+  if (isParserError(error)) return { code: 'USAGE', message: 'The command was used wrongly.' };
   return {
     code: 'UNEXPECTED',
     message: 'svc-api failed unexpectedly. Run it again with LOG_LEVEL=debug to see why.',
   };
 }
 
-/**
- * The message of oclif's parser, without its hint at --help. It repeats what was typed: the value of an unknown flag is
- * removed, since it may be secret.
- */
-function parserMessage({ message, flags = [] }: Error & { flags?: string[] }): string {
-  const sentence = message.replace(/\nSee more help with.*$/s, '').trim();
-  return flags.reduce((text, flag) => text.replace(flag, () => flag.replace(/=.*/s, '')), sentence);
+/** An error of oclif's parser. Which it is tell its members: a host may have another copy of the classes. */
+export interface ParserError extends Error {
+  /** Unknown flags, as typed. */
+  flags?: readonly string[];
+  /** Arguments that are too many, as typed, or those that are missing. */
+  args?: unknown;
+}
+
+/** Whether oclif found the flags or arguments wrong. Its message repeats values, and must not be shown as it is. */
+export function isParserError(error: unknown): error is ParserError {
+  return error instanceof Error && 'oclif' in error && !('code' in error && error.code !== undefined);
 }
 
 /**

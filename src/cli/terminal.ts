@@ -13,6 +13,8 @@ export interface Terminal {
   readonly isTerminal: boolean;
   /** Whether stderr is a terminal, where somebody may watch the progress of a command. */
   readonly isErrorTerminal: boolean;
+  /** How many columns stderr has; undefined if it is no terminal. */
+  readonly errorColumns: number | undefined;
   /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
   readonly columns: number;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
@@ -55,6 +57,10 @@ class ProcessTerminal implements Terminal {
 
   get isErrorTerminal(): boolean {
     return process.stderr.isTTY === true;
+  }
+
+  get errorColumns(): number | undefined {
+    return process.stderr.isTTY ? process.stderr.columns || undefined : undefined;
   }
 
   get columns(): number {

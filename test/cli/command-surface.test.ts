@@ -8,24 +8,32 @@ import OwnHelp from '../../src/cli/help/own-help.ts';
 import { BIN, cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 
 /** What scripts rely on: a change here is a change for them. */
-const ALWAYS = ['--database <path>', '--json'];
+const ALWAYS = ['--database <path>', '--json', '--no-color'];
+const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
 const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, '--name <name>', '--description <text>', '--overwrite'];
 const SURFACE: Record<string, string[]> = {
-  apikey: ['--create', '--delete', ...NEW_KEY],
+  apikey: ['--create', '--delete', ...NEW_KEY, ...ASKING],
   'apikey:adopt': [...NAMED, ...ALWAYS],
   'apikey:apply': ['--adopt', '--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
   'apikey:copy': ['--to <database>', ...ALWAYS],
-  'apikey:create': ['[name]', '--dry-run', ...NEW_KEY],
+  'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS],
-  'apikey:delete': [...NAMED, ...ALWAYS],
+  'apikey:delete': [...NAMED, ...ALWAYS, ...ASKING],
   'apikey:disable': [...NAMED, ...ALWAYS],
   'apikey:enable': [...NAMED, ...ALWAYS],
-  'apikey:exec': ['--database <path>', '--env <variable>', '--name <name>', '--ttl 90s|10m|1h', ...GRANTS],
-  'apikey:export': ['--database <path>', '--with-digests'],
-  'apikey:help': ['[subject]', '--database <path>'],
+  'apikey:exec': [
+    '--database <path>',
+    '--no-color',
+    '--env <variable>',
+    '--name <name>',
+    '--ttl 90s|10m|1h',
+    ...GRANTS,
+  ],
+  'apikey:export': ['--database <path>', '--no-color', '--with-digests'],
+  'apikey:help': ['[subject]', '--database <path>', '--no-color'],
   'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS],
   'apikey:list': [
     '--after <cursor>',
@@ -51,8 +59,8 @@ const SURFACE: Record<string, string[]> = {
     '--until <date>|7d',
     '--verify',
     '--wide',
-    '--yes',
     ...ALWAYS,
+    ...ASKING,
   ],
   'apikey:rotate': [
     '--activate now|on-first-use',
@@ -78,13 +86,14 @@ const SURFACE: Record<string, string[]> = {
     ...GRANTS,
     ...ALWAYS,
   ],
-  'apikey:verify': ['--permission <resource:action>', ...ALWAYS],
+  'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS],
   serve: [
     '--database <path>',
     '--host <address>',
     '--max-connections <number>',
     '--max-connections-per-address <number>',
     '--max-verified-keys <number>',
+    '--no-color',
     '--port <port>',
     '--workers <number>',
   ],
@@ -192,9 +201,8 @@ describe('the commands', () => {
   });
 
   it('refuse a name that no command has', async () => {
-    const { stdout, stderr, code } = await runCli(['apikeys', '--json']);
-    assert.equal(stdout, '');
-    assert.match(stderr, /command apikeys not found\n$/);
+    const { stderr, code } = await runCli(['apikeys']);
+    assert.match(stderr, /^Error: There is no command "apikeys"\. /);
     assert.equal(code, 2);
   });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorText } from '../support/errors.ts';
 import { type Host, type HostManifest, installHost, mustRun, packPackage, run, withFile } from '../support/host.ts';
 import { type Finished, ROOT, runCli } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -220,10 +221,9 @@ for (const [core, help, autocomplete] of [
           },
         );
         assert.equal(code, 1);
-        assert.equal(
-          stderr,
-          'Error: The output could not be written to stdout (ENOSPC). The key was removed again, because nobody has its secret.\n',
-        );
+        const text =
+          'The output could not be written to stdout (ENOSPC). The key was removed again, because nobody has its secret.';
+        assert.equal(stderr, errorText('OUTPUT_FAILED', text, '', join(host.folder, 'node_modules/svc-api')));
       }
     });
 

@@ -39,6 +39,7 @@ async function run(args: readonly string[]): Promise<Finished> {
     isInputTerminal: false,
     isTerminal: false,
     isErrorTerminal: false,
+    errorColumns: undefined,
     columns: 80,
     out: async (text) => void (written.stdout += text),
     deliver: async (text) => void (written.stdout += text),

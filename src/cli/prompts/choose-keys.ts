@@ -12,21 +12,27 @@ import { searchCheckbox } from './search-checkbox.ts';
  * Lets the user search for keys and choose some of them, and asks whether to delete them.
  * @param page the keys to choose from before anything is typed
  * @param find the keys that match what was typed
+ * @param assumesYes whether the question is answered with yes
  * @returns the ids of the chosen keys, which may be none
  * @throws CliError CANCELLED on Ctrl-C, or if the answer is No
  */
-export function chooseKeys(page: Page, find: (search: string) => Promise<Page>): Promise<string[]> {
+export function chooseKeys(
+  page: Page,
+  find: (search: string) => Promise<Page>,
+  assumesYes: boolean,
+): Promise<string[]> {
   return orCancelled(async () => {
     const search = async (term: string) => choicesOf(await find(term));
     const chosen = await searchCheckbox({ message: 'API keys to delete', found: choicesOf(page), search }, ON_STDERR);
-    if (chosen.length === 0) return [];
+    const ids = chosen.map(({ id }) => id);
+    if (chosen.length === 0 || assumesYes) return ids;
     const what =
       chosen.length === 1
         ? `"${chosen[0]!.name}" and all keys that it created`
         : `these ${chosen.length} API keys and all keys that they created`;
     const sure = await confirm({ message: `Delete ${what}? They stop working at once`, default: false }, ON_STDERR);
     if (!sure) throw cancelled();
-    return chosen.map(({ id }) => id);
+    return ids;
   });
 }
 

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';
@@ -21,6 +22,8 @@ If stdin and stderr are terminals, prompts for missing values.`;
     name: nameFlag,
     ...newKeyFlags,
     'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, and create nothing.' }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   async run(): Promise<void> {

@@ -1,5 +1,6 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';
@@ -10,7 +11,7 @@ export default class Delete extends KeyCommand {
     { description: 'Choose from a list', command: '<%= config.bin %> <%= command.id %>' },
   ];
   static override args = nameArgs;
-  static override flags = { name: nameFlag };
+  static override flags = { name: nameFlag, 'no-input': noInputFlag, yes: yesFlag };
 
   protected override get errorFields(): object {
     return { deleted: 0 };

@@ -65,14 +65,17 @@ export default class Exec extends BaseCommand {
     const { flags, argv } = await this.parse(Exec, own);
     if (command === undefined || command === '') throw this.commandMissing();
     if (argv.length > 0)
-      throw new CliError('USAGE', `"${printable(String(argv[0]))}" comes before --, where only flags are allowed.`);
+      throw new CliError(
+        'USAGE',
+        `"${printable(String(argv[0]))}" comes before --, where only flags are allowed. Put it after --.`,
+      );
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const request = { roles, permissions, name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
     process.exitCode = await runWithKey({
       command,
       args,
-      environment: childEnvironment(process.env, database),
+      environment: childEnvironment(this.environment, database),
       variable: env,
       create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
       note,

@@ -62,6 +62,7 @@ export default class Import extends KeyCommand {
       });
     }
     if (this.jsonEnabled()) return;
-    await this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+    if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
+    else await this.terminal.note(summaryOf(report));
   }
 }

@@ -3,6 +3,7 @@ import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { inGroup, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 /** Flags that describe a new key, and mean nothing with --delete. */
 const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;
@@ -42,6 +43,8 @@ export default class ApiKey extends KeyCommand {
     name: nameFlag,
     ...inGroup('CREATE', { create: Flags.boolean({ description: 'Create a key.' }), ...newKeyFlags }),
     ...inGroup('DELETE', { delete: Flags.boolean({ description: 'Delete a key, and the keys that it created.' }) }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   protected override get errorFields(): object {

@@ -7,6 +7,7 @@ import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { readNumber } from '../../cli/input/key-flags.ts';
 import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 import { openTable } from '../../cli/views/table.ts';
 import { countOf } from '../../cli/views/count.ts';
 import { verificationView } from '../../cli/views/verification-view.ts';
@@ -20,6 +21,8 @@ import type { OpenKeys } from '../../open-keys.ts';
 /** How often `--follow` looks for new entries. */
 const POLL_MS = 250;
 const BROKEN = 1;
+/** Flags that belong to every mode. */
+const GLOBAL = ['database', 'json', 'no-color', 'no-input'];
 
 /** Turns entries into lines. */
 type EntriesText = (entries: readonly AuditEntry[]) => string;
@@ -87,7 +90,8 @@ export default class Log extends KeyCommand {
     prune: Flags.boolean({
       description: 'Delete the entries that were written before --before. The log records that.',
     }),
-    yes: Flags.boolean({ description: 'With --prune: delete without a question.' }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   async run(): Promise<void> {
@@ -181,7 +185,7 @@ function jsonLines(entries: readonly AuditEntry[]): string {
 /** Refuses flags that do not belong to a mode. @throws CliError USAGE */
 function refuseOthers(flags: object, allowed: readonly string[], reason: string): void {
   const other = Object.entries(flags).find(
-    ([flag, value]) => value !== undefined && ![...allowed, 'database', 'json'].includes(flag),
+    ([flag, value]) => value !== undefined && ![...allowed, ...GLOBAL].includes(flag),
   );
   if (other) throw new CliError('USAGE', `${reason} Leave --${other[0]} out.`);
 }
