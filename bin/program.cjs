@@ -4,6 +4,9 @@ const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { requireCached } = require('./code-cache.cjs');
 
+/** What prints the version. */
+const VERSION = new Set(['version', '--version', '-v']);
+
 /**
  * oclif and our commands except `serve`, all in one file: opening their files one by one would take longer than what
  * most commands do.
@@ -13,7 +16,9 @@ exports.bundledProgram = function bundledProgram(root, args) {
   const { exports, keepCode } = requireCached(file, useOf(args));
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   pjson.oclif.commands = { strategy: 'explicit', target: file, identifier: 'commands' };
-  const { run, flush, reportFailure } = exports;
+  pjson.oclif.helpClass = { target: file, identifier: 'Help' };
+  const { flush, reportFailure } = exports;
+  const run = useOf(args) === 'version' ? () => exports.printVersion(pjson.version, args) : exports.run;
   // What a failed run did not come to would be missing.
   return { run, flush, reportFailure, pjson, keepCode: () => process.exitCode || keepCode() };
 };
@@ -21,8 +26,10 @@ exports.bundledProgram = function bundledProgram(root, args) {
 /** What a program is used for: each command needs other functions, and help needs those that show help. */
 function useOf([topic, ...more]) {
   const [command = ''] = more;
-  if (topic !== 'apikey') return topic === '--version' ? 'version' : 'help';
-  if (more.some((arg) => arg === '--help' || arg === '-h')) return 'command-help';
+  const asksForHelp = more.some((arg) => arg === '--help' || arg === '-h');
+  if (VERSION.has(topic) && !asksForHelp) return 'version';
+  if (topic !== 'apikey') return 'help';
+  if (asksForHelp) return 'command-help';
   return /^[a-z]+$/.test(command) ? command : topic;
 }
 

@@ -1,6 +1,6 @@
 import { ERROR_CODES } from '../src/cli/error-codes/index.ts';
 import type { Explanation } from '../src/cli/error-codes/explanation.ts';
-import { exitOf } from '../src/cli/errors.ts';
+import { exitOf } from '../src/cli/exit-codes.ts';
 
 const INTRODUCTION = `# Errors
 

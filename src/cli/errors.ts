@@ -1,5 +1,6 @@
 import { isKeysError, type NameTakenError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
+import { exitOf } from './exit-codes.ts';
 import { exitCodeOf } from './signals.ts';
 
 export type CliErrorCode =
@@ -40,22 +41,6 @@ export interface PresentedError {
   exit: number;
 }
 
-const EXITS: Readonly<Record<string, number>> = {
-  USAGE: 2,
-  NAME_INVALID: 2,
-  DESCRIPTION_INVALID: 2,
-  NO_GRANTS: 2,
-  ROLE_INVALID: 2,
-  PERMISSION_INVALID: 2,
-  EXPIRY_INVALID: 2,
-  SECRET_INVALID: 2,
-  INPUT_INVALID: 2,
-  DECLARATION_INVALID: 2,
-  CANCELLED: 130,
-  COMMAND_NOT_RUN: 126,
-  COMMAND_NOT_FOUND: 127,
-};
-
 /** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
   NO_GRANTS: 'Pass --roles, --permissions or both.',
@@ -68,11 +53,6 @@ export function presentError(error: unknown): PresentedError {
   const remedy = remedyOf(error, code);
   const exit = error instanceof InterruptedError ? error.exit : exitOf(code);
   return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit };
-}
-
-/** The exit code for an error code. */
-export function exitOf(code: string): number {
-  return EXITS[code] ?? 1;
 }
 
 function remedyOf(error: unknown, code: string): string | undefined {

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
-import { Help } from '@oclif/core/help';
 import { manifestOf } from '../../scripts/manifest-of.ts';
+import OwnHelp from '../../src/cli/help/own-help.ts';
 import { BIN, cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 
 /** What scripts rely on: a change here is a change for them. */
@@ -33,6 +33,7 @@ const SURFACE: Record<string, string[]> = {
     ...GRANTS,
   ],
   'apikey:export': ['--database <path>', '--no-color', '--with-digests'],
+  'apikey:help': ['[subject]', '--database <path>', '--no-color'],
   'apikey:import': ['[file]', '--dry-run', ...ALWAYS],
   'apikey:list': [
     '--after <cursor>',
@@ -112,7 +113,7 @@ interface Flag {
 /** The help of a command, as the program writes it. */
 async function helpOf(id: readonly string[]): Promise<string> {
   let text = '';
-  class WrittenHelp extends Help {
+  class WrittenHelp extends OwnHelp {
     protected override log(...lines: string[]): void {
       text += `${lines.join('\n')}\n`;
     }

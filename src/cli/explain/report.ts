@@ -2,7 +2,9 @@ import { Config } from '@oclif/core/config';
 import { handle } from '@oclif/core/handle';
 import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
-import { exitOf, isParserError, presentError, shownError, shownText } from '../errors.ts';
+import { isParserError, presentError, shownError, shownText } from '../errors.ts';
+import { exitOf } from '../exit-codes.ts';
+import { HELP_TOPICS } from '../help/topics.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
 import { type Failed, failureText, presentFailure, type ShownFailure } from './present.ts';
@@ -35,7 +37,14 @@ function explain(error: Error, args: readonly string[], config: Config): ShownFa
   const [, unknown] = UNKNOWN_COMMAND.exec(error.message) ?? [];
   if (unknown === undefined) return presentFailure(error, failed);
   const isHelp = args[0] === 'help';
-  const { message, id: known, usage } = explainUnknownCommand(unknown, config, isHelp);
+  const {
+    message,
+    id: known,
+    usage,
+  } = explainUnknownCommand(unknown, config, {
+    isHelp,
+    others: ['version', ...(isHelp ? Object.keys(HELP_TOPICS) : [])],
+  });
   const shown = { code: 'USAGE', message: shownText(message), exit: exitOf('USAGE') };
   return { ...shown, text: failureText(shown, { ...failed, id: known, usage }) };
 }

@@ -14,18 +14,22 @@ export interface UnknownCommand {
  * Explains what was typed where a command was expected. Of words after the one that is wrong, which may be the values
  * of flags, nothing is repeated.
  * @param id the words as typed, separated by colons, which is how oclif has them
- * @param help whether help for the command was asked for
+ * @param others what else can be named at the root
  */
-export function explainUnknownCommand(id: string, config: Config, help = false): UnknownCommand {
+export function explainUnknownCommand(
+  id: string,
+  config: Config,
+  { isHelp = false, others = [] }: { isHelp?: boolean; others?: readonly string[] } = {},
+): UnknownCommand {
   const words = id.split(':');
   if (id.startsWith('-')) return { message: explainFlag(id, config), id: '', usage: topicUsage('', config) };
   const known = knownPart(words, config);
   const rest = words.slice(known.length);
   const topic = known.join(':');
-  const commands = commandsOf(topic, config);
-  if (commands.length === 0 && !help)
+  const commands = [...commandsOf(topic, config), ...(topic === '' ? others : [])];
+  if (commands.length === 0 && !isHelp)
     return { message: unexpectedArguments(rest), id: topic, usage: usageOf(topic, config) };
-  const line = (command: string) => commandLine(config, help ? `help:${command}` : command);
+  const line = (command: string) => commandLine(config, isHelp ? `help:${command}` : command);
   const prefix = topic === '' ? '' : `${topic}:`;
   const close = closeCommands(rest, commands).map((command) => `"${line(prefix + command)}"`);
   const names = [...new Set(commands.map((command) => command.split(':')[0]!))].toSorted();
@@ -33,7 +37,9 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   const sentences = [
     `There is no command "${typed}".`,
     didYouMean(close),
-    names.length > 0 ? `The commands of "${commandLine(config, topic)}" are ${listOf(names)}.` : undefined,
+    names.length > 0
+      ? `${isHelp ? 'There is help on' : `The commands of "${commandLine(config, topic)}" are`} ${listOf(names)}.`
+      : undefined,
   ];
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ');
   return { message, id: topic, usage: topicUsage(topic, config) };

@@ -27,7 +27,7 @@ export default class Verify extends KeyCommand {
     { description: 'Find out which key a secret belongs to', command: '<%= config.bin %> <%= command.id %> -' },
     {
       description: 'Check in a script whether its key has a permission',
-      command: `printf %s "$API_KEY" | <%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
+      command: `printf %s "$API_KEY" |\n<%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
     },
   ];
   static override flags = {

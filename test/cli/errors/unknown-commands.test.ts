@@ -11,9 +11,11 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toSorted()
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
-const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help and serve.';
+const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
-const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
+const ROOT_HELP = 'There is help on apikey, autocomplete, environment, exit-codes, help, serve and version.';
+const TOPIC_HELP = `There is help on ${VERBS}.`;
+const AT_ROOT = ['svc-api <command> [flags]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
 const LIST = 'Did you mean "svc-api apikey list"?';
 const FLAGS_LAST = 'Flags come after the command, as in: svc-api apikey list --json';
@@ -30,10 +32,12 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['apikey:lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey LST --roles ADMIN', `There is no command "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lst --help', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${ROOT_HELP}`, AT_ROOT],
+  ['help exit-code', `There is no command "exit-code". Did you mean "svc-api help exit-codes"? ${ROOT_HELP}`, AT_ROOT],
+  ['versoin', `There is no command "versoin". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
   [
     'help apikey lst',
-    `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_COMMANDS}`,
+    `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_HELP}`,
     AT_TOPIC,
   ],
   [`apikey ${SECRET}`, `There is no command "apikey svc_0a1B2c3D4e5F_…". ${TOPIC_COMMANDS}`, AT_TOPIC],
