@@ -56,15 +56,6 @@ describe('on a terminal', () => {
     });
   }
 
-  it('--no-input fails for a name that is taken, as it does without a terminal', async () => {
-    const cli = testCli();
-    const { id } = await cli.given('CI');
-    const terminal = start(cli, ['apikey', 'create', '--name', 'CI', '--roles', 'VIEWER', '--no-input']);
-    assert.equal(await terminal.end(), 1);
-    assert.match(terminal.screen, /^Error: An API key named "CI" already exists\. Pass --overwrite/);
-    assert.equal((await keyNamed(cli.database, 'CI'))?.id, id);
-  });
-
   it('--yes replaces a key whose name is typed, and asks for the rest', async () => {
     const cli = testCli();
     const { id } = await cli.given('CI');
