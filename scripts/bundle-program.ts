@@ -66,8 +66,8 @@ function entryOf(root: string): string {
   return `
     exports.run = require('@oclif/core/run').run;
     exports.flush = require('@oclif/core/flush').flush;
-    exports.printVersion = (...args) => require('./src/cli/help/version.ts').printVersion(...args);
     exports.reportFailure = (...args) => require('./src/cli/explain/report.ts').reportFailure(...args);
+    exports.printVersion = (...args) => require('./src/cli/help/version.ts').printVersion(...args);
     Object.defineProperty(exports, 'Help', { get: () => require('./src/cli/help/own-help.ts').default });
     exports.commands = { ${commands.join('\n')} };`;
 }

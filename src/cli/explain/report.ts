@@ -4,7 +4,6 @@ import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { isParserError, presentError, shownError, shownText } from '../errors.ts';
 import { exitOf } from '../exit-codes.ts';
-import { HELP_TOPICS } from '../help/topics.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
 import { type Failed, failureText, presentFailure, type ShownFailure } from './present.ts';

@@ -12,6 +12,8 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help, serve and version.';
+const HELP_SUBJECTS =
+  'The commands of "svc-api" are apikey, autocomplete, environment, exit-codes, help, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const ROOT_HELP = 'There is help on apikey, autocomplete, environment, exit-codes, help, serve and version.';
 const TOPIC_HELP = `There is help on ${VERBS}.`;
@@ -32,9 +34,13 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['apikey:lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey LST --roles ADMIN', `There is no command "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lst --help', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${ROOT_HELP}`, AT_ROOT],
-  ['help exit-code', `There is no command "exit-code". Did you mean "svc-api help exit-codes"? ${ROOT_HELP}`, AT_ROOT],
-  ['versoin', `There is no command "versoin". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['verison', `There is no command "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${HELP_SUBJECTS}`, AT_ROOT],
+  [
+    'help exit-code',
+    `There is no command "exit-code". Did you mean "svc-api help exit-codes"? ${HELP_SUBJECTS}`,
+    AT_ROOT,
+  ],
   [
     'help apikey lst',
     `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_HELP}`,
