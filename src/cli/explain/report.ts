@@ -36,14 +36,7 @@ function explain(error: Error, args: readonly string[], config: Config): ShownFa
   const [, unknown] = UNKNOWN_COMMAND.exec(error.message) ?? [];
   if (unknown === undefined) return presentFailure(error, failed);
   const isHelp = args[0] === 'help';
-  const {
-    message,
-    id: known,
-    usage,
-  } = explainUnknownCommand(unknown, config, {
-    isHelp,
-    others: ['version', ...(isHelp ? Object.keys(HELP_TOPICS) : [])],
-  });
+  const { message, id: known, usage } = explainUnknownCommand(unknown, config, isHelp);
   const shown = { code: 'USAGE', message: shownText(message), exit: exitOf('USAGE') };
   return { ...shown, text: failureText(shown, { ...failed, id: known, usage }) };
 }

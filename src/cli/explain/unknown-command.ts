@@ -15,13 +15,9 @@ export interface UnknownCommand {
  * Explains what was typed where a command was expected. Of words after the one that is wrong, which may be the values
  * of flags, nothing is repeated.
  * @param id the words as typed, separated by colons, which is how oclif has them
- * @param others what else can be named at the root
+ * @param help whether help for the command was asked for
  */
-export function explainUnknownCommand(
-  id: string,
-  config: Config,
-  { isHelp = false, others = [] }: { isHelp?: boolean; others?: readonly string[] } = {},
-): UnknownCommand {
+export function explainUnknownCommand(id: string, config: Config, help = false): UnknownCommand {
   const words = id.split(':');
   if (id.startsWith('-')) return { message: explainFlag(id, config), id: '', usage: topicUsage('', config) };
   const known = knownPart(words, config);
@@ -30,7 +26,7 @@ export function explainUnknownCommand(
   const commands = [...commandsOf(topic, config), ...(topic === '' ? wordsBesideCommands(config, help) : [])];
   if (commands.length === 0 && !help)
     return { message: unexpectedArguments(rest), id: topic, usage: usageOf(topic, config) };
-  const line = (command: string) => commandLine(config, isHelp ? `help:${command}` : command);
+  const line = (command: string) => commandLine(config, help ? `help:${command}` : command);
   const prefix = topic === '' ? '' : `${topic}:`;
   const close = closeCommands(rest, commands).map((command) => `"${line(prefix + command)}"`);
   const names = [...new Set(commands.map((command) => command.split(':')[0]!))].toSorted();
@@ -38,9 +34,7 @@ export function explainUnknownCommand(
   const sentences = [
     `There is no command "${typed}".`,
     didYouMean(close),
-    names.length > 0
-      ? `${isHelp ? 'There is help on' : `The commands of "${commandLine(config, topic)}" are`} ${listOf(names)}.`
-      : undefined,
+    names.length > 0 ? `The commands of "${commandLine(config, topic)}" are ${listOf(names)}.` : undefined,
   ];
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ');
   return { message, id: topic, usage: topicUsage(topic, config) };

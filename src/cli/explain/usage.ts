@@ -21,5 +21,5 @@ export function usageOf(id: string, config: Config): string[] {
 
 /** The usage of a topic, or of the program if it is empty. */
 export function topicUsage(topic: string, config: Config): string[] {
-  return [topic === '' ? `${config.bin} <command> [flags]` : commandLine(config, `${topic}:COMMAND`)];
+  return [topic === '' ? `${config.bin} [COMMAND]` : commandLine(config, `${topic}:COMMAND`)];
 }

@@ -15,9 +15,7 @@ const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help,
 const HELP_SUBJECTS =
   'The commands of "svc-api" are apikey, autocomplete, environment, exit-codes, help, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
-const ROOT_HELP = 'There is help on apikey, autocomplete, environment, exit-codes, help, serve and version.';
-const TOPIC_HELP = `There is help on ${VERBS}.`;
-const AT_ROOT = ['svc-api <command> [flags]', 'svc-api --help'] as const;
+const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
 const LIST = 'Did you mean "svc-api apikey list"?';
 const FLAGS_LAST = 'Flags come after the command, as in: svc-api apikey list --json';
@@ -43,7 +41,7 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ],
   [
     'help apikey lst',
-    `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_HELP}`,
+    `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_COMMANDS}`,
     AT_TOPIC,
   ],
   [`apikey ${SECRET}`, `There is no command "apikey svc_0a1B2c3D4e5F_…". ${TOPIC_COMMANDS}`, AT_TOPIC],
