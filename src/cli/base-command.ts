@@ -4,6 +4,7 @@ import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
 import { printableJson } from '../keys/text.ts';
 import { CliError, presentError } from './errors.ts';
+import { ReportedFailure } from './failure.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
 /** The parsed flags of a command. */
@@ -12,8 +13,9 @@ export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
 >;
 
 /**
- * What every command shares: `--database`, `--json` and error handling. An error becomes a line on stderr, or one JSON
- * object on stdout, and an exit code. It is never rethrown to the host, which may handle it differently.
+ * What every command shares: `--database`, `--json`, results and error handling. An error becomes a line on stderr, or
+ * one JSON object on stdout, and is then thrown as a `ReportedFailure`: a host that runs the command by
+ * `config.runCommand` gets it, and otherwise it is the exit code. In the same way, `run` returns the JSON result.
  */
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true;
@@ -42,16 +44,21 @@ export abstract class BaseCommand extends Command {
     if (level) this.logger = await openLog(level);
   }
 
-  /** Writes a command's result: the object with `--json`, otherwise the text, if any. */
-  protected async print(json: object, text: string | undefined): Promise<void> {
+  /** Writes a command's result: the object with `--json`, otherwise the text, if any. @returns the object */
+  protected async print<Json extends object>(json: Json, text: string | undefined): Promise<Json> {
     const output = this.output(json, text);
     if (output !== undefined) await this.terminal.out(output);
+    return json;
   }
 
   /** Like `print`, for output that must not get lost, such as a secret. @throws CliError OUTPUT_FAILED */
-  protected async deliver(json: object, text: string): Promise<void> {
+  protected async deliver<Json extends object>(json: Json, text: string): Promise<Json> {
     await this.terminal.deliver(this.output(json, text)!);
+    return json;
   }
+
+  /** Prints nothing: oclif would print the result, which `print` has done. */
+  override logJson(): void {}
 
   private output(json: object, text: string | undefined): string | undefined {
     if (this.jsonEnabled()) return `${printableJson(JSON.stringify(json, null, 2))}\n`;
@@ -59,17 +66,20 @@ export abstract class BaseCommand extends Command {
   }
 
   override async catch(error: Error & { code?: string }): Promise<void> {
-    if (error.code === 'EEXIT') throw error;
+    if (error.code === 'EEXIT' || error instanceof ReportedFailure) throw error;
     this.logger.debug({ err: error }, 'the command failed');
     const { code, message, exit } = presentError(error);
-    process.exitCode = exit;
     if (code === 'INTERRUPTED') this.terminal.stopWaiting();
     await this.fail(
       { ...this.errorFields, error: message.replaceAll('\n', ' '), code },
       code === 'CANCELLED' ? message : `Error: ${message.replaceAll('\n', '\n       ')}`,
     );
-    // Otherwise the host would flush the broken stdout next, and crash with a stack trace.
-    if (code === 'OUTPUT_FAILED') process.exit(exit);
+    throw new ReportedFailure({ code, message, exit: this.exitAfter(exit) });
+  }
+
+  /** The exit code of a failure, for commands where the usual one means something else. */
+  protected exitAfter(exit: number): number {
+    return exit;
   }
 
   /** Reports a failure: the object on stdout with `--json`, otherwise the text on stderr. */

@@ -21,8 +21,8 @@ If stdin and stderr are terminals, prompts for missing values.`;
     'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, and create nothing.' }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parse(Create);
-    await this.create(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
+    return this.create(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
   }
 }

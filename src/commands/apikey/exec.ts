@@ -60,7 +60,7 @@ export default class Exec extends BaseCommand {
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const [own, [command, ...args]] = this.split();
     const { flags, argv } = await this.parse(Exec, own);
     if (command === undefined || command === '') throw this.commandMissing();
@@ -69,7 +69,7 @@ export default class Exec extends BaseCommand {
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const request = { roles, permissions, name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
-    process.exitCode = await runWithKey({
+    const exitCode = await runWithKey({
       command,
       args,
       environment: childEnvironment(process.env, database),
@@ -77,6 +77,8 @@ export default class Exec extends BaseCommand {
       create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
       note,
     });
+    process.exitCode = exitCode;
+    return { exitCode };
   }
 
   /** Our arguments, and those after `--`, which oclif's parser must not see: it would reorder equal ones. */

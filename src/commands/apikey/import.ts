@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
+import { ReportedFailure } from '../../cli/failure.ts';
 import { failureOf, reportText, summaryOf } from '../../cli/views/import-report.ts';
 import { openInput } from '../../cli/input/input.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
@@ -33,7 +34,7 @@ export default class Import extends KeyCommand {
     'dry-run': Flags.boolean({ description: 'Report the result of each line, and import nothing.' }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { args, flags } = await this.parse(Import);
     const input = await openInput(args.file, this.terminal);
     try {
@@ -42,23 +43,24 @@ export default class Import extends KeyCommand {
         (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
         flags['dry-run'] ? 'empty' : 'create',
       );
-      await this.report(report);
+      return await this.report(report);
     } finally {
       await input.close();
     }
   }
 
-  private async report(report: ImportReport): Promise<void> {
+  private async report(report: ImportReport): Promise<object> {
     const failure = failureOf(report);
-    if (failure) process.exitCode = failure.exit;
+    const json = { ...(failure && { error: failure.error, code: failure.code }), ...report };
     try {
-      await this.print({ ...(failure && { error: failure.error, code: failure.code }), ...report }, reportText(report));
+      await this.print(json, reportText(report));
     } catch (error) {
       throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
         cause: error,
       });
     }
-    if (this.jsonEnabled()) return;
-    await this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+    if (!this.jsonEnabled()) await this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+    if (failure) throw new ReportedFailure({ ...failure, message: failure.error });
+    return json;
   }
 }

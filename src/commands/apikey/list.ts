@@ -40,7 +40,7 @@ export default class List extends KeyCommand {
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parse(List);
     const { roles, status, search, after, database } = flags;
     const { page, keys } = await this.withKeys(database, async (open) => {
@@ -54,13 +54,14 @@ export default class List extends KeyCommand {
     });
     const last = page.keys.at(-1);
     const next = page.hasNextPage && last ? cursorOf(last) : null;
-    await this.print(
+    const shown = await this.print(
       { keys, next },
       keys.length === 0 ? undefined : await tableOf(HEAD, keys.map(rowOf), this.terminal.isTerminal),
     );
-    if (this.jsonEnabled()) return;
+    if (this.jsonEnabled()) return shown;
     if (keys.length === 0) await this.terminal.note('No API keys found.');
     if (next) await this.terminal.note(`More keys follow: pass --after ${next}`);
+    return shown;
   }
 }
 

@@ -80,7 +80,7 @@ export default class Log extends KeyCommand {
     yes: Flags.boolean({ description: 'With --prune: delete without a question.' }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object | undefined> {
     const { flags } = await this.parse(Log);
     const { key, actor, action, since, until, follow, verify, prune } = flags;
     if (verify) refuseOthers(flags, ['verify', 'head'], '--verify checks the whole log.');
@@ -92,7 +92,7 @@ export default class Log extends KeyCommand {
     if (follow && before !== undefined)
       throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
     const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
-    await this.withKeys(flags.database, async (keys) => {
+    return this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys, flags.head);
       if (follow) return this.follow(keys, request);
       const newest = await keys.auditLog(request, OPERATOR, before === undefined ? {} : { before });
@@ -100,27 +100,28 @@ export default class Log extends KeyCommand {
     });
   }
 
-  private async show(entries: readonly AuditEntry[]): Promise<void> {
+  private async show(entries: readonly AuditEntry[]): Promise<object> {
     const table =
       entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
-    await this.print({ entries: entries.map(auditJson) }, table);
+    const shown = await this.print({ entries: entries.map(auditJson) }, table);
     if (entries.length === 0 && !this.jsonEnabled()) await this.terminal.note('No entries found.');
+    return shown;
   }
 
   private async prune(
     keys: OpenKeys,
     { before, yes = false }: { before?: string | undefined; yes?: boolean | undefined },
-  ): Promise<void> {
+  ): Promise<object> {
     const pruned = await runPrune(keys, { before, yes, interactive: this.interactive });
     const count = pruned?.entries ?? 0;
     const text = pruned
       ? `Deleted ${countOf(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
-    await this.print({ deleted: count, last: pruned?.last ?? null }, text);
+    return this.print({ deleted: count, last: pruned?.last ?? null }, text);
   }
 
-  private async verify(keys: OpenKeys, head: string | undefined): Promise<void> {
+  private async verify(keys: OpenKeys, head: string | undefined): Promise<object> {
     const result = await keys.verifyAuditLog(head, progressOf(this.terminal, { verb: 'Verified', plural: 'entries' }));
     const comparison =
       'entries' in result
@@ -128,15 +129,15 @@ export default class Log extends KeyCommand {
         : undefined;
     const { whole, json, text } = verificationView(result, comparison);
     if (!whole) process.exitCode = BROKEN;
-    await this.print(json, text);
+    return this.print(json, text);
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
-  private async follow(keys: OpenKeys, request: AuditRequest): Promise<void> {
+  private async follow(keys: OpenKeys, request: AuditRequest): Promise<undefined> {
     let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
     let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
     for (;;) {
-      if (!(await this.writeLines(entries))) return;
+      if (!(await this.writeLines(entries))) return undefined;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
       await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
       entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });

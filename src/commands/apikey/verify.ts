@@ -35,7 +35,7 @@ export default class Verify extends KeyCommand {
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parseArguments();
     const { permission: wanted, database } = flags;
     // The permission is validated first: nobody should type a secret for an invalid command.
@@ -44,11 +44,12 @@ export default class Verify extends KeyCommand {
         ? undefined
         : readPermission(wanted, createCatalog(await hostResourcesFor([wanted], this.config)));
     const secret = await readSecretInput(this.interactive);
-    await this.withKeys(database, async (keys) => {
+    return this.withKeys(database, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
-      process.exitCode = verdict.valid ? (verdict.permitted === false ? NOT_ALLOWED : 0) : NOT_VALID;
-      await this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
+      if (!verdict.valid) process.exitCode = NOT_VALID;
+      else if (verdict.permitted === false) process.exitCode = NOT_ALLOWED;
+      return this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
     });
   }
 
