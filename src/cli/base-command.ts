@@ -2,7 +2,10 @@ import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
+import { unsupportedNode } from '../../bin/node-version.js';
+import { KeysError } from '../keys/errors.ts';
 import { printableJson } from '../keys/text.ts';
+import { hostDatabase } from './default-store.ts';
 import { CliError, presentError } from './errors.ts';
 import { ReportedFailure } from './failure.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
@@ -11,6 +14,9 @@ import { processTerminal, type Terminal } from './terminal.ts';
 export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
   (typeof BaseCommand)['baseFlags'] & Of['flags']
 >;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- as oclif has it
+type Parsed = Record<string, any>;
 
 /**
  * What every command shares: `--database`, `--json`, results and error handling. An error becomes a line on stderr, or
@@ -23,7 +29,7 @@ export abstract class BaseCommand extends Command {
     database: Flags.string({
       description:
         'Path or postgres:// URL of the key store. ' +
-        "Default: SVC_API_DATABASE, or svc-api/keys.sqlite in the user's data folder.",
+        "Default: SVC_API_DATABASE, a host CLI's own store, or svc-api/keys.sqlite in the user's data folder.",
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),
@@ -39,9 +45,22 @@ export abstract class BaseCommand extends Command {
 
   override async init(): Promise<void> {
     await super.init();
+    const unsupported = unsupportedNode();
+    if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
     // At the default level, warn, commands log nothing: the logger is loaded only when a level is set.
     const level = logLevelOf(process.env);
     if (level) this.logger = await openLog(level);
+  }
+
+  /** Parses the arguments. Without another store, that of the host CLI is the one that is used, if it has one. */
+  protected override async parse<Flags extends Parsed, Base extends Parsed, Args extends Parsed>(
+    options?: Interfaces.Input<Flags, Base, Args>,
+    argv?: string[],
+  ): Promise<Interfaces.ParserOutput<Flags, Base, Args>> {
+    const parsed = await super.parse(options, argv);
+    const flags = parsed.flags as { database?: string | undefined };
+    if (!process.env['SVC_API_DATABASE']) flags.database ??= hostDatabase(this.config);
+    return parsed;
   }
 
   /** Writes a command's result: the object with `--json`, otherwise the text, if any. @returns the object */

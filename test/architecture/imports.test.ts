@@ -85,10 +85,15 @@ const ROOMS: Record<string, string[]> = {
   cli: [
     'signals',
     'errors',
+    'failure',
     'deliver-secrets',
+    'captured',
     'terminal',
-    'base-command',
+    'command-text',
+    'default-store',
+    'extension',
     'host',
+    'base-command',
     'with-keys',
     'views',
     'prompts',
@@ -123,7 +128,7 @@ const PACKAGES: Record<string, string[]> = {
   'lru-cache': ['graphql', 'http'],
   yaml: ['cli'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
-  'bin/node-version.js': ['store'],
+  'bin/node-version.js': ['store', 'cli'],
 };
 
 const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));

@@ -10,6 +10,7 @@ import { runCreate } from './create-key.ts';
 import { runDelete } from './delete-keys.ts';
 import { CliError } from '../errors.ts';
 import { ReportedFailure } from '../failure.ts';
+import { commandText } from '../command-text.ts';
 import { hostResources } from '../host.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
 import { withKeys } from '../with-keys.ts';
@@ -109,7 +110,7 @@ export abstract class KeyCommand extends BaseCommand {
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     const key = await keys.findByName(name, OPERATOR);
     if (key) return key;
-    const remedy = `Run "${this.config.bin} apikey list" to see all.`;
+    const remedy = `Run "${commandText(this.config, 'apikey:list')}" to see all.`;
     throw new KeysError('NOT_FOUND', `There is no API key named "${printable(normalizeName(name))}". ${remedy}`);
   }
 }

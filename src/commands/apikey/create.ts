@@ -9,11 +9,11 @@ If stdin and stderr are terminals, prompts for missing values.`;
   static override examples = [
     {
       description: 'A key for a pipeline, which expires by itself',
-      command: 'KEY=$(<%= config.bin %> apikey create --name "CI deploy" --roles VIEWER --expires-in 30d)',
+      command: 'KEY=$(<%= config.bin %> <%= command.id %> --name "CI deploy" --roles VIEWER --expires-in 30d)',
     },
     {
       description: 'See what a key would be allowed to do',
-      command: '<%= config.bin %> apikey create --name "Docker bot" --permissions DOCKER:UPDATE_ANY --dry-run',
+      command: '<%= config.bin %> <%= command.id %> --name "Docker bot" --permissions DOCKER:UPDATE_ANY --dry-run',
     },
   ];
   static override flags = {

@@ -6,8 +6,8 @@ export default class Delete extends KeyCommand {
   static override description =
     'They are refused from the next request on. Without a name, the keys are chosen from a list on the terminal.';
   static override examples = [
-    { description: 'Delete a key', command: '<%= config.bin %> apikey delete --name "CI deploy"' },
-    { description: 'Choose from a list', command: '<%= config.bin %> apikey delete' },
+    { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
+    { description: 'Choose from a list', command: '<%= config.bin %> <%= command.id %>' },
   ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };

@@ -3,6 +3,7 @@ import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment } from '../../cli/exec/child-environment.ts';
+import { commandText } from '../../cli/command-text.ts';
 import { runWithKey } from '../../cli/exec/run-with-key.ts';
 import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
 import type { Issue } from '../../keys/errors.ts';
@@ -88,7 +89,7 @@ export default class Exec extends BaseCommand {
   }
 
   private commandMissing(): CliError {
-    const example = `${this.config.bin} apikey exec --roles VIEWER -- ./report.sh`;
+    const example = `${commandText(this.config, 'apikey:exec')} --roles VIEWER -- ./report.sh`;
     return new CliError('USAGE', `The command to run is missing. Put it after --, as in: ${example}`);
   }
 }

@@ -26,23 +26,26 @@ export default class Log extends KeyCommand {
     'Prints the newest entries, in the order in which they were written. Each is chained to the previous one by its ' +
     'hash; --verify checks all of them, names the first that was tampered with, and compares the keys with the log.';
   static override examples = [
-    { description: 'See what happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
+    { description: 'See what happened to a key', command: '<%= config.bin %> <%= command.id %> --key "CI deploy"' },
     {
       description: 'See who deleted keys in the last week',
-      command: '<%= config.bin %> apikey log --action delete --since 7d',
+      command: '<%= config.bin %> <%= command.id %> --action delete --since 7d',
     },
     {
       description: 'Follow the log, one JSON object per line',
-      command: '<%= config.bin %> apikey log --follow --json',
+      command: '<%= config.bin %> <%= command.id %> --follow --json',
     },
-    { description: 'Verify that nothing was changed or removed', command: '<%= config.bin %> apikey log --verify' },
+    {
+      description: 'Verify that nothing was changed or removed',
+      command: '<%= config.bin %> <%= command.id %> --verify',
+    },
     {
       description: 'Verify also that the log still has what was its newest entry once',
-      command: '<%= config.bin %> apikey log --verify --head "$(cat audit-head.txt)"',
+      command: '<%= config.bin %> <%= command.id %> --verify --head "$(cat audit-head.txt)"',
     },
     {
       description: 'Delete the entries that are older than a year',
-      command: '<%= config.bin %> apikey log --prune --before 52w --yes',
+      command: '<%= config.bin %> <%= command.id %> --prune --before 52w --yes',
     },
   ];
   static override flags = {

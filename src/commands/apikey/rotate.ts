@@ -24,17 +24,17 @@ A key has two secrets at most; --finish and --rollback revoke one of them.`;
   static override examples = [
     {
       description: 'A new secret; the previous one works for a day',
-      command: 'KEY=$(<%= config.bin %> apikey rotate "CI deploy")',
+      command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy")',
     },
     {
       description: 'The previous secret works until 10 minutes after the new one is first used',
-      command: '<%= config.bin %> apikey rotate "CI deploy" --activate on-first-use --grace 10m',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --activate on-first-use --grace 10m',
     },
     {
       description: 'Revoke the previous secret at once',
-      command: '<%= config.bin %> apikey rotate "CI deploy" --finish',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --finish',
     },
-    { description: 'Revoke the new secret', command: '<%= config.bin %> apikey rotate "CI deploy" --rollback' },
+    { description: 'Revoke the new secret', command: '<%= config.bin %> <%= command.id %> "CI deploy" --rollback' },
   ];
   static override args = nameArgs;
   static override flags = {

@@ -1,6 +1,7 @@
 import { createCatalog } from '../../keys/permissions/catalog.ts';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
+import { commandText } from '../../cli/command-text.ts';
 import { hostResourcesFor } from '../../cli/host.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { readSecretInput } from '../../cli/input/read-secret.ts';
@@ -61,7 +62,7 @@ export default class Verify extends KeyCommand {
       throw error;
     });
     if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
-    const command = `${this.config.bin} apikey verify`;
+    const command = commandText(this.config, 'apikey:verify');
     throw new CliError(
       'USAGE',
       `The only argument is -, for stdin: a secret must not be an argument. Run: ${command} - < file`,

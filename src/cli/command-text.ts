@@ -1,0 +1,6 @@
+import type { Config } from '@oclif/core/interfaces';
+
+/** A command as it is typed in the CLI that runs it, such as `svc-api apikey list`, or `acme apikey:list` in a host. */
+export function commandText({ bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>, id: string): string {
+  return `${bin} ${id.replaceAll(':', topicSeparator)}`;
+}
