@@ -1,7 +1,7 @@
 export { createApp, type CreateAppOptions } from './create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
 export type { BudgetLimits } from './graphql/budget/request-budget.ts';
-export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
+export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/extension.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth, type BearerEnv } from './http/bearer-auth.ts';
 export type { BearerAuthOptions } from './http/bearer-check.ts';

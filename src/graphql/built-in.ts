@@ -33,7 +33,10 @@ function builtInOf(documents: readonly DocumentNode[]): BuiltIn {
   const directives = new Set(specifiedDirectives.map(({ name }) => name));
   for (const definition of definitionsOf(documents)) {
     if (definition.kind === Kind.DIRECTIVE_DEFINITION) directives.add(definition.name.value);
-    else if ('name' in definition && definition.name) types.set(definition.name.value, new Set(fieldsOf(definition)));
+    else if ('name' in definition && definition.name) {
+      const { value } = definition.name;
+      types.set(value, new Set([...(types.get(value) ?? []), ...fieldsOf(definition)]));
+    }
   }
   return { types, directives };
 }

@@ -23,7 +23,8 @@ export default class Import extends KeyCommand {
     {
       description: 'Copy all keys from one store to another',
       command:
-        '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests | <%= config.bin %> <%= command.id %> --database other.sqlite',
+        '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests | ' +
+        '<%= config.bin %> <%= command.id %> --database other.sqlite',
     },
   ];
   static override args = {
