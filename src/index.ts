@@ -70,4 +70,5 @@ export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';
 export { type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
+export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
 export type { OpenStoreOptions } from './store/open.ts';

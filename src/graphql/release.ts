@@ -17,9 +17,9 @@ export async function checkGraphQLRelease(): Promise<void> {
   throw new KeysError(
     'GRAPHQL_UNSUPPORTED',
     `svc-api needs graphql ${range}, and gets graphql ${version} from ${place}. ` +
-      'A package manager gives it a fitting one unless it is told otherwise: remove what sets the version of graphql ' +
-      `for all packages ("overrides", "resolutions", --legacy-peer-deps), or write "graphql": "${range}" into the ` +
-      'dependencies of your package.json. Then install again, and run "npm dedupe".',
+      'A package manager gives it a fitting one unless it is told otherwise: in your package.json, remove what sets the ' +
+      `version of graphql for all packages ("overrides", "resolutions"), or write "graphql": "${range}" into ` +
+      '"dependencies". Then install again, and run "npm dedupe".',
   );
 }
 

@@ -111,7 +111,7 @@ const ROOMS: Record<string, string[]> = {
 
 /** In which folders a package may be imported; as a type only with `type:`. Packages that are not named may be imported nowhere. */
 const PACKAGES: Record<string, string[]> = {
-  '@oclif/core': ['commands', 'cli'],
+  '@oclif/core': ['commands', 'cli', 'type:schema-hook'],
   '@inquirer/prompts': ['cli/prompts'],
   kysely: ['store'],
   'better-sqlite3': ['store'],

@@ -69,7 +69,7 @@ describe('the packed package', () => {
     const allowed = [
       /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program)\.cjs)$/,
       /^dist\/(program\.cjs|LICENSES\.txt)$/,
-      /^dist\/.*\.(js|js\.map|d\.ts)$/,
+      /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|systemd\/svc-api\.service)$/,
