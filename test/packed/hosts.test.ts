@@ -188,7 +188,7 @@ for (const [core, help, autocomplete] of [
       assert.equal(code, 1);
       assert.doesNotMatch(stderr, /^ +at /m);
       const { error, code: errorCode } = JSON.parse(stdout) as { error: string; code: string };
-      assert.equal(errorCode, 'STORE_UNAVAILABLE');
+      assert.equal(errorCode, 'NODE_UNSUPPORTED');
       assert.match(error, /^svc-api needs Node \^22.* this is 20\.20\.2\./);
     });
 
