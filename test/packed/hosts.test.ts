@@ -192,6 +192,13 @@ for (const [core, help, autocomplete] of [
       assert.match(error, /^svc-api needs Node \^22.* this is 20\.20\.2\./);
     });
 
+    it('ends well when the reader of its help leaves early', async () => {
+      const script = `"$@" | true; echo "\${PIPESTATUS[0]}"`;
+      const cli = [process.execPath, join(host.folder, 'bin/run.js'), 'apikey', '--help'];
+      const { stdout, stderr } = await run('bash', ['-c', script, 'bash', ...cli], { cwd: host.folder });
+      assert.deepEqual([stdout, stderr], ['0\n', '']);
+    });
+
     it('shows no stack when stdout is full', async () => {
       const script = `"$@" > /dev/full`;
       for (const args of [
