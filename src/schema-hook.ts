@@ -8,7 +8,7 @@ import type { SchemaExtension } from './graphql/extension.ts';
  */
 export interface SvcApiHooks {
   /** Brings the host's part of the schema. `apikey` asks for its resources, and `serve` for all of it. */
-  'svc-api:schema': { options: Record<string, unknown>; return: SchemaExtension | undefined };
+  'svc-api:schema': { options: Record<string, unknown>; return: Omit<SchemaExtension, 'name'> | undefined };
 }
 
 /**

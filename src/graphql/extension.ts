@@ -20,7 +20,7 @@ export interface SchemaExtension {
   resolvers?: Resolvers | (() => Resolvers | Promise<Resolvers>);
   /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
   resources?: readonly HostResource[];
-  /** Whose part it is, for errors. A hook's is that of its plugin, and need not be given. */
+  /** Whose part it is, for errors. That of a hook is its plugin's, and is not returned by it. */
   name?: string;
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Host, installHost, mustRun, packPackage, withFile } from '../support/host.ts';
+import { type Host, installHost, mustRun, packPackage, run, withFile } from '../support/host.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /** A command of the host that runs another one, and prints what it gets from it. */
@@ -131,6 +131,13 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.match(stderr, new RegExp(`as in: acme apikey${separator}exec --roles VIEWER -- `));
       const verify = await host.cli([...['apikey', 'verify'].join(separator).split(' '), 'x']);
       assert.match(verify.stderr, new RegExp(`Run: acme apikey${separator}verify - < file`));
+    });
+
+    it('ends well when the reader of its help leaves early', async () => {
+      const script = `"$@" | true; echo "\${PIPESTATUS[0]}"`;
+      const cli = [process.execPath, join(host.folder, 'bin/run.js'), 'apikey', '--help'];
+      const { stdout, stderr } = await run('bash', ['-c', script, 'bash', ...cli], { cwd: host.folder });
+      assert.deepEqual([stdout, stderr], ['0\n', '']);
     });
 
     it('may have a key store of its own, which all its commands use unless they are told otherwise', async () => {
