@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import type * as Interfaces from '@oclif/core/interfaces';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
@@ -33,20 +34,24 @@ export const grantFlags = {
     helpValue: '90m|12h|30d',
   }),
   'expires-at': Flags.string({
-    description: 'Let the key expire at this date and time, in RFC 3339 format.',
+    description: 'Let the key expire at this date and time, in RFC 3339 format: 2030-12-31T23:59:59Z.',
     helpValue: '<date>',
   }),
 };
 
-/** The flags that describe a new key. */
-export const keyFlags = {
-  name: nameFlag,
+/** The flags that describe a new key, besides its name. */
+export const newKeyFlags = {
   ...grantFlags,
   description: Flags.string({ description: 'What the key is for, at most 1,000 characters.', helpValue: '<text>' }),
   overwrite: Flags.boolean({
     description: 'Replace an existing key of that name: new secret, new id. Keys that it created are deleted.',
   }),
 };
+
+/** These flags in a group of their own in the help. */
+export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flags: Of): Of {
+  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }])) as Of;
+}
 
 /** The flags that filter a list of keys. */
 export const listFlags = {
@@ -80,10 +85,10 @@ export function requestOf(flags: {
   };
 }
 
-/** Reads the value of a numeric flag. @throws KeysError INPUT_INVALID */
-export function readNumber(text: string | undefined, flag: string): number | undefined {
+/** Reads the value of a numeric flag. @param remedy what to do about another value @throws KeysError INPUT_INVALID */
+export function readNumber(text: string | undefined, flag: string, remedy = ''): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text.trim()))
-    throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a number.`);
+    throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a number.${remedy}`);
   return Number(text);
 }

@@ -14,6 +14,7 @@ import { deliverSecrets } from '../deliver-secrets.ts';
 import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
+import { timeAndDistance } from '../views/relative-time.ts';
 import { openForCommand } from '../with-keys.ts';
 
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
@@ -26,6 +27,8 @@ export interface CreateCommandOptions {
   terminal: Terminal;
   /** Whether missing values may be asked for. */
   interactive: boolean;
+  /** Whether confirmations are answered with yes. */
+  assumesYes: boolean;
   /** Writes the secret out, and returns what it has written. When it throws, the creation is reverted. */
   show: (created: CreatedKey) => Promise<object>;
   /** If given, nothing is created, and this shows what the key would be. */
@@ -39,6 +42,7 @@ export async function runCreate({
   config,
   terminal,
   interactive,
+  assumesYes,
   show,
   preview,
 }: CreateCommandOptions): Promise<object> {
@@ -56,7 +60,7 @@ export async function runCreate({
   const resources = prompting ? await hostResources(config) : known;
   const keys = await openForCommand({ database, resources, ifMissing: preview ? 'empty' : 'create' });
   try {
-    const answered = prompting ? await ask(request, keys) : request;
+    const answered = prompting ? await ask(request, keys, assumesYes) : request;
     const input = { ...answered, name: answered.name ?? '' };
     if (preview) {
       const planned = await keys.preview(input, OPERATOR);
@@ -75,7 +79,7 @@ export async function runCreate({
   }
 }
 
-async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
+async function ask(request: KeyRequest, keys: OpenKeys, assumesYes: boolean): Promise<KeyRequest> {
   const { askForKey } = await import('../prompts/new-key.ts');
   return askForKey(request, keys.catalog, {
     exists: async (name) => (await keys.findByName(name, OPERATOR)) !== undefined,
@@ -83,6 +87,7 @@ async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
       const warnings = warningsOf(await keys.findConfusableNames(name));
       return warnings.length > 0 ? `${warnings.join(' ')} Create it anyway?` : undefined;
     },
+    assumesYes,
   });
 }
 
@@ -97,7 +102,8 @@ function showPreview(
 
 function missingName({ name }: KeyRequest): Issue[] {
   if (name !== undefined) return [];
-  const message = 'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.';
+  const message =
+    'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.';
   return [{ code: 'USAGE', message }];
 }
 
@@ -109,5 +115,6 @@ function describe({ key, replaced }: CreatedKey): string {
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const lost = replaced.length > 1 ? ` ${replaced.length - 1} keys that it had created were deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
-  return `${what} with ${grants.filter(Boolean).join(' and ')}.${lost} Its secret is not shown again.`;
+  const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
+  return `${what} with ${grants.filter(Boolean).join(' and ')}. It ${end}.${lost} Its secret is not shown again.`;
 }

@@ -1,5 +1,6 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { assertValid } from '../../keys/errors.ts';
+import type { Page } from '../../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { validateName, normalizeName } from '../../keys/key/name.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
@@ -12,6 +13,8 @@ export interface DeleteOptions {
   database: string | undefined;
   /** Whether the keys may be chosen from a list. */
   interactive: boolean;
+  /** Whether confirmations are answered with yes. */
+  assumesYes: boolean;
   /** With `--json`, a store without keys is an answer, not a usage error. */
   json: boolean;
 }
@@ -20,12 +23,12 @@ export interface DeleteOptions {
 export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: string };
 
 /** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
-export async function runDelete({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
+export async function runDelete({ name, database, json, ...asking }: DeleteOptions): Promise<Deletion> {
   if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
-  if (name === undefined && !interactive && !json) throw nobodyToAsk();
+  if (name === undefined && !asking.interactive && !json) throw nobodyToAsk();
   const keys = await openForCommand({ database, ifMissing: 'empty' });
   try {
-    return name === undefined ? await deleteChosen(keys, interactive) : await deleteNamed(keys, normalizeName(name));
+    return name === undefined ? await deleteChosen(keys, asking) : await deleteNamed(keys, normalizeName(name));
   } finally {
     await keys.close();
   }
@@ -37,24 +40,29 @@ async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
   return deleted.length > 0 ? { deleted } : { missing: `no API key is named "${name}"` };
 }
 
-async function deleteChosen(keys: OpenKeys, interactive: boolean): Promise<Deletion> {
+async function deleteChosen(
+  keys: OpenKeys,
+  { interactive, assumesYes }: Pick<DeleteOptions, 'interactive' | 'assumesYes'>,
+): Promise<Deletion> {
   const page = await keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
   if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
   if (!interactive) throw nobodyToAsk();
   const { chooseKeys } = await import('../prompts/choose-keys.ts');
-  const chosen = await chooseKeys(page);
-  if (chosen.length === 0) return { nothing: 'none was chosen' };
-  return {
-    deleted: await keys.delete(
-      chosen.map(({ id }) => id),
-      OPERATOR,
-    ),
-  };
+  const ids = await chooseKeys(page, (search) => searchByName(keys, search), assumesYes);
+  return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids, OPERATOR) };
+}
+
+/** The keys that match a search; the one with just that name comes first. */
+async function searchByName(keys: OpenKeys, search: string): Promise<Page> {
+  const page = await keys.list({ first: MAX_PAGE_SIZE, search }, OPERATOR);
+  const named = await keys.findByName(search, OPERATOR);
+  return named ? { ...page, keys: [named, ...page.keys.filter(({ id }) => id !== named.id)] } : page;
 }
 
 function nobodyToAsk(): CliError {
   return new CliError(
     'USAGE',
-    'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.',
+    'The key to delete is missing. Pass --name <name>; ' +
+      'keys can only be chosen on a terminal, without --json and --no-input.',
   );
 }

@@ -12,6 +12,7 @@ import { CliError } from '../errors.ts';
 import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
 import { hostResources } from '../host.ts';
+import { hasFlag } from '../output.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
 import { withKeys } from '../with-keys.ts';
 
@@ -32,7 +33,12 @@ export function nameOf({ args, flags }: NamedInput): string | undefined {
 export abstract class KeyCommand extends BaseCommand {
   /** Whether missing values may be asked for. */
   protected get interactive(): boolean {
-    return this.terminal.canPrompt && !this.jsonEnabled();
+    return this.terminal.canPrompt && !this.jsonEnabled() && !hasFlag(this.argv, '--no-input');
+  }
+
+  /** Whether confirmations are answered with yes. */
+  private get assumesYes(): boolean {
+    return hasFlag(this.argv, '--yes');
   }
 
   /** Creates a key, and writes its secret to stdout. @returns what was written, as JSON */
@@ -46,6 +52,7 @@ export abstract class KeyCommand extends BaseCommand {
       config: this.config,
       terminal: this.terminal,
       interactive: this.interactive,
+      assumesYes: this.assumesYes,
       show: ({ secret, key }) => this.deliver({ key: secret, name: key.name, id: key.id }, secret),
       ...(dryRun && { preview: (json: object, text: string) => this.print(json, text) }),
     });
@@ -59,7 +66,8 @@ export abstract class KeyCommand extends BaseCommand {
     name: string | undefined;
     database: string | undefined;
   }): Promise<object> {
-    const result = await runDelete({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
+    const { interactive, assumesYes } = this;
+    const result = await runDelete({ name, database, interactive, assumesYes, json: this.jsonEnabled() });
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));

@@ -17,7 +17,8 @@ export default class Can extends KeyCommand {
     },
     {
       description: 'In a script',
-      command: 'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null; then echo deploy; fi',
+      command:
+        'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',
     },
   ];
   static override args = {

@@ -13,7 +13,7 @@ export default class Export extends KeyCommand {
     {
       description: 'Copy all keys to another store, where they work unchanged',
       command:
-        '<%= config.bin %> <%= command.id %> --with-digests | ' +
+        '<%= config.bin %> <%= command.id %> --with-digests |\n' +
         '<%= config.bin %> apikey<%= config.topicSeparator %>import --database other.sqlite',
     },
   ];

@@ -12,8 +12,8 @@ export default class Import extends KeyCommand {
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     'base64url), and "roles", "permissions" or both. "description", "expiresAt", "disabled", "id", "createdAt", ' +
-    '"createdBy" and "prefix" are optional. Either all keys are imported or none; a report shows the result of each ' +
-    'line, without secrets.';
+    '"createdBy" and "prefix" are optional. Either all keys are imported or none; what is wrong with a line is ' +
+    'reported with its number, without secrets.';
   static override examples = [
     {
       description: 'Check whether a file can be imported, and import nothing',
@@ -23,7 +23,7 @@ export default class Import extends KeyCommand {
     {
       description: 'Copy all keys from one store to another',
       command:
-        '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests | ' +
+        '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests |\n' +
         '<%= config.bin %> <%= command.id %> --database other.sqlite',
     },
   ];
@@ -32,7 +32,8 @@ export default class Import extends KeyCommand {
     file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),
   };
   static override flags = {
-    'dry-run': Flags.boolean({ description: 'Report the result of each line, and import nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Report whether the keys can be imported, and import nothing.' }),
+    verbose: Flags.boolean({ description: 'Also report each line that nothing is wrong with.' }),
   };
 
   async run(): Promise<object> {
@@ -44,23 +45,26 @@ export default class Import extends KeyCommand {
         (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
         flags['dry-run'] ? 'empty' : 'create',
       );
-      return await this.report(report);
+      return await this.report(report, flags.verbose);
     } finally {
       await input.close();
     }
   }
 
-  private async report(report: ImportReport): Promise<object> {
+  private async report(report: ImportReport, all = false): Promise<object> {
     const failure = failureOf(report);
     const json = { ...(failure && { error: failure.error, code: failure.code }), ...report };
     try {
-      await this.print(json, reportText(report));
+      await this.print(json, reportText(report, all));
     } catch (error) {
       throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
         cause: error,
       });
     }
-    if (!this.jsonEnabled()) await this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+    if (!this.jsonEnabled()) {
+      if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
+      else await this.terminal.note(summaryOf(report));
+    }
     if (failure) throw new ReportedFailure({ ...failure, message: failure.error });
     return json;
   }

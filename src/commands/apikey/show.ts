@@ -1,9 +1,11 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, limitJson, limitText } from '../../cli/views/key-view.ts';
+import { timeAndDistance } from '../../cli/views/relative-time.ts';
 
 export default class Show extends KeyCommand {
-  static override summary = 'Show an API key, all that it may do, and the keys above it that limit it.';
+  static override summary = 'Show an API key, and all that it may do.';
+  static override description = 'Names the keys above it that limit what it may do. The secret is never shown.';
   static override examples = [
     { description: 'Show a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
     { description: 'As JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
@@ -22,9 +24,15 @@ export default class Show extends KeyCommand {
       };
       const limitedBy = keys.limitsOf(chain!).map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
-      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + fieldText(value));
+      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
       return this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
     });
+  }
+
+  /** The value of a field; on a terminal, a time with how long ago it was, or in how long it is. */
+  private textOf(field: string, value: Parameters<typeof fieldText>[0]): string {
+    const isTime = field.endsWith('At') && typeof value === 'string';
+    return isTime && this.terminal.isTerminal ? timeAndDistance(Date.parse(value)) : fieldText(value);
   }
 }

@@ -15,8 +15,8 @@ export default class Suggest extends KeyCommand {
     {
       description: 'Grant a key just that',
       command:
-        '<%= config.bin %> apikey<%= config.topicSeparator %>update "CI deploy" ' +
-        '--no-roles $(<%= config.bin %> <%= command.id %> "CI deploy")',
+        '<%= config.bin %> apikey<%= config.topicSeparator %>update "CI deploy" --no-roles\n' +
+        '$(<%= config.bin %> <%= command.id %> "CI deploy")',
     },
   ];
   static override args = nameArgs;

@@ -25,7 +25,7 @@ export default class Update extends KeyCommand {
     },
     {
       description: 'Rename a key, and remove its expiry',
-      command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --rename "CI deploy 2" --no-expiry',
+      command: '<%= config.bin %> <%= command.id %> --name "CI deploy"\n--rename "CI deploy 2" --no-expiry',
     },
   ];
   static override args = nameArgs;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describeOnEach } from '../../support/dialects.ts';
 import { statSync } from 'node:fs';
 import { SECRET, testCli, UUID } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
 import { keyNamed, keysIn } from '../../support/stored.ts';
 
 describeOnEach('apikey --create', () => {
@@ -21,7 +22,7 @@ describeOnEach('apikey --create', () => {
     assert.ok(publicId && stdout.endsWith('\n'), `Not a secret on a line of its own: ${stdout}`);
     assert.equal(
       stderr,
-      `Created API key "CI deploy" (svc_${publicId}_…) with roles GUEST and VIEWER and permissions DOCKER:READ_ANY. Its secret is not shown again.\n`,
+      `Created API key "CI deploy" (svc_${publicId}_…) with roles GUEST and VIEWER and permissions DOCKER:READ_ANY. It does not expire. Its secret is not shown again.\n`,
     );
     assert.equal(code, 0);
   });
@@ -83,7 +84,7 @@ describeOnEach('apikey --create', () => {
       cli.create('CAF\u00c9'),
     ]);
     const text = 'An API key named "Caf\u00e9" already exists. Pass --overwrite to replace it, or choose another name.';
-    assert.deepEqual(plain, { stdout: '', stderr: `Error: ${text}\n`, code: 1, signal: null });
+    assert.deepEqual(plain, { stdout: '', stderr: errorText('NAME_TAKEN', text), code: 1, signal: null });
     assert.deepEqual(json, {
       stdout: `${JSON.stringify({ error: text, code: 'NAME_TAKEN' }, null, 2)}\n`,
       stderr: '',
@@ -110,7 +111,7 @@ describeOnEach('apikey --create', () => {
     assert.equal(code, 0);
     assert.match(
       stderr,
-      /^Replaced API key "Deploy" \(svc_\w{12}_…\) with roles GUEST\. Its secret is not shown again\.\n$/,
+      /^Replaced API key "Deploy" \(svc_\w{12}_…\) with roles GUEST\. It does not expire\. Its secret is not shown again\.\n$/,
     );
     const [key, ...others] = await keysIn(cli.database);
     assert.deepEqual([key?.name, others], ['Deploy', []]);

@@ -35,7 +35,7 @@ describeOnEach('apikey rotate', () => {
     assert.equal(code, 0);
     assert.match(
       stderr,
-      /^Rotated API key "CI deploy": its new secret is svc_.{12}_…, and is not shown again\. The previous one, svc_.{12}_…, works until .*Z\.\n$/,
+      /^Rotated API key "CI deploy": its new secret is svc_.{12}_…, and is not shown again\. The previous one, svc_.{12}_…, works until \S+Z \(in 1 day\)\.\n$/,
     );
     assert.deepEqual(await statusesOf(old.key, stdout.trim()), ['ACTIVE', 'ACTIVE']);
     const graceBegan = (await rotationOf())!.previousEndsAt! - 86_400_000;
@@ -69,7 +69,7 @@ describeOnEach('apikey rotate', () => {
     assert.deepEqual([second.code, second.stdout], [1, '']);
     assert.match(
       second.stderr,
-      /rotated already: it has two secrets that work\. End that rotation first, with --finish or --rollback\.\n$/,
+      /rotated already: it has two secrets that work\. End that rotation first, with --finish or --rollback\.\nCode: ROTATION_IN_PROGRESS\n/,
     );
     const back = await rotate('CI deploy', '--rollback', '--json');
     assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
@@ -116,7 +116,10 @@ describeOnEach('apikey rotate', () => {
       );
       const { stderr, code } = await finished(child);
       assert.equal(code, 1);
-      assert.match(stderr, /The key has its old secret alone again, because nobody has the new one\.\n$/);
+      assert.match(
+        stderr,
+        /The key has its old secret alone again, because nobody has the new one\.\nCode: OUTPUT_FAILED\n/,
+      );
       assert.deepEqual([await statusesOf(old.key), await rotationOf()], [['ACTIVE'], null]);
     }
   });
