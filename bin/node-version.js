@@ -7,15 +7,14 @@ import { createRequire } from 'node:module';
 export function unsupportedNode() {
   if (isSupported(process.versions.node)) return undefined;
   const { engines } = createRequire(import.meta.url)('../package.json');
-  const reason = `svc-api needs Node ${engines.node}; this is ${process.versions.node}.`;
-  return `${reason} Install one of those versions, or run "npx svc-api" in a checkout, which brings its own.`;
+  return `svc-api needs Node ${engines.node}; this is ${process.versions.node}. Install one of those versions`;
 }
 
 /** Exits on an unsupported version. */
 export function refuseUnsupportedNode() {
   const reason = unsupportedNode();
   if (reason === undefined) return;
-  process.stderr.write(`Error: ${reason}\n`);
+  process.stderr.write(`Error: ${reason}, or run "npx svc-api" in a checkout, which brings its own.\n`);
   process.exit(1);
 }
 

@@ -1,7 +1,5 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { licensesOf } from './licenses.ts';
 
 /** Commands that are loaded as chunks, from `dist/commands`. */
 const NOT_BUNDLED = new Set(['serve']);
@@ -26,10 +24,10 @@ const CHANGES = [
 
 /**
  * Bundles oclif, the commands and what they import into `dist/program.cjs`, for `bin/run.js` alone: a host brings its
- * own oclif. Our packages that are imported where they are needed, by `import()`, stay outside. The licenses of the
- * others are written to `dist/LICENSES.txt`.
+ * own oclif. Our packages that are imported where they are needed, by `import()`, stay outside.
+ * @returns the files that it consists of
  */
-export async function bundleProgram(root: string): Promise<void> {
+export async function bundleProgram(root: string): Promise<string[]> {
   const { metafile, outputFiles } = await build({
     write: false,
     absWorkingDir: root,
@@ -48,7 +46,7 @@ export async function bundleProgram(root: string): Promise<void> {
     plugins: [changed],
   });
   for (const { path, text } of outputFiles) writeFileSync(path, asciiOf(text));
-  writeFileSync(join(root, 'dist/LICENSES.txt'), licensesOf(Object.keys(metafile.inputs), root));
+  return Object.keys(metafile.inputs);
 }
 
 /** A script in ASCII, as `requireCached` reads it. The bundler leaves other characters in regular expressions. */

@@ -1,13 +1,14 @@
-import { globSync, linkSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleProgram } from './bundle-program.ts';
+import { licensesOf } from './licenses.ts';
 
 /**
- * Bundles what the commands and the library load, and kysely, into a few files: loading many small files dominates
- * start-up time. SQLite's driver is copied with its binaries: as a dependency, many package managers would compile it.
- * All other packages stay external: a host shares them. The declarations stay as tsc emitted them.
+ * Bundles what the commands and the library load, and some packages, into a few files: loading many small files
+ * dominates start-up time. SQLite's driver is copied with its binaries: as a dependency, many package managers would
+ * compile it. All other packages stay external: a host shares them. The declarations stay as tsc emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(
@@ -16,6 +17,12 @@ const entryPoints = globSync(
     cwd: root,
   },
 );
+
+/**
+ * Packages that are bundled: kysely, since it has many files, and the libraries that use graphql, with what they import
+ * themselves. A host may have another graphql, beside which a package manager would place them: bundled, they use ours.
+ */
+const BUNDLED = /^(kysely|@hono\/graphql-server|@graphql-tools\/\w+|cross-inspect|@whatwg-node\/promise-helpers)(\/|$)/;
 
 /** What runs in a thread of its own. It lies beside the chunk that starts it, as in the sources. */
 const worker = 'src/store/sqlite/write-worker.ts';
@@ -48,8 +55,8 @@ function outOf(path: string): string {
   return path.replace(/^src\/|\.ts$/g, '');
 }
 
-for (const file of globSync('dist/**/*.{js,js.map}', { cwd: root })) rmSync(`${root}/${file}`);
-await build({
+for (const file of globSync('dist/**/*.js', { cwd: root })) rmSync(`${root}/${file}`);
+const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: Object.fromEntries([
     ...[...entryPoints, help].map((path) => [outOf(path), path]),
@@ -63,7 +70,7 @@ await build({
   format: 'esm',
   platform: 'node',
   target: 'node22',
-  sourcemap: 'linked',
+  metafile: true,
   plugins: [
     {
       name: 'one chunk of shared code',
@@ -83,10 +90,10 @@ await build({
       },
     },
     {
-      name: 'packages are external, except kysely',
+      name: 'packages are external, except some',
       setup(bundle) {
-        bundle.onResolve({ filter: /^[^./]/ }, ({ path }) =>
-          /^kysely(\/|$)/.test(path) ? undefined : { path, external: true },
+        bundle.onResolve({ filter: /^[^./#]/ }, ({ path }) =>
+          BUNDLED.test(path) ? undefined : { path, external: true },
         );
       },
     },
@@ -101,4 +108,11 @@ for (const file of globSync(['lib/**/*.js', 'prebuilds/*', 'package.json', 'LICE
   mkdirSync(dirname(target), { recursive: true });
   linkSync(join(driver, file), target);
 }
-await bundleProgram(root);
+
+// Those of packages that both bundles have are named once; the driver's is beside it as well.
+const bundled = [
+  ...Object.keys(metafile.inputs),
+  ...(await bundleProgram(root)),
+  'node_modules/better-sqlite3/package.json',
+];
+writeFileSync(`${root}dist/LICENSES.txt`, licensesOf(bundled, root));

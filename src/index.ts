@@ -1,7 +1,7 @@
 export { createApp, type CreateAppOptions } from './create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
 export type { BudgetLimits } from './graphql/budget/request-budget.ts';
-export type { Resolvers, SchemaExtension } from './graphql/extension.ts';
+export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/extension.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth, type BearerEnv } from './http/bearer-auth.ts';
 export type { BearerAuthOptions } from './http/bearer-check.ts';
@@ -71,4 +71,5 @@ export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';
 export { type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
+export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
 export type { OpenStoreOptions } from './store/open.ts';

@@ -2,9 +2,13 @@ import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
+import { unsupportedNode } from '../../bin/node-version.js';
+import { KeysError } from '../keys/errors.ts';
 import { turnColorsOff } from './colors.ts';
+import { hostDatabase } from './default-store.ts';
 import { CliError, isParserError } from './errors.ts';
 import type { Failed } from './explain/present.ts';
+import { ReportedFailure } from './failure.ts';
 import { hasFlag, jsonText } from './output.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
@@ -13,9 +17,13 @@ export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
   (typeof BaseCommand)['baseFlags'] & Of['flags']
 >;
 
+// oxlint-disable-next-line typescript/no-explicit-any -- as oclif has it
+type Parsed = Record<string, any>;
+
 /**
- * What every command shares: `--database`, `--json` and error handling. An error becomes a line on stderr, or one JSON
- * object on stdout, and an exit code. It is never rethrown to the host, which may handle it differently.
+ * What every command shares: `--database`, `--json`, results and error handling. An error becomes a line on stderr, or
+ * one JSON object on stdout, and is then thrown as a `ReportedFailure`: a host that runs the command by
+ * `config.runCommand` gets it, and otherwise it is the exit code. In the same way, `run` returns the JSON result.
  */
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true;
@@ -23,7 +31,7 @@ export abstract class BaseCommand extends Command {
     database: Flags.string({
       description:
         'Path or postgres:// URL of the key store. ' +
-        "Default: SVC_API_DATABASE, or svc-api/keys.sqlite in the user's data folder.",
+        "Default: SVC_API_DATABASE, a host CLI's own store, or svc-api/keys.sqlite in the user's data folder.",
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),
@@ -43,6 +51,8 @@ export abstract class BaseCommand extends Command {
 
   override async init(): Promise<void> {
     await super.init();
+    const unsupported = unsupportedNode();
+    if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
     if (hasFlag(this.argv, '--no-color')) {
       this.environment = { ...process.env };
       this.restoreColors = turnColorsOff(process.env);
@@ -57,16 +67,32 @@ export abstract class BaseCommand extends Command {
     await super.finally(failure);
   }
 
-  /** Writes a command's result: the object with `--json`, otherwise the text, if any. */
-  protected async print(json: object, text: string | undefined): Promise<void> {
+  /** Parses the arguments. Without another store, that of the host CLI is the one that is used, if it has one. */
+  protected override async parse<Flags extends Parsed, Base extends Parsed, Args extends Parsed>(
+    options?: Interfaces.Input<Flags, Base, Args>,
+    argv?: string[],
+  ): Promise<Interfaces.ParserOutput<Flags, Base, Args>> {
+    const parsed = await super.parse(options, argv);
+    const flags = parsed.flags as { database?: string | undefined };
+    if (!process.env['SVC_API_DATABASE']) flags.database ??= hostDatabase(this.config);
+    return parsed;
+  }
+
+  /** Writes a command's result: the object with `--json`, otherwise the text, if any. @returns the object */
+  protected async print<Json extends object>(json: Json, text: string | undefined): Promise<Json> {
     const output = this.output(json, text);
     if (output !== undefined) await this.terminal.out(output);
+    return json;
   }
 
   /** Like `print`, for output that must not get lost, such as a secret. @throws CliError OUTPUT_FAILED */
-  protected async deliver(json: object, text: string): Promise<void> {
+  protected async deliver<Json extends object>(json: Json, text: string): Promise<Json> {
     await this.terminal.deliver(this.output(json, text)!);
+    return json;
   }
+
+  /** Prints nothing: oclif would print the result, which `print` has done. */
+  override logJson(): void {}
 
   private output(json: object, text: string | undefined): string | undefined {
     if (this.jsonEnabled()) return jsonText(json);
@@ -74,16 +100,19 @@ export abstract class BaseCommand extends Command {
   }
 
   override async catch(error: Error & { code?: string }): Promise<void> {
-    if (error.code === 'EEXIT') throw error;
+    if (error.code === 'EEXIT' || error instanceof ReportedFailure) throw error;
     const { presentFailure } = await import('./explain/present.ts');
     const { code, message, exit, text } = presentFailure(error, this.failed);
     // An error of oclif's parser holds all that was typed.
     this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');
-    process.exitCode = exit;
     if (code === 'INTERRUPTED') this.terminal.stopWaiting();
     await this.fail({ ...this.errorFields, error: message.replaceAll('\n', ' '), code }, text);
-    // Otherwise the host would flush the broken stdout next, and crash with a stack trace.
-    if (code === 'OUTPUT_FAILED') process.exit(exit);
+    throw new ReportedFailure({ code, message, exit: this.exitAfter(exit) });
+  }
+
+  /** The exit code of a failure, for commands where the usual one means something else. */
+  protected exitAfter(exit: number): number {
+    return exit;
   }
 
   /** The command as its failures show it. */

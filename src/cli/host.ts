@@ -1,21 +1,36 @@
 import type { Config } from '@oclif/core/interfaces';
-import type { SchemaExtension } from '../graphql/extension.ts';
+import type { Resolvers, SchemaExtension } from '../graphql/extension.ts';
 import { createCatalog, type HostResource } from '../keys/permissions/catalog.ts';
 import { KeysError } from '../keys/errors.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
+import { readExtension } from './extension.ts';
+
+/** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
+const LIMIT_MS = 10_000;
 
 /**
  * Collects the schema extensions of the host CLI and its plugins, by the oclif hook `svc-api:schema`.
- * @throws KeysError SCHEMA_INVALID, naming the plugin whose hook fails or returns something else
+ * @throws KeysError SCHEMA_INVALID, naming the plugin whose hook fails, takes too long or returns something else
  */
 export async function hostExtensions(config: Config): Promise<SchemaExtension[]> {
+  // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
+  const awake = setTimeout(() => {}, LIMIT_MS + 1000);
   // All failures are captured: oclif would rethrow those with an exit code, without naming the plugin.
-  const { successes, failures } = await config.runHook('svc-api:schema', {}, undefined, true);
+  const { successes, failures } = await config
+    .runHook('svc-api:schema', {}, LIMIT_MS, true)
+    .finally(() => clearTimeout(awake));
   const [failed] = failures;
   if (failed) throw hookFailed(failed.plugin.name, failed.error);
   return successes
     .filter(({ result }) => result != null)
-    .map(({ plugin, result }) => readExtension(plugin.name, result));
+    .map(({ plugin: { name }, result }) => {
+      try {
+        const extension = readExtension(result);
+        return { ...extension, name, ...loadedInTime(name, extension) };
+      } catch (error) {
+        throw hookFailed(name, error);
+      }
+    });
 }
 
 /** The host's own resources. Its resolvers are not loaded. */
@@ -28,24 +43,30 @@ export async function hostResourcesFor(permissions: readonly string[], config: C
   return parsePermissions(permissions, createCatalog()).issues.length === 0 ? [] : hostResources(config);
 }
 
-/** Validates what a hook returned: hooks are other people's JavaScript. */
-function readExtension(plugin: string, result: unknown): SchemaExtension {
-  const { typeDefs, resolvers, resources = [] } = result as Partial<SchemaExtension>;
-  if (typeDefs == null || resolvers == null || !Array.isArray(resources)) {
-    throw hookFailed(
-      plugin,
-      new Error('It must return { typeDefs, resolvers, resources? }, where resources is a list.'),
-    );
-  }
-  try {
-    createCatalog(resources);
-  } catch (error) {
-    throw hookFailed(plugin, error);
-  }
-  return { typeDefs, resolvers, resources };
+/** The resolvers of a hook's part: where they are a function, loading them has a time limit. */
+function loadedInTime(plugin: string, { resolvers }: SchemaExtension): Pick<SchemaExtension, 'resolvers'> {
+  if (typeof resolvers !== 'function') return {};
+  return {
+    resolvers: async () => {
+      let timer: NodeJS.Timeout | undefined;
+      const tooLate = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`"resolvers" ${TOO_SLOW}`)), LIMIT_MS);
+      });
+      try {
+        return await Promise.race<Resolvers>([Promise.resolve().then(resolvers), tooLate]);
+      } catch (error) {
+        throw hookFailed(plugin, error);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
 }
 
+const TOO_SLOW = `has not returned within ${LIMIT_MS / 1000} seconds.`;
+
 function hookFailed(plugin: string, cause: unknown): KeysError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const reason = message === `Timed out after ${LIMIT_MS} ms.` ? `it ${TOO_SLOW}` : message;
   return new KeysError('SCHEMA_INVALID', `The hook svc-api:schema of ${plugin} failed: ${reason}`, { cause });
 }

@@ -1,5 +1,6 @@
 import { fsyncSync, fstatSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { neverBlock } from '../log.ts';
+import { isCaptured, writeCaptured } from './captured.ts';
 import { CliError, InterruptedError } from './errors.ts';
 import { waitUnlessSignalled } from './signals.ts';
 
@@ -114,6 +115,7 @@ class ProcessTerminal implements Terminal {
   }
 
   async #writeAll(stream: OutputStream, text: string): Promise<void> {
+    if (isCaptured(stream)) return writeCaptured(stream, text);
     neverBlock(stream);
     let rest: Uint8Array = Buffer.from(text);
     while (rest.length > 0) {

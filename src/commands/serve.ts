@@ -1,5 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
+import { commandText } from '../cli/command-text.ts';
 import { hostExtensions } from '../cli/host.ts';
 import { readOptions, type ServeOptions } from '../cli/serve/options.ts';
 import { announce, FLUSH_MS, leave } from '../cli/serve/output.ts';
@@ -118,7 +119,8 @@ export default class Serve extends BaseCommand {
       if (!(await keys.matchesAuditKey()))
         this.logger.error(
           { store: keys.location },
-          'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: run apikey log --verify',
+          'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: ' +
+            `run ${commandText(this.config, 'apikey:log')} --verify`,
         );
       if (keys.created) this.logger.warn({ store: keys.location }, 'created a new key store, which has no keys yet');
       if (!(await keys.hasSearchIndex())) this.logger.info({ store: keys.location }, NO_SEARCH_INDEX);

@@ -2,10 +2,12 @@ import { makeExecutableSchema } from '@graphql-tools/schema';
 import { defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
 import { KeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
+import { refuseReplacements } from './built-in.ts';
 import { applyResolversOf } from './apply-resolvers.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
 import { keepToBudget } from './budget/budgeted-fields.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
+import { readHostPart } from './host-part.ts';
 import { documentsOf, readRequirements } from './requirements.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
@@ -13,7 +15,8 @@ import { typeDefsOf } from './type-defs.ts';
 
 /**
  * Creates the schema from the built-in part and those of the host.
- * @throws KeysError SCHEMA_INVALID if the parts do not fit, or a root field has no `@requires` or is declared twice
+ * @throws KeysError SCHEMA_INVALID if the parts do not fit, a host's part replaces something built-in, or a root field
+ * has no `@requires` or is declared twice
  */
 export async function createSchema(
   keys: KeysService,
@@ -21,17 +24,19 @@ export async function createSchema(
   extensions: readonly SchemaExtension[] = [],
 ): Promise<GraphQLSchema> {
   try {
-    const hostResolvers = await Promise.all(
-      extensions.map(async ({ resolvers }) => (typeof resolvers === 'function' ? resolvers() : resolvers)),
-    );
-    const documents = documentsOf([
-      ...typeDefsOf(keys.catalog),
-      ...extensions.flatMap((extension) => extension.typeDefs),
-    ]);
+    const parts = await Promise.all(extensions.map(readHostPart));
+    const own = documentsOf(typeDefsOf(keys.catalog));
+    const documents = [...own, ...parts.flatMap((part) => part.documents)];
     const requirements = readRequirements(documents);
+    refuseReplacements(own, parts);
     const schema = makeExecutableSchema({
       typeDefs: documents,
-      resolvers: [resolversOf(keys, info), auditResolversOf(keys), applyResolversOf(keys), ...hostResolvers] as never,
+      resolvers: [
+        resolversOf(keys, info),
+        auditResolversOf(keys),
+        applyResolversOf(keys),
+        ...parts.map(({ resolvers }) => resolvers),
+      ] as never,
     });
     if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
     refuseRepeatedRootFields(schema, documents);

@@ -90,7 +90,7 @@ export async function openConnection({
 }: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: MustExist }): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
-  if (unsupported !== undefined) throw new KeysError('STORE_UNAVAILABLE', unsupported);
+  if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
   const location = storeLocation(database, env);
   const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
   if (isPostgresUrl(location))

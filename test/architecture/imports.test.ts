@@ -90,15 +90,20 @@ const ROOMS: Record<string, string[]> = {
     'exit-codes',
     'errors',
     'error-codes',
+    'failure',
     'output',
     'colors',
     'deliver-secrets',
+    'captured',
     'terminal',
     'progress',
+    'command-text',
+    'default-store',
     'help',
     'explain',
-    'base-command',
+    'extension',
     'host',
+    'base-command',
     'with-keys',
     'views',
     'prompts',
@@ -115,7 +120,7 @@ const ROOMS: Record<string, string[]> = {
 
 /** In which folders a package may be imported; as a type only with `type:`. Packages that are not named may be imported nowhere. */
 const PACKAGES: Record<string, string[]> = {
-  '@oclif/core': ['commands', 'cli'],
+  '@oclif/core': ['commands', 'cli', 'type:schema-hook'],
   '@inquirer/core': ['cli/prompts'],
   '@inquirer/figures': ['cli/prompts'],
   '@inquirer/prompts': ['cli/prompts'],
@@ -135,7 +140,7 @@ const PACKAGES: Record<string, string[]> = {
   'lru-cache': ['graphql', 'http'],
   yaml: ['cli'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
-  'bin/node-version.js': ['store'],
+  'bin/node-version.js': ['store', 'cli'],
 };
 
 const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));

@@ -132,7 +132,7 @@ describeOn('postgres', "the server's database user", () => {
     try {
       await assert.rejects(openStore({ database: served }), {
         code: 'STORE_READONLY',
-        message: /has schema \d+, and this version of svc-api needs \d+\. Run "svc-api apikey list" once as the owner/,
+        message: /has schema \d+, and this version of svc-api needs \d+\. Open it once as the owner/,
       });
     } finally {
       await changeDirectly(owned, `update svc_api_schema set version = ${Number(version)}`);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { GraphQLScalarType } from 'graphql';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createApp } from '../../src/index.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
@@ -55,7 +56,12 @@ describe("the guards of the schema, against a host's part", () => {
     [
       'a query type of its own whose fields are open',
       [part('schema { query: Open } type Open { a: Int }')],
-      /Open\.a must carry @requires/,
+      /the host declares the schema itself, whose root types are Query and Mutation/,
+    ],
+    [
+      'a query type of its own in an extension of the schema',
+      [part('extend schema { mutation: Open } type Open { a: Int }')],
+      /the host declares the schema itself/,
     ],
     [
       'a subscription type of another name',
@@ -72,6 +78,69 @@ describe("the guards of the schema, against a host's part", () => {
       });
     });
   }
+
+  /** What a host's part replaces, and its SDL and resolvers. */
+  const replacing: [what: string, typeDefs: string, resolvers: object][] = [
+    ['Query.me', '', { Query: { me: () => null } }],
+    ['Mutation.deleteApiKeys', '', { Mutation: { deleteApiKeys: () => null } }],
+    ['Query.__isTypeOf', '', { Query: { __isTypeOf: () => true } }],
+    ['ApiKey.name', '', { ApiKey: { name: () => 'another' } }],
+    ['ApiKey.permissions', '', { ApiKey: { permissions: { resolve: () => [] } } }],
+    ['ApiKey.__isTypeOf', '', { ApiKey: { __isTypeOf: () => false } }],
+    ['Node.__resolveType', '', { Node: { __resolveType: () => 'ApiKey' } }],
+    ['Node.id', '', { Node: { id: () => 'x' } }],
+    ['DateTime', '', { DateTime: new GraphQLScalarType({ name: 'DateTime', serialize: () => 'never' }) }],
+    ['String', '', { String: { serialize: () => 'taken' } }],
+    ['Resource', '', { Resource: { DISK: 'another value' } }],
+    ['Role', '', { Role: { ADMIN: 'GUEST' } }],
+    ['CreateApiKeyInput.name', '', { CreateApiKeyInput: { name: () => 'x' } }],
+    ['ApiKey', 'type ApiKey { name: Int }', {}],
+    ['ApiKey', 'type ApiKey { other: Int }', {}],
+    ['ApiKey.name', 'extend type ApiKey { name: String! }', {}],
+    ['ApiKey.name', 'extend type ApiKey { other: Int name: String! }', {}],
+    ['ApiKey', `interface Named { name: String! ${WEAK} } extend type ApiKey implements Named`, {}],
+    ['ApiKey', 'directive @hidden on OBJECT extend type ApiKey @hidden', {}],
+    ['Node', 'interface Node { id: ID! }', {}],
+    ['Node', 'extend interface Node { other: Int }', {}],
+    ['Node', 'union Node = ApiKey', {}],
+    ['Role', 'extend enum Role { ROOT }', {}],
+    ['Role', 'enum Role { ADMIN ROOT }', {}],
+    ['Resource', 'extend enum Resource { DISK_POOL }', {}],
+    ['DateTime', 'scalar DateTime', {}],
+    ['DateTime', 'extend scalar DateTime @specifiedBy(url: "https://example.org")', {}],
+    ['Int', 'scalar Int', {}],
+    ['CreateApiKeyInput', 'extend input CreateApiKeyInput { other: Int }', {}],
+    ['PermissionInput', 'input PermissionInput { other: Int }', {}],
+    ['@skip', 'directive @skip(if: Boolean!) on FIELD', {}],
+    ['@deprecated', 'directive @deprecated(reason: String) on FIELD_DEFINITION', {}],
+  ];
+  for (const [what, typeDefs, resolvers] of replacing) {
+    const how = typeDefs === '' ? 'resolvers' : `"${typeDefs}"`;
+    it(`are not replaced: ${what} by ${how} is refused at the start, with the name of whose part it is`, async () => {
+      const extensions = [{ ...part(typeDefs, resolvers), name: 'acme' }];
+      await assert.rejects(createApp({ keys: test.keys, extensions }), (error: Error & { code?: string }) => {
+        assert.equal(error.code, 'SCHEMA_INVALID', String(error));
+        assert.match(error.message, new RegExp(`acme (declares|has a resolver of) ${what}, which is built in`));
+        return true;
+      });
+    });
+  }
+
+  it('let a host add fields to a type of ours, with permissions of their own', async () => {
+    const typeDefs = `
+      type Backup { of: String! }
+      extend type ApiKey { backups: [Backup!]! secretly: Int @requires(resource: DISK_POOL, action: READ_ANY) }
+    `;
+    const resolvers = { ApiKey: { backups: ({ name }: { name: string }) => [{ of: name }], secretly: () => 7 } };
+    server = await startServer(test.keys, { extensions: [part(typeDefs, resolvers)] });
+    const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
+    const { body } = await query(server.url, secret, '{ me { name backups { of } secretly } }');
+    assert.deepEqual(body.data, { me: { name: 'Guest', backups: [{ of: 'Guest' }], secretly: null } });
+    assert.deepEqual(
+      body.errors?.map(({ path, extensions }) => [path, extensions['code']]),
+      [[['me', 'secretly'], 'FORBIDDEN']],
+    );
+  });
 
   it('let several hosts share a type, and accept an empty extension', async () => {
     const shared = 'type Disk { name: String! }';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { GraphQLError } from 'graphql';
+import { GraphQLError, parse } from 'graphql';
 import type { GraphQLContext } from '../../src/graphql/context.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createApp } from '../../src/index.ts';
@@ -123,6 +123,16 @@ describe("a host's part of the schema", () => {
     ],
     ['a root field of ours again', [own('me: Int @requires(resource: ME, action: READ_OWN)')], /me/],
     [
+      'SDL that is none, with the name of whose it is',
+      [{ name: 'acme-tapes', typeDefs: 'type {' }],
+      /The typeDefs of acme-tapes are invalid: Syntax Error/,
+    ],
+    [
+      'resolvers that are a list',
+      [{ typeDefs, resolvers: [resolvers] as never }],
+      /resolvers of the host must be one object/,
+    ],
+    [
       'resolvers that do not load',
       [{ typeDefs, resolvers: () => Promise.reject(new Error('there is no such module')) }],
       /there is no such module/,
@@ -138,13 +148,10 @@ describe("a host's part of the schema", () => {
     });
   }
 
-  it('cannot open a built-in field by its own resolvers', async () => {
-    const takeover = {
-      typeDefs,
-      resolvers: { ...resolvers, Query: { ...resolvers.Query, info: () => ({ name: 'taken' }) } },
-    };
-    server = await startServer(test.keys, { extensions: [takeover] });
-    const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
-    assert.deepEqual((await query(server.url, secret, '{ info { name } }')).body.data, { info: null });
+  it('may be nothing but resources, and SDL that is parsed already', async () => {
+    const extensions = [{ resources: ['DISK_POOL'] }, { typeDefs: [parse(typeDefs)], resolvers }, {}];
+    server = await startServer(test.keys, { extensions });
+    const { secret } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
+    assert.deepEqual((await query(server.url, secret, '{ disks { name } }')).body.data, { disks: [{ name: 'sda' }] });
   });
 });

@@ -6,34 +6,46 @@ import { runCli } from '../support/process.ts';
 import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
+const FAILED = 'The hook svc-api:schema of acme failed:';
 /** Hooks that are not right, and what is said of them. */
-const BAD_HOOKS: readonly (readonly [string, RegExp])[] = [
-  [
-    'throw new Error("no backups today");',
-    /^Error: The hook svc-api:schema of acme failed: no backups today\nCode: SCHEMA_INVALID\n/,
-  ],
-  [
-    'throw "no backups at all";',
-    /^Error: The hook svc-api:schema of acme failed: no backups at all\nCode: SCHEMA_INVALID\n/,
-  ],
-  [
-    'this.error("no backups left", { exit: 3 });',
-    /^Error: The hook svc-api:schema of acme failed: no backups left\nCode: SCHEMA_INVALID\n/,
-  ],
-  ['this.exit(0);', /^Error: The hook svc-api:schema of acme failed: EEXIT: 0\nCode: SCHEMA_INVALID\n/],
+const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
+  ['throw new Error("no backups today");', 'no backups today'],
+  ['throw "no backups at all";', 'no backups at all'],
+  ['this.error("no backups left", { exit: 3 });', 'no backups left'],
+  ['this.exit(0);', 'EEXIT: 0'],
   [
     'return "BACKUP";',
-    /^Error: The hook svc-api:schema of acme failed: It must return \{ typeDefs, resolvers, resources\? \}/,
+    'It returned a string. It may return { resources, typeDefs, resolvers }, each of which may be left out.',
   ],
-  ['return { resources: ["BACKUP"] };', /^Error: The hook svc-api:schema of acme failed: It must return/],
+  ['return ["BACKUP"];', 'It returned a list. It may return { resources, typeDefs, resolvers }, each of'],
   [
-    'return { typeDefs: "", resolvers: {}, resources: "BACKUP" };',
-    /^Error: The hook svc-api:schema of acme failed: It must return/,
+    'return { resources: ["BACKUP"], typedefs: "" };',
+    'It returned "typedefs", which is not a field. It may return { resources, typeDefs, resolvers }, each of',
   ],
   [
-    'return { typeDefs: "", resolvers: {}, resources: ["back-up"] };',
-    /^Error: The hook svc-api:schema of acme failed: "back-up" is not a resource/,
+    'return { resources: "BACKUP" };',
+    'Its field "resources" is a string; it must be a list of names, or of { name, credentials? }.',
   ],
+  ['return { resources: [{ credentials: true }] };', 'Its field "resources" is a list; it must be a list of names'],
+  ['return { resources: ["back-up"] };', '"back-up" is not a resource name: use capital letters'],
+  ['return { resources: [{ name: "DOCKER", credentials: true }] };', '"DOCKER" is a built-in resource'],
+  [
+    'return { resources: ["BACKUP"], typeDefs: 7 };',
+    'Its field "typeDefs" is a number; it must be SDL, a parsed document, or a list of them.',
+  ],
+  [
+    'return { resources: ["BACKUP"], resolvers: [] };',
+    'Its field "resolvers" is a list; it must be an object, by type and field, or a function that returns it.',
+  ],
+];
+
+/** Parts that only `serve` reads. */
+const BAD_PARTS: readonly (readonly [body: string, said: string])[] = [
+  ['return { typeDefs: "type {" };', 'The typeDefs of acme are invalid: Syntax Error'],
+  ['return { resolvers: async () => [] };', 'The resolvers of acme must be one object'],
+  ['return { resolvers: () => { throw new Error("no disk") } };', `${FAILED} no disk`],
+  ['return { resolvers: { ApiKey: { name: () => "x" } } };', 'acme has a resolver of ApiKey.name, which is built in'],
+  ['return { typeDefs: "extend enum Role { ROOT }" };', 'acme declares Role, which is built in'],
 ];
 
 /** A plugin of the host that brings a schema as well. */
@@ -140,20 +152,47 @@ for (const [core, packages] of [
       assert.doesNotMatch(stderr, /createBackup|^ +at /m);
     });
 
-    it('is refused when the hook is not right, with the name of its plugin', async () => {
+    it('is refused when the hook is not right, with its plugin, the field, and what is allowed', async () => {
+      const create = ['apikey', '--create', '--name', 'x', '--permissions', 'BACKUP:READ_ANY', '--json'];
       for (const [body, said] of BAD_HOOKS) {
         const bad = () => `export default async function schema() { ${body} }\n`;
         const [served, created] = await withFile(hook, bad, () =>
-          Promise.all([
-            host.cli(['serve', '--port', '0']),
-            host.cli(['apikey', '--create', '--name', 'x', '--permissions', 'BACKUP:READ_ANY', '--json']),
-          ]),
+          Promise.all([host.cli(['serve', '--port', '0']), host.cli(create)]),
         );
-        assert.match(served.stderr, said, body);
+        assert.ok(served.stderr.startsWith(`Error: ${FAILED} ${said}`), served.stderr);
         assert.deepEqual([served.stdout, served.code], ['', 1], body);
         assert.equal((JSON.parse(created.stdout) as { code: string }).code, 'SCHEMA_INVALID');
         assert.equal(created.code, 1);
       }
+      for (const [body, said] of BAD_PARTS) {
+        const bad = () => `export default async function schema() { ${body} }\n`;
+        const { stdout, stderr, code } = await withFile(hook, bad, () => host.cli(['serve', '--port', '0']));
+        assert.ok(stderr.replaceAll(/^\{.*\n/gm, '').includes(said), stderr);
+        assert.deepEqual([stdout, code], ['', 1], body);
+      }
+    });
+
+    it('is refused when its hook, or loading its resolvers, takes more than 10 seconds', async () => {
+      const hangs = () => `
+        const never = new Promise(() => {});
+        export default async () => (process.env.HANGS === 'it' ? never : { resolvers: () => never });`;
+      await withFile(hook, hangs, () =>
+        Promise.all(
+          ['it', '"resolvers"'].map(async (what) => {
+            const { stdout, stderr, code } = await host.cli(['serve', '--port', '0'], { HANGS: what });
+            assert.ok(stderr.includes(`${FAILED} ${what} has not returned within 10 seconds.`), stderr);
+            assert.deepEqual([stdout, code], ['', 1]);
+          }),
+        ),
+      );
+    });
+
+    it('may be resources alone', async () => {
+      const alone = () => `export default async () => ({ resources: ['ALONE'] });\n`;
+      await withFile(hook, alone, async () => {
+        await create('Alone', '--permissions', 'ALONE:READ_ANY');
+        await (await serveHost(host)).stop();
+      });
     });
 
     it('may be that of several plugins', async () => {

@@ -191,24 +191,6 @@ for (const [core, help, autocomplete] of [
       assert.match(flag!.stdout, /\$ acme apikey rotate/);
     });
 
-    it('says which Node it needs where the host runs on an older one, on which the driver would crash', async () => {
-      const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
-      const command = ['apikey', '--create', '--name', 'Old', '--roles', 'GUEST', '--json'];
-      const { stdout, stderr, code } = await run(
-        process.execPath,
-        ['--import', `data:text/javascript,${older}`, join(host.folder, 'bin/run.js'), ...command],
-        {
-          cwd: host.folder,
-          env: { XDG_DATA_HOME: tempFolder() },
-        },
-      );
-      assert.equal(code, 1);
-      assert.doesNotMatch(stderr, /^ +at /m);
-      const { error, code: errorCode } = JSON.parse(stdout) as { error: string; code: string };
-      assert.equal(errorCode, 'STORE_UNAVAILABLE');
-      assert.match(error, /^svc-api needs Node \^22.* this is 20\.20\.2\./);
-    });
-
     it('shows no stack when stdout is full', async () => {
       const script = `"$@" > /dev/full`;
       for (const args of [

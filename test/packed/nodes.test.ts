@@ -51,6 +51,24 @@ describe('the packed package', () => {
     });
   }
 
+  it(`has no command that runs on Node ${UNSUPPORTED} as a plugin, and each says which Node it needs`, async () => {
+    const [, plugin] = hosts(UNSUPPORTED);
+    const ids = Object.keys(
+      (JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object }).commands,
+    );
+    for (const id of ids) {
+      const { code, stdout, stderr } = await plugin!.cli([...id.split(':'), '--json']);
+      assert.equal(code, 1, id);
+      const said = stdout ? (JSON.parse(stdout) as { code: string; error: string }) : undefined;
+      assert.equal(said?.code ?? 'NODE_UNSUPPORTED', 'NODE_UNSUPPORTED');
+      assert.ok(
+        (said?.error ?? stderr).includes(`svc-api needs Node ${engines.node}; this is ${UNSUPPORTED}. Install`),
+        id,
+      );
+    }
+    assert.equal((await plugin!.cli(['hello'])).code, 0, 'those of the host run');
+  });
+
   it(`refuses Node ${UNSUPPORTED}, alone and as a plugin, and says which Node it needs`, async () => {
     for (const host of hosts(UNSUPPORTED)) {
       const { code, stdout, stderr } = await host.cli(['apikey', 'create', '--name', 'Old', '--roles', 'GUEST']);

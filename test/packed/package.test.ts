@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mustRun, packPackage } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
@@ -25,6 +25,32 @@ const PROGRAM = `
   await server.stop();
   await keys.close();
 `;
+
+/** Hooks of a host, which are right and wrong. */
+const HOOKS = `
+  import type { Hook, Interfaces } from '@oclif/core';
+  import type { SchemaHook, SvcApiHooks } from 'svc-api';
+  type OwnHook = Hook<'svc-api:schema', Interfaces.Hooks & SvcApiHooks>;
+  export const one: SchemaHook = async function ({ config }) {
+    this.log(config.bin);
+    return { resources: ['BACKUP', { name: 'SAFE', credentials: true }] };
+  };
+  export const other: OwnHook = async ({ config }) => ({ typeDefs: config.bin, resolvers: async () => ({}) });
+  export const none: SchemaHook = async () => undefined;
+  // @ts-expect-error -- another field
+  export const wrong: SchemaHook = async () => ({ typedefs: '' });
+  // @ts-expect-error -- no list
+  export const alsoWrong: OwnHook = async () => ({ resources: 7 });
+`;
+
+const GRAPHQL = ['@hono/graphql-server', '@graphql-tools/schema', '@graphql-tools/utils'];
+const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+const TSC = [
+  join(ROOT, 'node_modules/typescript/bin/tsc'),
+  ...'--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2023 --types node'.split(' '),
+  '--typeRoots',
+  join(ROOT, 'node_modules/@types'),
+];
 
 describe('the packed package', () => {
   let tarball: string;
@@ -69,7 +95,7 @@ describe('the packed package', () => {
     const allowed = [
       /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program)\.cjs)$/,
       /^dist\/(program\.cjs|LICENSES\.txt)$/,
-      /^dist\/.*\.(js|js\.map|d\.ts)$/,
+      /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|systemd\/svc-api\.service)$/,
@@ -96,7 +122,7 @@ describe('the packed package', () => {
     for (const license of licenses)
       assert.match(license.trim(), /^\S+ \d+\.\d+\.\d+\S*\n\n.*(permission|redistribution)/is);
     const names = new Set(licenses.map((license) => license.trim().split(' ')[0]!));
-    for (const name of ['@oclif/core', 'kysely', 'better-sqlite3', 'minimatch', '@inquirer/prompts'])
+    for (const name of ['@oclif/core', 'kysely', 'better-sqlite3', 'minimatch', '@inquirer/prompts', ...GRAPHQL])
       assert.ok(names.has(name), name);
   });
 
@@ -123,9 +149,7 @@ describe('the packed package', () => {
         dependencies: { 'svc-api': `file:${tarball}` },
       };
       writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
-      await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], {
-        cwd: folder,
-      });
+      await mustRun('npm', INSTALL, { cwd: folder });
       writeFileSync(join(folder, 'program.mts'), PROGRAM);
     });
 
@@ -166,21 +190,20 @@ describe('the packed package', () => {
     });
 
     it('has types, which need no skipLibCheck', async () => {
-      const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
-      const options = [
-        '--noEmit',
-        '--strict',
-        '--exactOptionalPropertyTypes',
-        '--module',
-        'nodenext',
-        '--target',
-        'es2023',
-        ...types,
-      ];
-      await mustRun(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options, 'program.mts'], {
-        cwd: folder,
-      });
+      await mustRun(process.execPath, [...TSC, 'program.mts'], { cwd: folder });
     });
+
+    for (const core of ['^5', '^4']) {
+      it(`has types for hooks of hosts on oclif core ${core}`, async () => {
+        const own = join(folder, `core${core}`);
+        mkdirSync(own);
+        const dependencies = { 'svc-api': `file:${tarball}`, '@oclif/core': core };
+        writeFileSync(join(own, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
+        writeFileSync(join(own, 'hook.mts'), HOOKS);
+        await mustRun('npm', [...INSTALL], { cwd: own });
+        await mustRun(process.execPath, [...TSC, 'hook.mts'], { cwd: own });
+      });
+    }
 
     it('lets nobody import its inside', async () => {
       const inside = "import('svc-api/dist/keys/service.js').catch((error) => console.log(error.code))";

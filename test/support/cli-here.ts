@@ -4,7 +4,7 @@ import { Config } from '@oclif/core/config';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { cleanEnv, type Finished, ROOT } from './process.ts';
 
-type Runnable = new (args: string[], config: Config) => { _run(): Promise<void> };
+type Runnable = new (args: string[], config: Config) => { _run(): Promise<unknown> };
 
 /** What a command finds around it. */
 export interface Surroundings {
@@ -48,7 +48,10 @@ async function run(args: readonly string[]): Promise<Finished> {
     stopWaiting: () => {},
   };
   const command = Object.assign(new Command(args.slice(verb ? 2 : 1), loaded), { terminal });
-  await command._run();
+  await command._run().catch((error: unknown) => {
+    if (!(error instanceof Error && 'oclif' in error)) throw error;
+    process.exitCode = (error.oclif as { exit: number }).exit;
+  });
   return { ...written, code: Number(process.exitCode), signal: null };
 }
 

@@ -1,4 +1,8 @@
-/** The host's own part of the schema. Its resolvers are loaded by `acme serve` only. */
+/**
+ * The host's own part of the schema. Its resolvers are loaded by `acme serve` only.
+ *
+ * @type {import('svc-api').SchemaHook}
+ */
 export default async function schema() {
   return {
     resources: ['BACKUP'],

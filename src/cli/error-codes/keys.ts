@@ -6,7 +6,14 @@ import type { Explanation } from './explanation.ts';
 /** Codes of changes that the keys there are do not allow, and warnings about keys. */
 type KeyCode = Exclude<
   ErrorCode,
-  Issue['code'] | keyof typeof VALUE_CODES | `STORE_${string}` | 'OUTPUT_FAILED' | 'SCHEMA_INVALID' | 'LISTEN_FAILED'
+  | Issue['code']
+  | keyof typeof VALUE_CODES
+  | `STORE_${string}`
+  | 'OUTPUT_FAILED'
+  | 'SCHEMA_INVALID'
+  | 'LISTEN_FAILED'
+  | `${string}_UNSUPPORTED`
+  | 'HOST_INVALID'
 >;
 
 /** Codes about the keys that there are. Nothing has been changed. */

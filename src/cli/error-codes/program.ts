@@ -4,7 +4,7 @@ import type { Explanation } from './explanation.ts';
 
 type ProgramCode =
   | Exclude<CliErrorCode, 'USAGE'>
-  | Extract<ErrorCode, 'SCHEMA_INVALID' | 'LISTEN_FAILED'>
+  | Extract<ErrorCode, 'SCHEMA_INVALID' | 'LISTEN_FAILED' | 'HOST_INVALID' | `${string}_UNSUPPORTED`>
   | 'UNEXPECTED';
 
 /** Codes of the program itself: what it starts, and what it writes to. */
@@ -45,8 +45,24 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'a hook `svc-api:schema` fails, or returns something else than it should',
       'a root field lacks `@requires`',
       'a resource has an invalid name',
+      'something that is built in is declared or resolved again',
     ],
     remedy: 'The error names the plugin. See [Plugin](plugin.md).',
+  },
+  HOST_INVALID: {
+    meaning: "The host CLI's setting for svc-api is invalid.",
+    causes: ['`oclif["svc-api"].database` in its package.json is no path and no `postgres://` URL'],
+    remedy: 'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work.',
+  },
+  GRAPHQL_UNSUPPORTED: {
+    meaning: 'svc-api gets a graphql that `serve` cannot work with; the error says which one, and from where.',
+    causes: ['a package.json sets the version of graphql for all packages, by `overrides` or `resolutions`'],
+    remedy: 'Remove that, or write `"graphql": "^16.8.1"` into its dependencies; install again, and run `npm dedupe`.',
+  },
+  NODE_UNSUPPORTED: {
+    meaning: 'The host CLI runs on a Node on which svc-api does not.',
+    causes: ['an older Node is the first in `PATH`'],
+    remedy: 'Run the host on one of the versions that the error names.',
   },
   UNEXPECTED: {
     meaning: 'Something failed that svc-api does not know: a fault of its own, or of what it runs on.',

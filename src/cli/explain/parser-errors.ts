@@ -4,7 +4,8 @@ import { listOf, printable } from '../../keys/text.ts';
 import type { ParserError } from '../errors.ts';
 import { closeTo, didYouMean } from './did-you-mean.ts';
 import { closeCommands, commandsOf, explainUnknownCommand, unexpectedArguments } from './unknown-command.ts';
-import { commandLine, usageOf } from './usage.ts';
+import { commandText } from '../command-text.ts';
+import { usageOf } from './usage.ts';
 
 /** Where an error was met. */
 export interface Place {
@@ -50,7 +51,7 @@ function tooMany(extra: readonly string[], { config, id, argv }: Place): string 
   const verbs = commandsOf(id, config);
   // With a colon between topics, a command that does not exist is an argument of its topic.
   if (verbs.length > 0 && argv[0] === extra[0]) return explainUnknownCommand(`${id}:${extra[0]}`, config).message;
-  const close = closeCommands(extra, verbs).map((verb) => `"${commandLine(config, `${id}:${verb}`)}"`);
+  const close = closeCommands(extra, verbs).map((verb) => `"${commandText(config, `${id}:${verb}`)}"`);
   const question = didYouMean(close);
   return question === undefined
     ? unexpectedArguments(extra)

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isParserError, presentError, type PresentedError, shownText } from '../errors.ts';
 import { explainParserError, type Place } from './parser-errors.ts';
-import { commandLine, usageOf } from './usage.ts';
+import { commandText } from '../command-text.ts';
+import { usageOf } from './usage.ts';
 import { wrapped } from './wrapped.ts';
 
 /** What the user did; there is nothing to look up. */
@@ -41,7 +42,7 @@ export function failureText({ code, message }: Pick<PresentedError, 'code' | 'me
 function usageLines({ id, config, columns, usage = usageOf(id, config) }: Failed): string[] {
   return [
     ...(usage.length > 0 ? [underneath('Usage: ', usage, columns)] : []),
-    `See ${commandLine(config, id)} --help`,
+    `See ${commandText(config, id)} --help`,
   ];
 }
 

@@ -1,8 +1,9 @@
 import type { Config } from '@oclif/core/interfaces';
 import { listOf, printable } from '../../keys/text.ts';
 import { closeTo, didYouMean } from './did-you-mean.ts';
+import { commandText } from '../command-text.ts';
 import { HELP_TOPICS } from '../help/topics.ts';
-import { commandLine, topicUsage, usageOf } from './usage.ts';
+import { topicUsage, usageOf } from './usage.ts';
 
 /** What is wrong with a line that names no command, and the command or topic whose usage helps; `''` is the root. */
 export interface UnknownCommand {
@@ -26,7 +27,7 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   const commands = [...commandsOf(topic, config), ...(topic === '' ? wordsBesideCommands(config, help) : [])];
   if (commands.length === 0 && !help)
     return { message: unexpectedArguments(rest), id: topic, usage: usageOf(topic, config) };
-  const line = (command: string) => commandLine(config, help ? `help:${command}` : command);
+  const line = (command: string) => commandText(config, help ? `help:${command}` : command);
   const prefix = topic === '' ? '' : `${topic}:`;
   const close = closeCommands(rest, commands).map((command) => `"${line(prefix + command)}"`);
   const names = [...new Set(commands.map((command) => command.split(':')[0]!))].toSorted();
@@ -34,7 +35,7 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   const sentences = [
     `There is no command "${typed}".`,
     didYouMean(close),
-    names.length > 0 ? `The commands of "${commandLine(config, topic)}" are ${listOf(names)}.` : undefined,
+    names.length > 0 ? `The commands of "${commandText(config, topic)}" are ${listOf(names)}.` : undefined,
   ];
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ');
   return { message, id: topic, usage: topicUsage(topic, config) };
@@ -82,6 +83,6 @@ function explainFlag(flag: string, config: Config): string {
   const [name = ''] = flag.split(/[=:\s]/, 1);
   const close = closeTo(name.replace(/^-+/, ''), ['help', 'version']).map((word) => `--${word}`);
   const remedy =
-    didYouMean(close) ?? `Flags come after the command, as in: ${commandLine(config, 'apikey:list')} --json`;
+    didYouMean(close) ?? `Flags come after the command, as in: ${commandText(config, 'apikey:list')} --json`;
   return `The first argument is the flag ${printable(name)}, not a command. ${remedy}`;
 }

@@ -29,13 +29,13 @@ export interface CreateCommandOptions {
   interactive: boolean;
   /** Whether confirmations are answered with yes. */
   assumesYes: boolean;
-  /** Writes the secret out. When it throws, the creation is reverted. */
-  show: (created: CreatedKey) => Promise<void>;
+  /** Writes the secret out, and returns what it has written. When it throws, the creation is reverted. */
+  show: (created: CreatedKey) => Promise<object>;
   /** If given, nothing is created, and this shows what the key would be. */
-  preview?: (json: object, text: string) => Promise<void>;
+  preview?: (json: object, text: string) => Promise<object>;
 }
 
-/** Creates a key from flags, and asks for missing values where that is possible. */
+/** Creates a key from flags, and asks for missing values where that is possible. @returns what was shown */
 export async function runCreate({
   request,
   database,
@@ -45,7 +45,7 @@ export async function runCreate({
   assumesYes,
   show,
   preview,
-}: CreateCommandOptions): Promise<void> {
+}: CreateCommandOptions): Promise<object> {
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
   const known = await hostResourcesFor(request.permissions ?? [], config);
@@ -64,15 +64,16 @@ export async function runCreate({
     const input = { ...answered, name: answered.name ?? '' };
     if (preview) {
       const planned = await keys.preview(input, OPERATOR);
-      await showPreview(planned, preview);
+      const shown = await showPreview(planned, preview);
       await warn(terminal, warningsOf(planned.confusable));
-    } else {
-      const created = await deliverSecrets({ deliver: show }, REVERTED, (delivery) =>
-        keys.create(input, OPERATOR, delivery),
-      );
-      await terminal.note(describe(created));
-      await warn(terminal, warningsOf(created.confusable));
+      return shown;
     }
+    let shown: object = {};
+    const deliver = async (made: CreatedKey) => void (shown = await show(made));
+    const created = await deliverSecrets({ deliver }, REVERTED, (delivery) => keys.create(input, OPERATOR, delivery));
+    await terminal.note(describe(created));
+    await warn(terminal, warningsOf(created.confusable));
+    return shown;
   } finally {
     await keys.close();
   }
@@ -94,7 +95,7 @@ async function ask(request: KeyRequest, keys: OpenKeys, assumesYes: boolean): Pr
 function showPreview(
   { name, roles, permissions, expiresAt, effectivePermissions }: KeyPreview,
   show: NonNullable<CreateCommandOptions['preview']>,
-): Promise<void> {
+): Promise<object> {
   const json = { name, roles, permissions, expiresAt: formatTime(expiresAt), effectivePermissions };
   return show(json, effectivePermissions.join('\n'));
 }

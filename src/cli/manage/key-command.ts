@@ -9,6 +9,8 @@ import type { KeyRequest } from '../prompts/new-key.ts';
 import { runCreate } from './create-key.ts';
 import { runDelete } from './delete-keys.ts';
 import { CliError } from '../errors.ts';
+import { ReportedFailure } from '../failure.ts';
+import { commandText } from '../command-text.ts';
 import { hostResources } from '../host.ts';
 import { hasFlag } from '../output.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
@@ -39,12 +41,12 @@ export abstract class KeyCommand extends BaseCommand {
     return hasFlag(this.argv, '--yes');
   }
 
-  /** Creates a key, and writes its secret to stdout. */
+  /** Creates a key, and writes its secret to stdout. @returns what was written, as JSON */
   protected async create(
     request: KeyRequest,
     { database, dryRun = false }: { database: string | undefined; dryRun?: boolean | undefined },
-  ): Promise<void> {
-    await runCreate({
+  ): Promise<object> {
+    return runCreate({
       request,
       database,
       config: this.config,
@@ -63,31 +65,28 @@ export abstract class KeyCommand extends BaseCommand {
   }: {
     name: string | undefined;
     database: string | undefined;
-  }): Promise<void> {
+  }): Promise<object> {
     const { interactive, assumesYes } = this;
     const result = await runDelete({ name, database, interactive, assumesYes, json: this.jsonEnabled() });
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
-      await this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
-    } else if ('missing' in result) {
-      process.exitCode = 1;
-      const text = `No API keys found to delete: ${result.missing}`;
-      await this.fail({ deleted: 0, error: text }, text);
-    } else {
-      const text = `No API keys found to delete: ${result.nothing}`;
-      await this.print({ deleted: 0, message: text }, text);
+      return this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
     }
+    const text = `No API keys found to delete: ${'missing' in result ? result.missing : result.nothing}`;
+    if ('nothing' in result) return this.print({ deleted: 0, message: text }, text);
+    await this.fail({ deleted: 0, error: text }, text);
+    throw new ReportedFailure({ code: 'NOT_FOUND', message: text, exit: 1 });
   }
 
   /** Enables or disables a key, and says what it is now. */
-  protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<void> {
-    await this.withKeys(flags.database, async (keys) => {
+  protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
+    return this.withKeys(flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf({ args, flags }));
       const { before, after } = await keys.setEnabled(key.id, enabled, OPERATOR);
       const changed = before.disabledAt !== after.disabledAt;
       const state = enabled ? 'enabled' : 'disabled';
-      await this.print(
+      return this.print(
         { key: await this.describe(keys, after), changed },
         changed ? `API key "${after.name}" is ${state}` : `API key "${after.name}" was ${state} already`,
       );
@@ -119,7 +118,7 @@ export abstract class KeyCommand extends BaseCommand {
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     const key = await keys.findByName(name, OPERATOR);
     if (key) return key;
-    const remedy = `Run "${this.config.bin} apikey list" to see all.`;
+    const remedy = `Run "${commandText(this.config, 'apikey:list')}" to see all.`;
     throw new KeysError('NOT_FOUND', `There is no API key named "${printable(normalizeName(name))}". ${remedy}`);
   }
 }

@@ -17,15 +17,15 @@ export default class Adopt extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const input = await this.parse(Adopt);
-    await this.withKeys(input.flags.database, async (keys) => {
+    return this.withKeys(input.flags.database, async (keys) => {
       const { id } = await this.findKey(keys, nameOf(input));
       const { before, after } = await keys.adopt(id, OPERATOR);
       const changed = before.createdBy !== null;
       const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
       const changes = fieldChanges(before, after);
-      await this.print({ key: await this.describe(keys, after), changes }, `API key "${after.name}" ${text}`);
+      return this.print({ key: await this.describe(keys, after), changes }, `API key "${after.name}" ${text}`);
     });
   }
 }

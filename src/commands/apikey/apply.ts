@@ -43,7 +43,7 @@ export default class Apply extends KeyCommand {
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parse(Apply);
     const { database, file, prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir } = flags;
     if (!file) throw new CliError('USAGE', 'The file is missing. Pass -f <path>, or -f - for stdin.');
@@ -54,6 +54,7 @@ export default class Apply extends KeyCommand {
       );
     const { applyKeys } = await import('../../cli/apply/apply-keys.ts');
     const { hasChanges } = await import('../../keys/apply/plan.ts');
+    let shown: object = {};
     const plan = await applyKeys({
       file,
       database,
@@ -63,17 +64,17 @@ export default class Apply extends KeyCommand {
       secretsDir,
       json: this.jsonEnabled(),
       config: this.config,
-      print: (json, text) => this.print(json, text),
-      printSecrets: (json, text) => this.deliver(json, text),
+      print: async (json, text) => void (shown = await this.print(json, text)),
+      printSecrets: async (json, text) => void (shown = await this.deliver(json, text)),
       note: (text) => this.terminal.note(text),
     });
     await warn(this.terminal, warningsOf(plan.confusable));
     if (dryRun && hasChanges(plan)) process.exitCode = 2;
+    return shown;
   }
 
   /** With --dry-run, exit code 2 means that there are changes: a failure must not look like that. */
-  override async catch(failure: Error & { code?: string }): Promise<void> {
-    await super.catch(failure);
-    if (this.argv.includes('--dry-run')) process.exitCode = 1;
+  protected override exitAfter(exit: number): number {
+    return this.argv.includes('--dry-run') ? 1 : exit;
   }
 }

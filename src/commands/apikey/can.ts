@@ -30,9 +30,9 @@ export default class Can extends KeyCommand {
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { args, flags } = await this.parse(Can);
-    await this.withKeys(flags.database, async (keys) => {
+    return this.withKeys(flags.database, async (keys) => {
       const permission = readPermission(args.permission, keys.catalog);
       const key = await this.findKey(keys, args.name);
       const [chain] = await keys.chainsOf([key]);
@@ -40,7 +40,7 @@ export default class Can extends KeyCommand {
       if (!allowed) process.exitCode = NOT_ALLOWED;
       const grants = listOf(grantedBy.map(describeGrant));
       const denying = deniedBy && { id: deniedBy.id, name: deniedBy.name };
-      await this.print(
+      return this.print(
         { allowed, permission, grantedBy, status, ...(denying && { deniedBy: denying }) },
         allowed ? `yes: ${grants}` : `no: ${refusalOf(grants, status, deniedBy)}`,
       );

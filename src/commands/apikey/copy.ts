@@ -34,7 +34,7 @@ export default class Copy extends BaseCommand {
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parse(Copy);
     if (flags.to === undefined)
       throw new CliError('USAGE', 'The store to copy into is missing. Pass --to <path or URL>.');
@@ -56,8 +56,12 @@ export default class Copy extends BaseCommand {
         );
         const entries = countOf(copy.auditEntries, 'entry', 'entries');
         const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
-        await this.print(copy, shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`));
+        const shown = await this.print(
+          copy,
+          shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`),
+        );
         if (copy.changedMeanwhile && !this.jsonEnabled()) await warn(this.terminal, [CHANGED]);
+        return shown;
       } finally {
         await to.close();
       }

@@ -26,10 +26,10 @@ If stdin and stderr are terminals, prompts for missing values.`;
     yes: yesFlag,
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const input = await this.parse(Create);
     const { flags } = input;
-    await this.create(requestOf({ ...flags, name: nameOf(input) }), {
+    return this.create(requestOf({ ...flags, name: nameOf(input) }), {
       database: flags.database,
       dryRun: flags['dry-run'],
     });

@@ -17,8 +17,8 @@ export default class Delete extends KeyCommand {
     return { deleted: 0 };
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const input = await this.parse(Delete);
-    await this.delete({ name: nameOf(input), database: input.flags.database });
+    return this.delete({ name: nameOf(input), database: input.flags.database });
   }
 }

@@ -10,7 +10,7 @@ export default class Disable extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
-  async run(): Promise<void> {
-    await this.setEnabled(await this.parse(Disable), false);
+  async run(): Promise<object> {
+    return this.setEnabled(await this.parse(Disable), false);
   }
 }

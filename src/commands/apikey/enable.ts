@@ -9,7 +9,7 @@ export default class Enable extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
-  async run(): Promise<void> {
-    await this.setEnabled(await this.parse(Enable), true);
+  async run(): Promise<object> {
+    return this.setEnabled(await this.parse(Enable), true);
   }
 }

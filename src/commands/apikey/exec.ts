@@ -3,6 +3,7 @@ import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment } from '../../cli/exec/child-environment.ts';
+import { commandText } from '../../cli/command-text.ts';
 import { runWithKey } from '../../cli/exec/run-with-key.ts';
 import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
 import type { Issue } from '../../keys/errors.ts';
@@ -60,7 +61,7 @@ export default class Exec extends BaseCommand {
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const [own, [command, ...args]] = this.split();
     const { flags, argv } = await this.parse(Exec, own);
     if (command === undefined || command === '') throw this.commandMissing();
@@ -72,7 +73,7 @@ export default class Exec extends BaseCommand {
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const request = { roles, permissions, name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
-    process.exitCode = await runWithKey({
+    const exitCode = await runWithKey({
       command,
       args,
       environment: childEnvironment(this.environment, database),
@@ -80,6 +81,8 @@ export default class Exec extends BaseCommand {
       create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
       note,
     });
+    process.exitCode = exitCode;
+    return { exitCode };
   }
 
   /** Our arguments, and those after `--`, which oclif's parser must not see: it would reorder equal ones. */
@@ -89,7 +92,7 @@ export default class Exec extends BaseCommand {
   }
 
   private commandMissing(): CliError {
-    const example = `${this.config.bin} apikey exec --roles VIEWER -- ./report.sh`;
+    const example = `${commandText(this.config, 'apikey:exec')} --roles VIEWER -- ./report.sh`;
     return new CliError('USAGE', `The command to run is missing. Put it after --, as in: ${example}`);
   }
 }

@@ -21,12 +21,13 @@ export default class Export extends KeyCommand {
     'with-digests': Flags.boolean({ description: 'Also export the SHA-256 of each secret.' }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parse(Export);
     const withDigests = flags['with-digests'] ?? false;
-    let rotating = 0;
+    let [exported, rotating] = [0, 0];
     await this.withKeys(flags.database, async (keys) => {
       for await (const page of keys.exportKeys({ withDigests })) {
+        exported += page.keys.length;
         rotating += page.rotating;
         await this.terminal.deliver(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));
       }
@@ -35,5 +36,6 @@ export default class Export extends KeyCommand {
       await this.terminal.note(
         `Only the newest secret of a key is exported. Keys whose previous secret is still accepted here: ${rotating}.`,
       );
+    return { exported };
   }
 }

@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
+import { ReportedFailure } from '../../cli/failure.ts';
 import { failureOf, reportText, summaryOf } from '../../cli/views/import-report.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { withProgress } from '../../cli/progress.ts';
@@ -37,7 +38,7 @@ export default class Import extends KeyCommand {
     verbose: Flags.boolean({ description: 'Also report each line that nothing is wrong with.' }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { args, flags } = await this.parse(Import);
     const input = await openInput(args.file, this.terminal);
     try {
@@ -46,7 +47,7 @@ export default class Import extends KeyCommand {
         (keys) => this.import(keys, input, flags['dry-run']),
         flags['dry-run'] ? 'empty' : 'create',
       );
-      await this.report(report, flags.verbose);
+      return await this.report(report, flags.verbose);
     } finally {
       await input.close();
     }
@@ -61,19 +62,21 @@ export default class Import extends KeyCommand {
     );
   }
 
-  private async report(report: ImportReport, all = false): Promise<void> {
+  private async report(report: ImportReport, all = false): Promise<object> {
     const failure = failureOf(report);
-    if (failure) process.exitCode = failure.exit;
+    const json = { ...(failure && { error: failure.error, code: failure.code }), ...report };
     try {
-      const json = { ...(failure && { error: failure.error, code: failure.code }), ...report };
       await this.print(json, reportText(report, all));
     } catch (error) {
       throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
         cause: error,
       });
     }
-    if (this.jsonEnabled()) return;
-    if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
-    else await this.terminal.note(summaryOf(report));
+    if (!this.jsonEnabled()) {
+      if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
+      else await this.terminal.note(summaryOf(report));
+    }
+    if (failure) throw new ReportedFailure({ ...failure, message: failure.error });
+    return json;
   }
 }

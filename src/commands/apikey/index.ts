@@ -51,10 +51,10 @@ export default class ApiKey extends KeyCommand {
     return this.argv.includes('--delete') ? { deleted: 0 } : {};
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parse(ApiKey);
     checkMode(flags);
-    await (flags.create ? this.create(requestOf(flags), flags) : this.delete(flags));
+    return flags.create ? this.create(requestOf(flags), flags) : this.delete(flags);
   }
 }
 

@@ -50,15 +50,18 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     }),
   };
 
-  async run(): Promise<void> {
+  /** @returns the keys; not those of a table of all, which may be too many to be kept */
+  async run(): Promise<object | undefined> {
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);
     if (flags.all && flags.limit !== undefined) throw together('--all', '--limit');
     const { roles, status, search, all } = flags;
     const query = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after), roles, status, search };
-    await this.withKeys(flags.database, async (open) => {
+    return this.withKeys(flags.database, async (open) => {
       const pages = listPages(open, query, all);
-      await (this.jsonEnabled() ? this.printJson(pages) : this.printTable(pages, columns));
+      if (this.jsonEnabled()) return this.printJson(pages);
+      const last = await this.printTable(pages, columns);
+      return all ? undefined : last;
     });
   }
 
@@ -71,26 +74,31 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     return wide ? pickColumns(ALL_COLUMNS.map(({ name }) => name)) : DEFAULT_COLUMNS;
   }
 
-  private async printJson(pages: AsyncIterable<ListedKeys>): Promise<void> {
+  private async printJson(pages: AsyncIterable<ListedKeys>): Promise<object> {
     const all: ListedKeys = { keys: [], next: null };
     for await (const { keys, next } of pages) {
       all.keys.push(...keys);
       all.next = next;
     }
-    await this.print(all, undefined);
+    return this.print(all, undefined);
   }
 
-  private async printTable(pages: AsyncIterable<ListedKeys>, columns: readonly KeyColumn[]): Promise<void> {
+  /** @returns the last page */
+  private async printTable(
+    pages: AsyncIterable<ListedKeys>,
+    columns: readonly KeyColumn[],
+  ): Promise<object | undefined> {
     const table = await openTable(columns, this.terminal);
     const cell = (key: KeyJson) => (column: KeyColumn) =>
       (this.terminal.isTerminal ? column.shown?.(key) : undefined) ?? column.text(key);
     let last: ListedKeys | undefined;
     for await (const page of pages) {
-      if (!last && page.keys.length === 0) return this.terminal.note('No API keys found.');
+      if (!last && page.keys.length === 0) await this.terminal.note('No API keys found.');
       if (page.keys.length > 0) await this.terminal.out(`${table(page.keys.map((key) => columns.map(cell(key))))}\n`);
       last = page;
     }
     if (last?.next) await this.terminal.note(`More keys follow: pass --all, or --after ${last.next}`);
+    return last;
   }
 }
 

@@ -94,7 +94,7 @@ export default class Log extends KeyCommand {
     yes: yesFlag,
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object | undefined> {
     const { flags } = await this.parse(Log);
     const { key, actor, action, since, until, follow, verify, prune } = flags;
     if (verify) refuseOthers(flags, ['verify', 'head'], '--verify checks the whole log.');
@@ -108,7 +108,7 @@ export default class Log extends KeyCommand {
     if (follow && before !== undefined)
       throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
     const request = { key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
-    await this.withKeys(flags.database, async (keys) => {
+    return this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys, flags.head);
       const table = await this.table(flags.wide);
       if (follow) return this.follow(keys, request, table);
@@ -117,9 +117,11 @@ export default class Log extends KeyCommand {
     });
   }
 
-  private async show(entries: readonly AuditEntry[], table: EntriesText): Promise<void> {
-    await this.print({ entries: entries.map(auditJson) }, entries.length > 0 ? table(entries) : undefined);
+  private async show(entries: readonly AuditEntry[], table: EntriesText): Promise<object> {
+    const text = entries.length > 0 ? table(entries) : undefined;
+    const shown = await this.print({ entries: entries.map(auditJson) }, text);
     if (entries.length === 0 && !this.jsonEnabled()) await this.terminal.note('No entries found.');
+    return shown;
   }
 
   /** What turns entries into lines of a table. */
@@ -132,17 +134,17 @@ export default class Log extends KeyCommand {
   private async prune(
     keys: OpenKeys,
     { before, yes = false }: { before?: string | undefined; yes?: boolean | undefined },
-  ): Promise<void> {
+  ): Promise<object> {
     const pruned = await runPrune(keys, { before, yes, interactive: this.interactive });
     const count = pruned?.entries ?? 0;
     const text = pruned
       ? `Deleted ${countOf(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
-    await this.print({ deleted: count, last: pruned?.last ?? null }, text);
+    return this.print({ deleted: count, last: pruned?.last ?? null }, text);
   }
 
-  private async verify(keys: OpenKeys, head: string | undefined): Promise<void> {
+  private async verify(keys: OpenKeys, head: string | undefined): Promise<object> {
     const { whole, json, text } = await withProgress(this.terminal, async (progress) => {
       const result = await keys.verifyAuditLog(head, progress.of('Verifying', 'entries'));
       const comparison =
@@ -150,16 +152,16 @@ export default class Log extends KeyCommand {
       return verificationView(result, comparison);
     });
     if (!whole) process.exitCode = BROKEN;
-    await this.print(json, text);
+    return this.print(json, text);
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
-  private async follow(keys: OpenKeys, request: AuditRequest, table: EntriesText): Promise<void> {
+  private async follow(keys: OpenKeys, request: AuditRequest, table: EntriesText): Promise<undefined> {
     let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
     let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
     const lines = this.jsonEnabled() ? jsonLines : table;
     for (;;) {
-      if (entries.length > 0 && !(await this.writeLines(lines(entries)))) return;
+      if (entries.length > 0 && !(await this.writeLines(lines(entries)))) return undefined;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
       await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
       entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });

@@ -61,7 +61,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const input = await this.parse(Rotate);
     const { grace, activate, finish, rollback, since, database, 'disable-created': disableCreated } = input.flags;
     const flags = { finish, rollback, grace, activate, 'disable-created': disableCreated, since };
@@ -73,7 +73,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
         'USAGE',
         `${given.map(([flag]) => `--${flag}`).join(' and ')} cannot be used together. Pass one of them.`,
       );
-    await this.withKeys(database, async (keys) => {
+    return this.withKeys(database, async (keys) => {
       const { id } = await this.findKey(keys, nameOf(input));
       if (finish)
         return this.finish(
@@ -83,14 +83,17 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
         );
       if (rollback)
         return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
-      const show: Parameters<typeof runRotate>[3] = ({ secret, after }) =>
-        this.deliver({ key: secret, name: after.name, id: after.id }, secret);
+      let shown: object = {};
+      const show: Parameters<typeof runRotate>[3] = async ({ secret, after }) => {
+        shown = await this.deliver({ key: secret, name: after.name, id: after.id }, secret);
+      };
       await this.note(await runRotate(keys, id, { grace, activate, disableCreated, createdSince: since }, show));
+      return shown;
     });
   }
 
-  private async finish(keys: OpenKeys, key: ApiKey, text: string): Promise<void> {
-    await this.print(
+  private async finish(keys: OpenKeys, key: ApiKey, text: string): Promise<object> {
+    return this.print(
       { key: await this.describe(keys, key) },
       `API key "${key.name}" has one secret, ${prefixOf(key.publicId)}. ${text}`,
     );

@@ -40,15 +40,15 @@ export default class Scan extends KeyCommand {
     revoke: Flags.boolean({ description: 'Disable the live keys that are found.' }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { args, flags } = await this.parse(Scan);
     // Without a store every key would be UNKNOWN, which looks like an answer.
-    await withKeys({ database: flags.database, ifMissing: 'fail' }, (keys) =>
+    return withKeys({ database: flags.database, ifMissing: 'fail' }, (keys) =>
       this.scan(new FoundKeys(keys, flags.revoke ? (key) => this.noteRevoked(key) : undefined), args.path, flags.git),
     );
   }
 
-  private async scan(keys: FoundKeys, paths: readonly string[], git: boolean): Promise<void> {
+  private async scan(keys: FoundKeys, paths: readonly string[], git: boolean): Promise<object> {
     const all: Finding[] = [];
     let [found, unreadable] = [0, 0];
     let noted = Promise.resolve();
@@ -74,9 +74,11 @@ export default class Scan extends KeyCommand {
     );
     await noted;
     const { live, revoked } = keys;
-    process.exitCode = live > 0 ? LIVE : unreadable > 0 ? UNREADABLE : 0;
-    await this.print({ files, found: all, live, revoked, unreadable }, undefined);
+    if (live > 0) process.exitCode = LIVE;
+    else if (unreadable > 0) process.exitCode = UNREADABLE;
+    const shown = await this.print({ files, found: all, live, revoked, unreadable }, undefined);
     if (!this.jsonEnabled()) await this.terminal.note(summaryOf({ files, found, live, revoked }));
+    return shown;
   }
 
   private noteRevoked({ name, publicId }: ApiKey): Promise<void> {

@@ -13,9 +13,9 @@ export default class Show extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const input = await this.parse(Show);
-    await this.withKeys(input.flags.database, async (keys) => {
+    return this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
       const [chain] = await keys.chainsOf([key]);
       const json = {
@@ -26,7 +26,7 @@ export default class Show extends KeyCommand {
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
-      await this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
+      return this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
     });
   }
 

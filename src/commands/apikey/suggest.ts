@@ -22,17 +22,18 @@ export default class Suggest extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const input = await this.parse(Suggest);
-    await this.withKeys(input.flags.database, async (keys) => {
+    return this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
       const used = await keys.usedPermissionsOf(key.id);
       const [chain] = await keys.chainsOf([key]);
       const suggestion = suggestGrants(keys.accessOf(chain!), used.keys());
       const { uses, lastUsedAt } = await this.describe(keys, key);
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
-      await this.print({ ...suggestion, uses, lastUsedAt }, line);
+      const shown = await this.print({ ...suggestion, uses, lastUsedAt }, line);
       if (!this.jsonEnabled()) for (const text of explain(key, suggestion, uses, keys)) await this.terminal.note(text);
+      return shown;
     });
   }
 }

@@ -39,16 +39,17 @@ export default class Update extends KeyCommand {
     'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const input = await this.parse(Update);
     const change = changeOf(input.flags);
-    await this.withKeys(input.flags.database, async (keys) => {
+    return this.withKeys(input.flags.database, async (keys) => {
       const key = await this.findKey(keys, nameOf(input));
       const { before, after, confusable } = await keys.update(key.id, change, OPERATOR);
       const changes = fieldChanges(before, after);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
-      await this.print({ key: await this.describe(keys, after), changes }, text);
+      const shown = await this.print({ key: await this.describe(keys, after), changes }, text);
       await warn(this.terminal, warningsOf(confusable));
+      return shown;
     });
   }
 }

@@ -1,6 +1,7 @@
 import { createCatalog } from '../../keys/permissions/catalog.ts';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
+import { commandText } from '../../cli/command-text.ts';
 import { hostResourcesFor } from '../../cli/host.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { noInputFlag } from '../../cli/input/question-flags.ts';
@@ -38,7 +39,7 @@ export default class Verify extends KeyCommand {
     'no-input': noInputFlag,
   };
 
-  async run(): Promise<void> {
+  async run(): Promise<object> {
     const { flags } = await this.parseArguments();
     const { permission: wanted, database } = flags;
     // The permission is validated first: nobody should type a secret for an invalid command.
@@ -47,11 +48,12 @@ export default class Verify extends KeyCommand {
         ? undefined
         : readPermission(wanted, createCatalog(await hostResourcesFor([wanted], this.config)));
     const secret = await readSecretInput(this.interactive);
-    await this.withKeys(database, async (keys) => {
+    return this.withKeys(database, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
-      process.exitCode = verdict.valid ? (verdict.permitted === false ? NOT_ALLOWED : 0) : NOT_VALID;
-      await this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
+      if (!verdict.valid) process.exitCode = NOT_VALID;
+      else if (verdict.permitted === false) process.exitCode = NOT_ALLOWED;
+      return this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
     });
   }
 
@@ -63,7 +65,7 @@ export default class Verify extends KeyCommand {
       throw error;
     });
     if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
-    const command = `${this.config.bin} apikey verify`;
+    const command = commandText(this.config, 'apikey:verify');
     throw new CliError(
       'USAGE',
       `The only argument is -, for stdin: a secret must not be an argument. Run: ${command} - < file`,

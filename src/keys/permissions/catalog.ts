@@ -92,11 +92,13 @@ const INCLUDED_ROLES: Readonly<Record<Role, readonly Role[]>> = {
 /**
  * Creates the catalog of an installation.
  * @param hostResources the host's own resources; their names have capital letters, digits and underscores, at most 64
- * @throws Error if a name is invalid
+ * @throws Error if a name is invalid, or a built-in resource would change
  */
 export function createCatalog(hostResources: readonly HostResource[] = []): Catalog {
   const declared = hostResources.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
-  for (const { name } of declared) {
+  for (const { name, credentials } of declared) {
+    if (credentials !== undefined && (RESOURCES as readonly string[]).includes(name))
+      throw new Error(`"${name}" is a built-in resource: whether it holds credentials cannot be changed.`);
     if (!RESOURCE_NAME.test(name)) {
       throw new Error(`"${name}" is not a resource name: use capital letters, digits and underscores, at most 64.`);
     }

@@ -41,7 +41,7 @@ export async function requireOwner(db: Kysely<Tables>, location: string, version
   throw new KeysError(
     'STORE_READONLY',
     `The key store ${location} has schema ${version}, and this version of svc-api needs ${MIGRATIONS.length}. ` +
-      `Run "svc-api apikey list" once as the owner of its tables, ${owner}, which migrates it.`,
+      `Open it once as the owner of its tables, ${owner}, by any command of this version: that migrates it.`,
   );
 }
 
