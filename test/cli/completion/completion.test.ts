@@ -7,7 +7,7 @@ import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../../supp
 import { TerminalSession } from '../../support/pty.ts';
 import { tempFolder } from '../../support/temp.ts';
 
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const PAGE = readFileSync(join(ROOT, 'docs/completion.md'), 'utf8');
 const { commands: COMMANDS } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
   commands: Record<string, { summary: string; flags: Record<string, object> }>;
 };
@@ -30,9 +30,9 @@ function newUser(): User {
   };
 }
 
-/** Runs the README's block for a shell, as that user. */
+/** Runs the page's block for a shell, as that user. */
 async function paste(block: string, { env }: User): Promise<void> {
-  const [, script] = new RegExp(`^\`\`\`${block}\\n(.*?)^\`\`\`$`, 'ms').exec(README)!;
+  const [, script] = new RegExp(`^\`\`\`${block}\\n(.*?)^\`\`\`$`, 'ms').exec(PAGE)!;
   const { code, stderr } = await finished(spawn('bash', ['-ec', script!], { env: cleanEnv(env) }));
   assert.equal(code, 0, stderr);
 }
