@@ -44,7 +44,7 @@ async function ask(port: number, path: string, headers: Record<string, string>, 
 const PROXIES = [
   {
     program: '/usr/sbin/nginx',
-    configure(folder: string, port: number, upstream: string) {
+    configure: (folder: string, port: number, upstream: string) => {
       const server = blocksOf(PAGE, 'nginx')[0]!
         .replace('listen 443', `listen ${port}`)
         .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
@@ -59,7 +59,7 @@ const PROXIES = [
   },
   {
     program: '/usr/bin/caddy',
-    configure(folder: string, port: number, upstream: string) {
+    configure: (folder: string, port: number, upstream: string) => {
       const site = blocksOf(PAGE, 'text')[0]!
         .replace('keys.example.org {', `localhost:${port} {\n\ttls ${CERTIFICATE} ${KEY_FILE}`)
         .replace('127.0.0.1:4000', upstream.replace('http://', ''));
