@@ -22,6 +22,7 @@ export function serviceMachine() {
       .replaceAll('/var/lib/svc-api', store)
       .replaceAll('/usr/local/bin', join(folder, 'bin'))
       .replaceAll('/etc/systemd/system', join(folder, 'units'))
+      .replaceAll('/etc/svc-api', join(folder, 'settings'))
       .replaceAll(/runuser -u svc-api\b|chown -R svc-api:/g, (text) => text.replace('svc-api', 'nobody'));
   const run = (script: string, variables: NodeJS.ProcessEnv = {}): Promise<Finished> =>
     runBlock(here(script), folder, { ...env, ...variables });
