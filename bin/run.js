@@ -7,6 +7,7 @@ const require = createRequire(import.meta.url);
 refuseUnsupportedNode();
 // By default, Node would open its inspector, which shows all memory and runs what it is told.
 process.on('SIGUSR1', () => {});
+standInForUser();
 require('./compile-cache.cjs').enableCompileCache();
 const args = process.argv.slice(2);
 const [command] = args;
@@ -18,6 +19,16 @@ if (command !== 'apikey' && command !== 'serve') core.push('@oclif/plugin-autoco
 const loadOptions = { root, pluginAdditions: { core } };
 // Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
 void (command?.startsWith('autocomplete') ? complete() : start());
+
+/** oclif asks for this user when it is loaded, and would crash for one unknown to the system, as in containers. */
+function standInForUser() {
+  try {
+    require('node:os').userInfo();
+  } catch {
+    process.env.HOME ??= '/';
+    process.env.SHELL ??= '/bin/sh';
+  }
+}
 
 async function complete() {
   const { autocomplete } = await import('../dist/cli/completion/autocomplete.js');

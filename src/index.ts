@@ -63,6 +63,7 @@ export { type ResourceActions, PermissionSet } from './keys/permissions/permissi
 export type { HearingReport } from './keys/repository.ts';
 export type { KeyQueries } from './keys/queries.ts';
 export type { CreatedKey, RotatedKey } from './keys/management.ts';
+export type { KeyManagement } from './keys/management.ts';
 export type { ApplyOptions, KeysService } from './keys/service.ts';
 export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/export.ts';
 export type { ImportReport, LineReport } from './keys/transfer/import.ts';

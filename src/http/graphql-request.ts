@@ -7,7 +7,7 @@ import { RequestRefused } from './request-refused.ts';
 export interface GraphQLRequest extends CheckedRequest {
   readonly method: string;
   readonly head: RequestHead;
-  /** The whole body; called if it may be read. One without a length goes by `collectBody`. Rejects with `bodyCutOff`. */
+  /** The whole body, if it may be read. One without a length goes by `collectBody`. Rejects with `bodyCutOff`. */
   body(): Promise<Uint8Array>;
   /** The request for resolvers, created when one asks for it. */
   readonly webRequest: Request;

@@ -75,6 +75,11 @@ export function isAnswering(socket: Duplex): boolean {
   return response !== undefined && response.headersSent && !response.writableFinished;
 }
 
+/** The encoding that `end` was given, if any. */
+function encodingOf(argument: unknown): BufferEncoding {
+  return typeof argument === 'string' ? (argument as BufferEncoding) : 'utf8';
+}
+
 /** The class of a server's responses, which reports what waits for its reader. */
 export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
   return class extends ServerResponse {
@@ -102,7 +107,7 @@ export function responseClass(unread: UnreadAnswers): typeof ServerResponse<Inco
     override end(...args: unknown[]): this {
       const [body] = args;
       // What waits is counted by Node, which counts the characters of a text.
-      if (typeof body === 'string' && args[1] !== 'latin1') args[0] = Buffer.from(body);
+      if (typeof body === 'string' && args[1] !== 'latin1') args[0] = Buffer.from(body, encodingOf(args[1]));
       super.end(...(args as []));
       if (this.writableLength > 0) unread.add(this);
       return this;

@@ -47,13 +47,12 @@ export interface RotatedKey extends KeyRotation {
 /** The rules for creating, changing and deleting keys one by one. */
 export class KeyManagement extends KeyQueries {
   readonly #options: ManagementOptions;
-  /** For changes of many keys as well. */
-  protected readonly transactions: Transactions;
+  readonly #transactions: Transactions;
 
   constructor(options: ManagementOptions) {
     super(options);
     this.#options = options;
-    this.transactions = new Transactions(options);
+    this.#transactions = new Transactions(options);
   }
 
   /**
@@ -63,7 +62,7 @@ export class KeyManagement extends KeyQueries {
    */
   async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
     const { now, secret, key } = this.#build(input);
-    return this.transactions.runWithSecrets(
+    return this.#transactions.runWithSecrets(
       actor,
       {
         run: (transaction) => createKey(transaction, input, key),
@@ -97,12 +96,12 @@ export class KeyManagement extends KeyQueries {
   async update(id: string, change: KeyChange, actor: Actor): Promise<UpdatedKey> {
     const now = this.#options.clock();
     assertValid(validateChange(change, this.catalog, now));
-    return this.transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
+    return this.#transactions.run(actor, (transaction) => updateKey(transaction, id, change), { now });
   }
 
   /** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
   async setEnabled(id: string, enabled: boolean, actor: Actor): Promise<ChangedKey> {
-    return this.transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
+    return this.#transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
       revokes: !enabled,
     });
   }
@@ -123,7 +122,7 @@ export class KeyManagement extends KeyQueries {
     const { issues, activate, ...rotation } = readRotation(request, now);
     assertValid(issues);
     const secret = createSecret(this.#options.randomBytes);
-    const rotated = await this.transactions.runWithSecrets(
+    const rotated = await this.#transactions.runWithSecrets(
       actor,
       {
         run: (transaction) =>
@@ -134,7 +133,7 @@ export class KeyManagement extends KeyQueries {
       { delivery, now },
     );
     if (!delivery || activate !== 'NOW') return rotated;
-    const activated = await this.transactions.run(actor, (transaction) =>
+    const activated = await this.#transactions.run(actor, (transaction) =>
       activateRotation(transaction, id, secret.publicId),
     );
     return activated ? { ...rotated, after: activated.after } : rotated;
@@ -142,12 +141,12 @@ export class KeyManagement extends KeyQueries {
 
   /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
   finishRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.transactions.run(actor, (transaction) => finishRotation(transaction, id), { revokes: true });
+    return this.#transactions.run(actor, (transaction) => finishRotation(transaction, id), { revokes: true });
   }
 
   /** Revokes the new secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */
   rollBackRotation(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.transactions.run(actor, (transaction) => rollBackRotation(transaction, id), { revokes: true });
+    return this.#transactions.run(actor, (transaction) => rollBackRotation(transaction, id), { revokes: true });
   }
 
   /**
@@ -155,7 +154,7 @@ export class KeyManagement extends KeyQueries {
    * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
    */
   adopt(id: string, actor: Actor): Promise<ChangedKey> {
-    return this.transactions.run(actor, (transaction) => adoptKey(transaction, id));
+    return this.#transactions.run(actor, (transaction) => adoptKey(transaction, id));
   }
 
   /**
@@ -164,7 +163,7 @@ export class KeyManagement extends KeyQueries {
    * @throws ForbiddenError; a STORE_ error
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
-    return this.transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
+    return this.#transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
   }
 
   /** Validates a request for a key, and builds the key. @throws ValidationError with all issues */

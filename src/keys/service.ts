@@ -9,6 +9,7 @@ import { Authenticator } from './authentication/authenticator.ts';
 import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
+import { Transactions } from './changes/transactions.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import { createSecret } from './secret/secret.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
@@ -40,12 +41,14 @@ export class KeysService extends KeyManagement {
   /** Authenticates secrets, without a promise where a key was verified before. */
   readonly authenticator: Authenticator;
   readonly #options: KeysOptions;
+  readonly #transactions: Transactions;
   readonly #activity: Activity;
 
   constructor(options: KeysOptions) {
     super(options);
     const { clock, schedule } = options;
     this.#options = options;
+    this.#transactions = new Transactions(options);
     this.#activity = new Activity({
       clock,
       schedule,
@@ -64,7 +67,7 @@ export class KeysService extends KeyManagement {
     const now = this.#options.clock();
     const lines = await readImport(input, { ...this.#options, now });
     if (dryRun) return checkImport(this.#options.repository, lines);
-    return importKeys(lines, { ...this.#options, transactions: this.transactions, now });
+    return importKeys(lines, { ...this.#options, transactions: this.#transactions, now });
   }
 
   /**
@@ -77,7 +80,7 @@ export class KeysService extends KeyManagement {
     const plan = await this.plan(declared, { prune, adopt }, actor);
     if (!hasChanges(plan)) return { plan, created: [] };
     const newSecret = () => createSecret(randomBytes);
-    return this.transactions.runWithSecrets(
+    return this.#transactions.runWithSecrets(
       actor,
       {
         run: (transaction) => applyDeclaration(transaction, declared, { prune, adopt, newSecret, newId: randomId }),

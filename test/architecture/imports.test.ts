@@ -44,6 +44,7 @@ const ROOMS: Record<string, string[]> = {
     'apply',
     'list',
     'queries',
+    'management',
     'service',
   ],
   store: [

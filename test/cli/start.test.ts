@@ -66,6 +66,25 @@ describe('bin/run.js', () => {
   });
 });
 
+describe('a user without a home folder', () => {
+  it('gets the version, and is told where the store would be', async function () {
+    if (process.getuid?.() !== 0) this.skip();
+    const asStranger = (...args: string[]) =>
+      finished(
+        spawn(process.execPath, [BIN, ...args], { uid: 54_321, gid: 54_321, env: { PATH: process.env['PATH'] } }),
+      );
+    const version = await asStranger('--version');
+    assert.deepEqual([version.stderr, version.code], ['', 0]);
+    const created = await asStranger('apikey', '--create', '--name', 'A key', '--roles', 'GUEST');
+    assert.equal(created.stdout, '');
+    assert.match(
+      created.stderr,
+      /^Error: The key store \/\.local\/share\/svc-api\/keys\.sqlite cannot be opened: permission denied\./,
+    );
+    assert.equal(created.code, 1);
+  });
+});
+
 describe('bin/dev.js', () => {
   it('runs the sources, even beside a stale build', async () => {
     const root = tempFolder();

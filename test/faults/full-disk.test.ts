@@ -5,6 +5,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/full-disk.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { runCli } from '../support/process.ts';
+import { skipUnlessCI } from '../support/skip.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -21,7 +22,7 @@ describe('a store on a full disk', () => {
 
   beforeEach(async function () {
     const mounted = mountSmallDisk(8);
-    if (!mounted) this.skip();
+    if (!mounted) skipUnlessCI(this, 'a small disk could not be mounted');
     disk = mounted;
     path = join(disk.folder, 'keys.sqlite');
     const { keys, store } = await openTestKeys({ database: path });

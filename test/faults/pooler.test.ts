@@ -8,6 +8,7 @@ import { askPostgres, migratedPostgresStore } from '../support/postgres.ts';
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { runCli, startCli } from '../support/process.ts';
 import { query } from '../support/server.ts';
+import { skipUnlessCI } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
 /** What PgBouncer must ignore, as docs/storage.md has it. */
@@ -21,10 +22,7 @@ describe('behind PgBouncer', () => {
   let server: ChildProcess | undefined;
 
   before(async function () {
-    if (!hasPgBouncer() && !process.env['CI']) {
-      console.log('PgBouncer is not installed: its tests are skipped.');
-      this.skip();
-    }
+    if (!hasPgBouncer()) skipUnlessCI(this, 'PgBouncer is not installed');
     store = await migratedPostgresStore();
     const { schema } = readPostgresUrl(store);
     const url = new URL(store);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
+import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { listen, type RunningServer, type ServerLimits } from '../../src/http/server.ts';
 import { closed, connectTo, readToEnd } from '../support/client.ts';
@@ -27,8 +29,12 @@ describe('an answer that nobody reads', () => {
   });
 
   const start = async (limits: ServerLimits) => {
-    const app = new Hono()
+    const app = new Hono<{ Bindings: HttpBindings }>()
       .get('/', (c) => c.text(ANSWER))
+      .get('/letters', (c) => {
+        c.env.outgoing.end('日'.repeat(4 * MB));
+        return RESPONSE_ALREADY_SENT;
+      })
       .get('/small', (c) => c.text('small'))
       .get('/stream', () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(MB)) })));
     server = await listen({ app, host: '127.0.0.1', port: 0, limits });
@@ -69,6 +75,11 @@ describe('an answer that nobody reads', () => {
     const other = await ask('/', 2);
     await closed((await ask('/', 3)).end);
     assert.equal(other.end.closed, false);
+  });
+
+  it('counts as many bytes as it has, whatever its letters are', async () => {
+    await start({ unreadMs: FOREVER, unreadBytesPerConnection: 10 * MB });
+    await closed((await ask('/letters', 2)).end);
   });
 
   it('of one that is larger than the limits by itself is waited for', async () => {

@@ -34,6 +34,7 @@ const extension: SchemaExtension = {
     extend type Query {
       echo(int: Int, color: Color, list: [Int!], input: Input, text: String = "none", odd: Odd): String @requires(resource: THING, action: READ_ANY)
       pets(count: Int = 2): [Pet] @requires(resource: THING, action: READ_ANY)
+      kennel: [Dog] @requires(resource: THING, action: READ_ANY)
       named: Named! @requires(resource: THING, action: READ_OWN)
       odd: Odd @requires(resource: THING, action: READ_ANY)
       secretThing: Int! @requires(resource: THING, action: DELETE_ANY)
@@ -50,6 +51,7 @@ const extension: SchemaExtension = {
         JSON.stringify(Object.entries(args).toSorted(([one], [other]) => one.localeCompare(other))),
       pets: async (_: unknown, { count }: { count: number | null }) =>
         Array.from({ length: Math.min(3, count ?? 0) }, (_, index) => pet(index)),
+      kennel: () => Array.from({ length: 1001 }, () => pet(1)),
       named: () => later(pet(1)),
       odd: () => 7,
       secretThing: () => 1,
@@ -89,6 +91,7 @@ const FAILING = new Set([
   'counts',
   'countsAndFails',
   'broken',
+  'kennel',
   'mood',
   'secretThing',
   'info',
@@ -241,6 +244,12 @@ describe('a request, by Node or by Hono,', () => {
     ['an own header', '{"query":"{ asks }"}', { 'x-extra': 'seen' }],
     ['a context that a resolver passes on', '{"query":"{ passesOn }"}', {}],
     ['a mutation', '{"query":"mutation { deleteApiKeys(ids: []) { deleted } }"}', {}],
+    ['more errors than an answer may have', '{"query":"{ kennel { broken } }"}', {}],
+    [
+      'a variable with a default that is null',
+      '{"query":"query ($x: Boolean = true) { online @include(if: $x) }","variables":{"x":null}}',
+      {},
+    ],
     ['the schema', '{"query":"{ __schema { queryType { name } } me { name } }"}', {}],
     ['a key that is a name of objects', '{"query":"{ me { __proto__: name id constructor: name } }"}', {}],
     ['a bad host', '{"query":"{ online }"}', { host: 'a b' }],

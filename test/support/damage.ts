@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { changeDirectly } from './direct.ts';
 
@@ -10,6 +9,4 @@ export async function damageKey(store: string, name: string, change: string): Pr
     `drop trigger if exists api_keys_without_checksum${isPostgres ? ' on api_keys' : ''}`,
     `update api_keys set ${change} where name = '${name}'`,
   );
-  // In this process nothing else happened since the store was last looked at, which is trusted for a moment.
-  await setTimeout(2);
 }

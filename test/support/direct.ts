@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { askPostgres } from './postgres.ts';
@@ -27,7 +28,7 @@ export async function contentOf(store: string): Promise<string | undefined> {
   return contents.length > 0 ? JSON.stringify(contents) : undefined;
 }
 
-/** Changes a store of any dialect by SQL, behind svc-api's back. */
+/** Changes a store of any dialect by SQL, behind svc-api's back. It returns once no earlier look at a file is trusted. */
 export async function changeDirectly(store: string, ...statements: string[]): Promise<void> {
   if (isPostgresUrl(store)) return void (await askPostgres(store, statements.join(';\n')));
   const db = new Database(store);
@@ -36,6 +37,7 @@ export async function changeDirectly(store: string, ...statements: string[]): Pr
   } finally {
     db.close();
   }
+  await setTimeout(2);
 }
 
 /** Removes what protects the audit log from changes. */

@@ -49,7 +49,7 @@ export function requireSecureFile(path: string): void {
  * @returns what is known of the folder; nothing on Windows, which has no modes
  * @throws KeysError STORE_INSECURE; an error of the file system
  */
-export function requireSecureFolder(folder: string): Stats | undefined {
+function requireSecureFolder(folder: string): Stats | undefined {
   const user = process.geteuid?.();
   if (user === undefined) return undefined;
   const stat = statSync(folder);

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Principal, OPERATOR, requirePermission } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 
@@ -130,6 +131,16 @@ describeOnEach('the use of keys', () => {
     });
     assert.deepEqual(await seenAt(), [2000, 2000]);
     await quick.store.close();
+  });
+
+  it('of a key that is damaged before its new secret is noted keeps that of others', async () => {
+    const [damaged, kept] = [await create('Damaged'), await create('Kept')];
+    const { secret } = await test.keys.rotate(damaged.key.id, { activate: 'on-first-use' }, OPERATOR);
+    await enter(secret);
+    await enter(kept.secret);
+    await damageKey(test.database, 'Damaged', `description = 'x'`);
+    await test.keys.finishActivity();
+    assert.equal((await usageOf(kept.key.id))?.uses, 1);
   });
 
   it('of a key that is gone is ignored, without losing that of others', async () => {

@@ -11,6 +11,7 @@ import type { Chain } from '../../../src/keys/authorization/chain.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
 import { KeysService } from '../../../src/keys/service.ts';
 import { openStore } from '../../../src/store/open.ts';
+import { changeDirectly } from '../../support/direct.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 /** A store of which the test knows how often it was asked about a secret. */
@@ -175,11 +176,8 @@ describe('a key that was accepted', () => {
   ] as const) {
     it(`is looked up again after a change by hand: ${change}`, async () => {
       await enter();
-      const other = new Database(test.database);
-      other.exec(change);
-      await turn();
+      await changeDirectly(test.database, change);
       assert.equal(await enter(), expected);
-      other.close();
     });
   }
 

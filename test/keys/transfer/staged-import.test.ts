@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { KeysError } from '../../../src/keys/errors.ts';
 import type { ImportReport } from '../../../src/keys/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { KeysService } from '../../../src/keys/service.ts';
@@ -185,6 +186,14 @@ describeOnEach('an import that others write beside', () => {
     });
     assert.equal((await load(...linesOf('Imported'))).imported, KEYS);
     await assertWhole(2 * KEYS);
+  });
+
+  it('leaves nothing when it fails half-way', async () => {
+    beforeWrite = async (write) => {
+      if (write === 3) throw new KeysError('STORE_FULL', 'The disk is full.');
+    };
+    await assert.rejects(load(...linesOf('Imported')), { code: 'STORE_FULL' });
+    await assertWhole(0);
   });
 
   it('removes what an earlier one has left', async () => {
