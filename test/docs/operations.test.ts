@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { parse } from 'yaml';
 import { testCli, type TestCli } from '../support/cli.ts';
 import { blockWith, blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
-import type { Finished } from '../support/process.ts';
+import { type Finished, ROOT, runCli } from '../support/process.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
 import { keysIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -65,6 +68,46 @@ describe('the audit log, as docs/operations.md has it', () => {
     assert.deepEqual([key.uid, key.mode & 0o777], [NOBODY, 0o600]);
     const without = await run(`${asService} create --name B --roles GUEST --json`);
     assert.match(without.stdout, /"STORE_AUDIT_KEY"/);
+  });
+});
+
+(process.getuid?.() === 0 ? describe : describe.skip)('Kubernetes, as docs/operations.md has it', () => {
+  it('gives the service’s user a folder of its own in a volume', async () => {
+    const volume = tempFolder();
+    // As Kubernetes mounts it with fsGroup, for a store that was opened up by it.
+    chownSync(volume, 0, 1000);
+    chmodSync(volume, 0o2775);
+    const pod = parse(blockWith('initContainers', PAGE, 'yaml')) as {
+      securityContext: { runAsUser: number; runAsGroup: number };
+      initContainers: { command: [string, string, string] }[];
+    };
+    const [shell, flag, script] = pod.initContainers[0]!.command;
+    execFileSync(shell, [flag, script.replaceAll('/data', volume)]);
+    const database = join(volume, 'svc-api', 'keys.sqlite');
+    const user = { uid: pod.securityContext.runAsUser, gid: pod.securityContext.runAsGroup };
+    const { code, stderr } = await runCli(['apikey', 'create', '--name', 'A', '--roles', 'GUEST'], {
+      ...user,
+      env: { SVC_API_DATABASE: database, HOME: volume },
+    });
+    assert.equal(code, 0, stderr);
+  });
+});
+
+describe('a clock that was far in the future, as docs/operations.md has it', () => {
+  it('is forgotten by a line of SQL', async () => {
+    const { cli } = workspace();
+    const { key } = await cli.given('A', { expiresIn: '1h' });
+    const change = (sql: string) => {
+      const store = new Database(cli.database);
+      store.exec(sql);
+      store.close();
+    };
+    change(`update clock set latest = ${Date.now() + 7_200_000}`);
+    const verify = async () => (await cli.run(['apikey', 'verify', '-'], { input: key })).code;
+    assert.equal(await verify(), 3);
+    const [, sql] = /run `(delete from clock)` in the store/.exec(readFileSync(join(ROOT, PAGE), 'utf8'))!;
+    change(sql!);
+    assert.equal(await verify(), 0);
   });
 });
 
