@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { testCli, UUID } from '../support/cli.ts';
 import { pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, finished, ROOT } from '../support/process.ts';
+import { isAccepted } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /** A folder as a pipeline has it: the keys' file, scripts of the project, and svc-api on the path. */
@@ -89,6 +90,20 @@ describe('the examples', () => {
     await testCli(database).given('CI deploy', { roles: ['ADMIN'] });
     const { code, stdout } = await run(pipeline['least privilege']!.script.join('\n'));
     assert.deepEqual([code, stdout.split('\n').at(-2)], [1, 'yes: role ADMIN']);
+  });
+
+  it('for GitLab CI take a rotation back whose secret could not be stored, so that the next one works', async () => {
+    const { rotate } = parse(example('gitlab-ci/.gitlab-ci.yml')) as Record<string, { script: string[] }>;
+    const { folder, run, database } = workspace();
+    const { key } = await testCli(database).given('CI deploy');
+    const script = rotate!.script.join('\n');
+    writeFileSync(join(folder, 'store-secret.sh'), '#!/bin/sh\nexit 7\n');
+    assert.equal((await run(script)).code, 1);
+    assert.equal(await isAccepted(database, key), true);
+    writeFileSync(join(folder, 'store-secret.sh'), '#!/bin/sh\ncat > stored\n');
+    const { code, stderr } = await run(script);
+    assert.equal(code, 0, stderr);
+    assert.equal(await isAccepted(database, readFileSync(join(folder, 'stored'), 'utf8').trim()), true);
   });
 
   describe('for Ansible', () => {
