@@ -114,16 +114,16 @@ for (const { page, blocks, failing, outputs } of TOURS) {
         rest = rest.slice(at.index + at[0].length);
       }
     };
-    for (const shell of SHELLS) {
-      it(`works in ${shell.name} line by line`, async () => {
-        const typed = await typeAll(blocks, shell, 'by line');
-        check(typed);
-        assert.deepEqual(
-          typed.statuses.filter((status) => status !== '0'),
-          failing,
-        );
-      });
+    it('works in bash line by line', async () => {
+      const typed = await typeAll(blocks, SHELLS[0]!, 'by line');
+      check(typed);
+      assert.deepEqual(
+        typed.statuses.filter((status) => status !== '0'),
+        failing,
+      );
+    });
 
+    for (const shell of SHELLS) {
       it(`works in ${shell.name} typed all at once: no command reads the lines after it`, async () => {
         const typed = await typeAll(blocks, shell, 'at once');
         check(typed);
