@@ -4,6 +4,9 @@ const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { requireCached } = require('./code-cache.cjs');
 
+/** What prints the version. */
+const VERSION = new Set(['version', '--version', '-v']);
+
 /**
  * oclif and our commands except `serve`, all in one file: opening their files one by one would take longer than what
  * most commands do.
@@ -13,26 +16,26 @@ exports.bundledProgram = function bundledProgram(root, args) {
   const { exports, keepCode } = requireCached(file, useOf(args));
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   pjson.oclif.commands = { strategy: 'explicit', target: file, identifier: 'commands' };
-  const { run, flush, handle, shownError } = exports;
+  pjson.oclif.helpClass = { target: file, identifier: 'Help' };
+  const { flush, reportFailure } = exports;
+  const run = useOf(args) === 'version' ? () => exports.printVersion(pjson.version, args) : exports.run;
   // What a failed run did not come to would be missing.
-  return { run, flush, handle, shownError, pjson, keepCode: () => process.exitCode || keepCode() };
+  return { run, flush, reportFailure, pjson, keepCode: () => process.exitCode || keepCode() };
 };
 
 /** What a program is used for: each command needs other functions, and help needs those that show help. */
 function useOf([topic, ...more]) {
   const [command = ''] = more;
-  if (topic !== 'apikey') return topic === '--version' ? 'version' : 'help';
-  if (more.some((arg) => arg === '--help' || arg === '-h')) return 'command-help';
+  const asksForHelp = more.some((arg) => arg === '--help' || arg === '-h');
+  if (VERSION.has(topic) && !asksForHelp) return 'version';
+  if (topic !== 'apikey') return 'help';
+  if (asksForHelp) return 'command-help';
   return /^[a-z]+$/.test(command) ? command : topic;
 }
 
 /** The same from the packages and chunks: GraphQL, which `serve` runs, must be loaded once, with a host's extensions. */
 exports.programOfPackages = async function programOfPackages() {
-  const [{ run }, { flush }, { handle }, { shownError }] = await Promise.all([
-    import('@oclif/core/run'),
-    import('@oclif/core/flush'),
-    import('@oclif/core/handle'),
-    import('../dist/cli/errors.js'),
-  ]);
-  return { run, flush, handle, shownError, pjson: undefined, keepCode: () => {} };
+  const [{ run }, { flush }] = await Promise.all([import('@oclif/core/run'), import('@oclif/core/flush')]);
+  const reportFailure = async (...args) => (await import('../dist/cli/explain/report.js')).reportFailure(...args);
+  return { run, flush, reportFailure, pjson: undefined, keepCode: () => {} };
 };

@@ -9,8 +9,10 @@ refuseUnsupportedNode();
 process.on('SIGUSR1', () => {});
 standInForUser();
 require('./compile-cache.cjs').enableCompileCache();
-const args = process.argv.slice(2);
-const [command] = args;
+const typed = process.argv.slice(2);
+const [command] = typed;
+// Of oclif's `help`, the flag is none; the colours of help follow it all the same.
+const args = command === 'help' ? typed.filter((arg) => arg !== '--no-color') : typed;
 const root = require('node:path').dirname(import.meta.dirname);
 // `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
 const core = ['@oclif/plugin-help'];
@@ -35,15 +37,16 @@ async function complete() {
   await autocomplete(args, loadOptions);
 }
 
-/** As oclif's `execute` does, without repeating a secret that was typed in place of a command. */
+/** As oclif's `execute` does, with failures in the form of ours. */
 async function start() {
   const { bundledProgram, programOfPackages } = require('./program.cjs');
   const program = command === 'serve' ? await programOfPackages() : bundledProgram(root, args);
+  const options = { ...loadOptions, pjson: program.pjson };
   try {
-    await program.run(args, { ...loadOptions, pjson: program.pjson });
+    await program.run(args, options);
     await program.flush();
     program.keepCode();
   } catch (error) {
-    await program.handle(program.shownError(error));
+    await program.reportFailure(error, args, options);
   }
 }

@@ -30,7 +30,8 @@ const CHANGES = [
  * others are written to `dist/LICENSES.txt`.
  */
 export async function bundleProgram(root: string): Promise<void> {
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
+    write: false,
     absWorkingDir: root,
     stdin: { contents: entryOf(root), resolveDir: root },
     outfile: 'dist/program.cjs',
@@ -46,7 +47,13 @@ export async function bundleProgram(root: string): Promise<void> {
     banner: { js: `const ownUrl = require('node:url').pathToFileURL(__filename).href;` },
     plugins: [changed],
   });
+  for (const { path, text } of outputFiles) writeFileSync(path, asciiOf(text));
   writeFileSync(join(root, 'dist/LICENSES.txt'), licensesOf(Object.keys(metafile.inputs), root));
+}
+
+/** A script in ASCII, as `requireCached` reads it. The bundler leaves other characters in regular expressions. */
+function asciiOf(script: string): string {
+  return script.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** What `bin/program.cjs` uses. The commands are what oclif's strategy "explicit" reads; each is loaded on use. */
@@ -59,8 +66,9 @@ function entryOf(root: string): string {
   return `
     exports.run = require('@oclif/core/run').run;
     exports.flush = require('@oclif/core/flush').flush;
-    exports.handle = require('@oclif/core/handle').handle;
-    exports.shownError = (error) => require('./src/cli/errors.ts').shownError(error);
+    exports.reportFailure = (...args) => require('./src/cli/explain/report.ts').reportFailure(...args);
+    exports.printVersion = (...args) => require('./src/cli/help/version.ts').printVersion(...args);
+    Object.defineProperty(exports, 'Help', { get: () => require('./src/cli/help/own-help.ts').default });
     exports.commands = { ${commands.join('\n')} };`;
 }
 

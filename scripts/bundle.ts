@@ -11,7 +11,7 @@ import { bundleProgram } from './bundle-program.ts';
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(
-  ['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts', 'src/cli/errors.ts'],
+  ['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts', 'src/cli/explain/report.ts'],
   {
     cwd: root,
   },
@@ -19,6 +19,8 @@ const entryPoints = globSync(
 
 /** What runs in a thread of its own. It lies beside the chunk that starts it, as in the sources. */
 const worker = 'src/store/sqlite/write-worker.ts';
+/** What oclif loads for help. */
+const help = 'src/cli/help/own-help.ts';
 
 /** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
 const lazy = new Set(
@@ -49,7 +51,10 @@ function outOf(path: string): string {
 for (const file of globSync('dist/**/*.{js,js.map}', { cwd: root })) rmSync(`${root}/${file}`);
 await build({
   absWorkingDir: root,
-  entryPoints: Object.fromEntries([...entryPoints.map((path) => [outOf(path), path]), ['write-worker', worker]]),
+  entryPoints: Object.fromEntries([
+    ...[...entryPoints, help].map((path) => [outOf(path), path]),
+    ['write-worker', worker],
+  ]),
   outbase: 'src',
   outdir: 'dist',
   chunkNames: '[name]-[hash]',

@@ -2,8 +2,10 @@ import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
-import { printableJson } from '../keys/text.ts';
-import { CliError, presentError } from './errors.ts';
+import { turnColorsOff } from './colors.ts';
+import { CliError, isParserError } from './errors.ts';
+import type { Failed } from './explain/present.ts';
+import { hasFlag, jsonText } from './output.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
 /** The parsed flags of a command. */
@@ -25,10 +27,14 @@ export abstract class BaseCommand extends Command {
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),
+    'no-color': Flags.boolean({ description: 'Print without colours.', helpGroup: 'GLOBAL' }),
   };
 
   protected terminal: Terminal = processTerminal;
   protected logger: Log = NO_LOG;
+  /** The environment that this command was started in. */
+  protected environment: NodeJS.ProcessEnv = process.env;
+  private restoreColors = () => {};
 
   /** Fields that this command adds to every error object. */
   protected get errorFields(): object {
@@ -37,9 +43,18 @@ export abstract class BaseCommand extends Command {
 
   override async init(): Promise<void> {
     await super.init();
+    if (hasFlag(this.argv, '--no-color')) {
+      this.environment = { ...process.env };
+      this.restoreColors = turnColorsOff(process.env);
+    }
     // At the default level, warn, commands log nothing: the logger is loaded only when a level is set.
     const level = logLevelOf(process.env);
     if (level) this.logger = await openLog(level);
+  }
+
+  protected override async finally(failure: Error | undefined): Promise<void> {
+    this.restoreColors();
+    await super.finally(failure);
   }
 
   /** Writes a command's result: the object with `--json`, otherwise the text, if any. */
@@ -54,29 +69,40 @@ export abstract class BaseCommand extends Command {
   }
 
   private output(json: object, text: string | undefined): string | undefined {
-    if (this.jsonEnabled()) return `${printableJson(JSON.stringify(json, null, 2))}\n`;
+    if (this.jsonEnabled()) return jsonText(json);
     return text === undefined ? undefined : `${text}\n`;
   }
 
   override async catch(error: Error & { code?: string }): Promise<void> {
     if (error.code === 'EEXIT') throw error;
-    this.logger.debug({ err: error }, 'the command failed');
-    const { code, message, exit } = presentError(error);
+    const { presentFailure } = await import('./explain/present.ts');
+    const { code, message, exit, text } = presentFailure(error, this.failed);
+    // An error of oclif's parser holds all that was typed.
+    this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');
     process.exitCode = exit;
     if (code === 'INTERRUPTED') this.terminal.stopWaiting();
-    await this.fail(
-      { ...this.errorFields, error: message.replaceAll('\n', ' '), code },
-      code === 'CANCELLED' ? message : `Error: ${message.replaceAll('\n', '\n       ')}`,
-    );
+    await this.fail({ ...this.errorFields, error: message.replaceAll('\n', ' '), code }, text);
     // Otherwise the host would flush the broken stdout next, and crash with a stack trace.
     if (code === 'OUTPUT_FAILED') process.exit(exit);
   }
 
-  /** Reports a failure: the object on stdout with `--json`, otherwise the text on stderr. */
+  /** The command as its failures show it. */
+  protected get failed(): Failed {
+    const { config, argv, ctor, terminal } = this;
+    return { config, argv, id: ctor.id, root: ctor.plugin?.root, columns: terminal.errorColumns };
+  }
+
+  /** Says on stderr what has failed, where stdout has the result. */
+  protected async noteFailure(failure: { code: string; message: string }): Promise<void> {
+    const { failureText } = await import('./explain/present.ts');
+    await this.terminal.note(failureText(failure, this.failed));
+  }
+
+  /** Reports a failure: the object on stdout with `--json`, even if the command has no such flag, or text on stderr. */
   protected async fail(json: object, text: string): Promise<void> {
-    if (!this.jsonEnabled()) return this.terminal.note(text);
+    if (!this.jsonEnabled() && !hasFlag(this.argv, '--json')) return this.terminal.note(text);
     try {
-      await this.deliver(json, '');
+      await this.terminal.deliver(jsonText(json));
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       await this.terminal.note(text);

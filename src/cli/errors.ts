@@ -1,5 +1,6 @@
 import { isKeysError, type NameTakenError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
+import { exitOf } from './exit-codes.ts';
 import { exitCodeOf } from './signals.ts';
 
 export type CliErrorCode =
@@ -40,22 +41,6 @@ export interface PresentedError {
   exit: number;
 }
 
-const EXITS: Readonly<Record<string, number>> = {
-  USAGE: 2,
-  NAME_INVALID: 2,
-  DESCRIPTION_INVALID: 2,
-  NO_GRANTS: 2,
-  ROLE_INVALID: 2,
-  PERMISSION_INVALID: 2,
-  EXPIRY_INVALID: 2,
-  SECRET_INVALID: 2,
-  INPUT_INVALID: 2,
-  DECLARATION_INVALID: 2,
-  CANCELLED: 130,
-  COMMAND_NOT_RUN: 126,
-  COMMAND_NOT_FOUND: 127,
-};
-
 /** What to do about an error, in terms of flags. */
 const REMEDIES: Readonly<Record<string, string>> = {
   NO_GRANTS: 'Pass --roles, --permissions or both.',
@@ -70,11 +55,6 @@ export function presentError(error: unknown): PresentedError {
   return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit };
 }
 
-/** The exit code for an error code. */
-export function exitOf(code: string): number {
-  return EXITS[code] ?? 1;
-}
-
 function remedyOf(error: unknown, code: string): string | undefined {
   if (code !== 'NAME_TAKEN') return REMEDIES[code];
   return (error as NameTakenError).replaceable
@@ -84,20 +64,24 @@ function remedyOf(error: unknown, code: string): string | undefined {
 
 function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
-  if (error instanceof Error && 'oclif' in error) return { code: 'USAGE', message: parserMessage(error) };
+  if (isParserError(error)) return { code: 'USAGE', message: 'The command was used wrongly.' };
   return {
     code: 'UNEXPECTED',
     message: 'svc-api failed unexpectedly. Run it again with LOG_LEVEL=debug to see why.',
   };
 }
 
-/**
- * The message of oclif's parser, without its hint at --help. It repeats what was typed: the value of an unknown flag is
- * removed, since it may be secret.
- */
-function parserMessage({ message, flags = [] }: Error & { flags?: string[] }): string {
-  const sentence = message.replace(/\nSee more help with.*$/s, '').trim();
-  return flags.reduce((text, flag) => text.replace(flag, () => flag.replace(/=.*/s, '')), sentence);
+/** An error of oclif's parser. Which it is tell its members: a host may have another copy of the classes. */
+export interface ParserError extends Error {
+  /** Unknown flags, as typed. */
+  flags?: readonly string[];
+  /** Arguments that are too many, as typed, or those that are missing. */
+  args?: unknown;
+}
+
+/** Whether oclif found the flags or arguments wrong. Its message repeats values, and must not be shown as it is. */
+export function isParserError(error: unknown): error is ParserError {
+  return error instanceof Error && 'oclif' in error && !('code' in error && error.code !== undefined);
 }
 
 /**

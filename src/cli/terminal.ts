@@ -13,6 +13,8 @@ export interface Terminal {
   readonly isTerminal: boolean;
   /** Whether stderr is a terminal, where somebody may watch the progress of a command. */
   readonly isErrorTerminal: boolean;
+  /** How many columns stderr has; undefined if it is no terminal. */
+  readonly errorColumns: number | undefined;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
@@ -51,6 +53,10 @@ class ProcessTerminal implements Terminal {
 
   get isErrorTerminal(): boolean {
     return process.stderr.isTTY === true;
+  }
+
+  get errorColumns(): number | undefined {
+    return process.stderr.isTTY ? process.stderr.columns || undefined : undefined;
   }
 
   async out(text: string): Promise<void> {

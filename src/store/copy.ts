@@ -48,7 +48,7 @@ export async function copyStore(from: Connection, to: Connection): Promise<Store
           if ((await digestOf(target, table)).digest !== copied.get(table)!.digest)
             throw new KeysError(
               'STORE_FAILED',
-              `The copy of ${table} in ${location} differs from the original. Nothing was copied.`,
+              `The copy of ${table} in ${location} differs from the original. Nothing was copied. Try again.`,
             );
         }
         keysChanged([]);

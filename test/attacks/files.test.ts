@@ -78,7 +78,10 @@ describeOnEach('a mistyped store', (dialect) => {
     const cli = testCli();
     const { stdout, stderr, code } = await cli.run(['apikey', 'export']);
     assert.deepEqual([stdout, code], ['', 1]);
-    assert.match(stderr, /^Error: The key store \S+ does not exist\. Check the (path|address)\.\n$/);
+    assert.match(
+      stderr,
+      /^Error: The key store \S+ does not exist\. Check the (path|address)\.\nCode: STORE_UNAVAILABLE\n/,
+    );
   });
 
   it('is not created by delete, which names it', async () => {

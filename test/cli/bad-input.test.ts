@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { testCli } from '../support/cli.ts';
+import { errorText, referenceOf } from '../support/errors.ts';
 
 const LONG = 'x'.repeat(101);
 
@@ -123,12 +124,14 @@ describe('apikey with bad values', () => {
       '       "VIEWR" is not a role. Did you mean VIEWER?',
       '       An item of the list of roles is empty. The roles are ADMIN, CONNECT, VIEWER and GUEST.',
       '       "DOCKER" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
+      'Code: NAME_INVALID',
+      `Reference: ${referenceOf('NAME_INVALID')}`,
       '',
     ]);
     assert.deepEqual([plain.stdout, plain.code], ['', 2]);
     assert.deepEqual(JSON.parse(nameless.stdout), {
       error:
-        'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json. "VIEWR" is not a role. Did you mean VIEWER?',
+        'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input. "VIEWR" is not a role. Did you mean VIEWER?',
       code: 'USAGE',
     });
     assert.equal(nameless.code, 2);
@@ -144,7 +147,7 @@ describe('apikey with bad values', () => {
       cli.run([...CREATE, '--name', 'A', '--json']),
     ]);
     const error = 'An API key needs at least one role or permission. Pass --roles, --permissions or both.';
-    assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
+    assert.deepEqual(plain, { stdout: '', stderr: errorText('NO_GRANTS', error), code: 2, signal: null });
     assert.deepEqual([JSON.parse(asJson.stdout), asJson.stderr, asJson.code], [{ error, code: 'NO_GRANTS' }, '', 2]);
     assert.ok(!existsSync(cli.database));
   });

@@ -88,6 +88,10 @@ describe('the code cache', () => {
     });
   }
 
+  it('is of a script of ASCII characters, as which it is read', () => {
+    assert.doesNotMatch(readFileSync(join(ROOT, 'dist/program.cjs'), 'latin1'), /[^\0-\x7f]/);
+  });
+
   it('is left out with NODE_DISABLE_COMPILE_CACHE', async () => {
     assert.equal((await run(['--version'], { NODE_DISABLE_COMPILE_CACHE: '1' })).code, 0);
     assert.deepEqual(names(), []);

@@ -25,7 +25,10 @@ describe('a duration in upper case', () => {
     it(`is refused by ${what}, which says what to write`, async () => {
       const { code, stderr } = await cli.run(['apikey', ...args, '1M', ...(args[0] === 'exec' ? ['--', 'true'] : [])]);
       assert.equal(code, 2);
-      assert.match(stderr, /^Error: "1M" is not a (duration|time)\. .*1m is 1 minute; for months write 30d\.\n$/);
+      assert.match(
+        stderr,
+        /^Error: "1M" is not a (duration|time)\. .*1m is 1 minute; for months write 30d\.\nCode: \w+\n/,
+      );
     });
   }
 

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
+import { errorText } from '../support/errors.ts';
 import { runCli } from '../support/process.ts';
 import { migratedStore, tempStore } from '../support/temp.ts';
 
@@ -176,6 +177,9 @@ describeOnEach('apikey export', () => {
     const { stderr: said, code } = await runCli(['apikey', 'export', '--database', database], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    assert.deepEqual([said, code], ['Error: The output could not be written to stdout (closed).\n', 1]);
+    assert.deepEqual(
+      [said, code],
+      [errorText('OUTPUT_FAILED', 'The output could not be written to stdout (closed).'), 1],
+    );
   });
 });

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCliHere } from '../support/cli-here.ts';
+import { errorText } from '../support/errors.ts';
 import { finished, runCliWithInput, startCli } from '../support/process.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -83,7 +84,7 @@ line 3: ROLE_INVALID "VIEWR" is not a role. Did you mean VIEWER?
 line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Both are given.
 `,
     );
-    assert.deepEqual([stderr, code], ['Error: Nothing was imported: 3 of 4 lines failed.\n', 2]);
+    assert.deepEqual([stderr, code], [errorText('INPUT_INVALID', 'Nothing was imported: 3 of 4 lines failed.'), 2]);
     const json = await fromStdin(lines, '--json');
     const { lines: reported, ...rest } = JSON.parse(json.stdout) as { lines: { status: string }[] };
     assert.deepEqual(rest, {
@@ -105,7 +106,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     assert.deepEqual(again, {
       stdout:
         'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" already has this secret.\n',
-      stderr: 'Error: Nothing was imported: 1 of 1 line failed.\n',
+      stderr: errorText('NAME_TAKEN', 'Nothing was imported: 1 of 1 line failed.'),
       code: 1,
     });
     assert.equal((await fromStdin([{ ...GOOD[0], name: 'a-b' }, GOOD[0]!])).code, 2);
@@ -156,7 +157,10 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     child.stdout!.destroy();
     child.stdin!.end(textOf(GOOD));
     const { stderr, code } = await finished(child);
-    assert.match(stderr, /^Error: The output could not be written to stdout \(\w+\)\. Imported 3 API keys\.\n$/);
+    assert.match(
+      stderr,
+      /^Error: The output could not be written to stdout \(\w+\)\. Imported 3 API keys\.\nCode: OUTPUT_FAILED\n/,
+    );
     assert.equal(code, 1);
     assert.deepEqual(await names(), ['By digest', 'CI', 'Short']);
   });

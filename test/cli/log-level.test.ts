@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { LOG_LEVELS } from '../../src/log.ts';
 import { SECRET, testCli } from '../support/cli.ts';
+import { errorText } from '../support/errors.ts';
 
 const CREATE = ['apikey', '--create', '--roles', 'GUEST', '--name'];
 
@@ -47,9 +48,9 @@ describe('LOG_LEVEL', () => {
       cli.run(['serve', '--port', '0'], { env }),
     ]);
     const error = 'LOG_LEVEL is "verbose". The levels are trace, debug, info, warn, error, fatal, silent.';
-    assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
+    assert.deepEqual(plain, { stdout: '', stderr: errorText('USAGE', error), code: 2, signal: null });
     assert.deepEqual([JSON.parse(asJson.stdout), asJson.code], [{ deleted: 0, error, code: 'USAGE' }, 2]);
-    assert.deepEqual([serve.stderr, serve.code], [`Error: ${error}\n`, 2]);
+    assert.deepEqual([serve.stderr, serve.code], [errorText('USAGE', error, 'serve'), 2]);
     assert.ok(!existsSync(cli.database));
   });
 });

@@ -86,7 +86,7 @@ describe('where the store is', () => {
         runCliHere(['apikey', '--delete', '--name', 'A key', '--database', at(path), '--json']),
       ]);
       assert.ok(plain.stderr.startsWith(`Error: The key store ${at(path)} `), plain.stderr);
-      assert.equal(plain.stderr.split('\n').length, 2, 'one line');
+      assert.match(plain.stderr, new RegExp(`^.*\nCode: ${code}\nReference: \\S+\n$`), 'one line');
       assert.deepEqual([plain.stdout, plain.code], ['', 1]);
       const { error, ...rest } = JSON.parse(asJson.stdout) as { error: string };
       assert.deepEqual([rest, asJson.stderr, asJson.code], [{ deleted: 0, code }, '', 1]);

@@ -1,23 +1,42 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { testCli } from '../support/cli.ts';
+import { errorText } from '../support/errors.ts';
 
 type Row = readonly [what: string, args: readonly string[], error: string];
 
+const QUOTES = 'Leave it out, or put a value that has spaces in quotes.';
+const EXPECTS_NAME = 'Flag --name expects a value. Pass --name <name>.';
 const NAMED = ['--name', 'A key', '--roles', 'GUEST'];
 const CREATE: readonly Row[] = [
   ['neither mode', NAMED, 'Neither --create nor --delete is given. Pass exactly one of them.'],
-  ['an unknown flag', ['--create', ...NAMED, '--rolls', 'x'], 'Nonexistent flag: --rolls'],
-  ['the value of an unknown flag', ['--create', ...NAMED, '--token=hunter2'], 'Nonexistent flag: --token'],
-  ['an argument too many', ['--create', '--name', 'A', 'key', '--roles', 'GUEST'], 'Unexpected argument: key'],
-  ['a repeated name', ['--create', ...NAMED, '--name', 'B key'], 'Flag --name can only be specified once'],
+  ['an unknown flag', ['--create', ...NAMED, '--rolls', 'x'], 'Nonexistent flag: --rolls. Did you mean --roles?'],
+  [
+    'the value of an unknown flag',
+    ['--create', ...NAMED, '--token=hunter2'],
+    'Nonexistent flag: --token. Leave it out.',
+  ],
+  [
+    'an argument too many',
+    ['--create', '--name', 'A', 'key', '--roles', 'GUEST'],
+    `Unexpected argument: key. ${QUOTES}`,
+  ],
+  [
+    'a repeated name',
+    ['--create', ...NAMED, '--name', 'B key'],
+    'Flag --name can only be specified once. Leave the others out.',
+  ],
   [
     'a repeated description',
     ['--create', '--description', 'a', '--description', 'b'],
-    'Flag --description can only be specified once',
+    'Flag --description can only be specified once. Leave the others out.',
   ],
-  ['a flag as the value of another', ['--create', '--name=--roles', '--roles', 'GUEST'], 'Flag --name expects a value'],
-  ['a list without a value', ['--create', '--name', 'A key', '--roles'], 'Flag --roles expects a value'],
+  ['a flag as the value of another', ['--create', '--name=--roles', '--roles', 'GUEST'], EXPECTS_NAME],
+  [
+    'a list without a value',
+    ['--create', '--name', 'A key', '--roles'],
+    'Flag --roles expects a value. Pass --roles <role,…>.',
+  ],
 ];
 
 const DELETE: readonly Row[] = [
@@ -36,8 +55,8 @@ const DELETE: readonly Row[] = [
     ['--delete', ...NAMED, '--permissions', 'VMS:READ_ANY', '--description', '', '--overwrite'],
     '--roles, --permissions, --description, --overwrite cannot be used with --delete. Leave them out.',
   ],
-  ['an unknown flag', ['--delete', '--name', 'A key', '--force'], 'Nonexistent flag: --force'],
-  ['an argument too many', ['--delete', 'A key'], 'Unexpected argument: A key'],
+  ['an unknown flag', ['--delete', '--name', 'A key', '--force'], 'Nonexistent flag: --force. Leave it out.'],
+  ['an argument too many', ['--delete', 'A key'], `Unexpected argument: A key. ${QUOTES}`],
 ];
 
 describe('apikey used wrongly', () => {
@@ -49,7 +68,7 @@ describe('apikey used wrongly', () => {
       it(`refuses ${what} when ${mode}`, async () => {
         const cli = testCli();
         const [plain, json] = await Promise.all([cli.run(['apikey', ...args]), cli.run(['apikey', '--json', ...args])]);
-        assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
+        assert.deepEqual(plain, { stdout: '', stderr: errorText('USAGE', error), code: 2, signal: null });
         const document = `${JSON.stringify({ ...fields, error, code: 'USAGE' }, null, 2)}\n`;
         assert.deepEqual(json, { stdout: document, stderr: '', code: 2, signal: null });
         assert.ok(!existsSync(cli.database));
@@ -59,7 +78,7 @@ describe('apikey used wrongly', () => {
 
   it('takes --name=--json for a wrong use, not for --json', async () => {
     const { stdout, stderr, code } = await testCli().run(['apikey', '--create', '--name=--json', '--roles', 'GUEST']);
-    assert.deepEqual([stdout, stderr, code], ['', 'Error: Flag --name expects a value\n', 2]);
+    assert.deepEqual([stdout, stderr, code], ['', errorText('USAGE', EXPECTS_NAME), 2]);
   });
 
   it('keeps what could steer a terminal out of the message', async () => {
@@ -69,7 +88,7 @@ describe('apikey used wrongly', () => {
       cli.run(['apikey', '--create', '--\u001b[2Jcleared']),
     ]);
     for (const { stderr, code } of results) {
-      assert.match(stderr, /^Error: .*<U\+001B>\[2Jcleared\n$/);
+      assert.match(stderr, /^Error: .*<U\+001B>\[2Jcleared\. Leave it out.*\nCode: USAGE\n/);
       assert.equal(code, 2);
     }
   });

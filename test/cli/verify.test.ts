@@ -9,6 +9,7 @@ import { damageKey } from '../support/damage.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
+import { errorText } from '../support/errors.ts';
 import { type Finished, runCliWithInput } from '../support/process.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../support/pty.ts';
 import { migratedStore, tempFolder, tempStore } from '../support/temp.ts';
@@ -167,13 +168,13 @@ describeOnEach('apikey verify', () => {
   it('refuses a stdin that is empty or holds too much, without a store', async () => {
     const cli = testCli();
     const rows = [
-      ['', 'The secret is missing: stdin is empty.'],
-      [' \n', 'The secret is missing: stdin is empty.'],
-      ['x'.repeat(1_000_000), "Stdin has more than 65536 bytes, which can't be a secret."],
+      ['', 'The secret is missing: stdin is empty. Pipe the secret to it.'],
+      [' \n', 'The secret is missing: stdin is empty. Pipe the secret to it.'],
+      ['x'.repeat(1_000_000), "Stdin has more than 65536 bytes, which can't be a secret. Pass the secret alone."],
     ] as const;
     for (const [input, error] of rows) {
       const { stdout, stderr, code } = await verify(cli.database, input, '-');
-      assert.deepEqual([stdout, stderr, code], ['', `Error: ${error}\n`, 2]);
+      assert.deepEqual([stdout, stderr, code], ['', errorText('USAGE', error, 'apikey verify'), 2]);
     }
     assert.ok(!existsSync(cli.database));
   });
@@ -193,7 +194,17 @@ describe('apikey verify at a pipe', () => {
 
   it('does not read on where it holds too much', async () => {
     const { stderr, code } = await run('x'.repeat(1_000_000), tempStore());
-    assert.deepEqual([stderr, code], ["Error: Stdin has more than 65536 bytes, which can't be a secret.\n", 2]);
+    assert.deepEqual(
+      [stderr, code],
+      [
+        errorText(
+          'USAGE',
+          "Stdin has more than 65536 bytes, which can't be a secret. Pass the secret alone.",
+          'apikey verify',
+        ),
+        2,
+      ],
+    );
   });
 });
 

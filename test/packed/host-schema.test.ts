@@ -8,10 +8,19 @@ import { tempFolder } from '../support/temp.ts';
 
 /** Hooks that are not right, and what is said of them. */
 const BAD_HOOKS: readonly (readonly [string, RegExp])[] = [
-  ['throw new Error("no backups today");', /^Error: The hook svc-api:schema of acme failed: no backups today\n$/],
-  ['throw "no backups at all";', /^Error: The hook svc-api:schema of acme failed: no backups at all\n$/],
-  ['this.error("no backups left", { exit: 3 });', /^Error: The hook svc-api:schema of acme failed: no backups left\n$/],
-  ['this.exit(0);', /^Error: The hook svc-api:schema of acme failed: EEXIT: 0\n$/],
+  [
+    'throw new Error("no backups today");',
+    /^Error: The hook svc-api:schema of acme failed: no backups today\nCode: SCHEMA_INVALID\n/,
+  ],
+  [
+    'throw "no backups at all";',
+    /^Error: The hook svc-api:schema of acme failed: no backups at all\nCode: SCHEMA_INVALID\n/,
+  ],
+  [
+    'this.error("no backups left", { exit: 3 });',
+    /^Error: The hook svc-api:schema of acme failed: no backups left\nCode: SCHEMA_INVALID\n/,
+  ],
+  ['this.exit(0);', /^Error: The hook svc-api:schema of acme failed: EEXIT: 0\nCode: SCHEMA_INVALID\n/],
   [
     'return "BACKUP";',
     /^Error: The hook svc-api:schema of acme failed: It must return \{ typeDefs, resolvers, resources\? \}/,

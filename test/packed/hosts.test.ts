@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorText } from '../support/errors.ts';
 import { type Host, type HostManifest, installHost, mustRun, packPackage, run, withFile } from '../support/host.ts';
 import { type Finished, ROOT, runCli } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -86,8 +87,8 @@ function steady({ stdout, stderr, code }: Finished): object {
   return { stdout: clean(stdout), stderr: clean(stderr), code };
 }
 
-/** A text however its lines are wrapped. */
-const words = (text: string) => text.replaceAll(/\s+/g, ' ');
+/** The words of a text, however its lines are wrapped, and its sections ordered. */
+const words = (text: string) => text.split(/\s+/).toSorted();
 
 async function resultsOf(cli: (args: readonly string[]) => Promise<Finished>): Promise<object[]> {
   const results = [];
@@ -166,12 +167,25 @@ for (const [core, help, autocomplete] of [
       for (const command of ['apikey', 'serve']) {
         const [inHost, alone] = await Promise.all([host.cli([command, '--help']), runCli([command, '--help'])]);
         assert.match(inHost.stdout, new RegExp(`\\$ acme ${command}`));
-        assert.equal(
+        assert.deepEqual(
           words(inHost.stdout),
-          words(alone.stdout).replaceAll(/(?<![/:])svc-api (?=apikey|serve)/g, 'acme '),
+          words(alone.stdout.replaceAll(/(?<![/:])svc-api(?=\s+(?:apikey|serve))/g, 'acme')),
         );
         assert.deepEqual([inHost.stderr, inHost.code], ['', 0]);
       }
+    });
+
+    it('shows the topics of the help, and the help of each command, by apikey help', async () => {
+      for (const topic of ['exit-codes', 'environment'])
+        assert.deepEqual(await host.cli(['apikey', 'help', topic]), await runCli(['help', topic]));
+      const [asked, flag] = await Promise.all(
+        [
+          ['help', 'rotate'],
+          ['rotate', '--help'],
+        ].map((args) => host.cli(['apikey', ...args])),
+      );
+      assert.deepEqual(asked, flag);
+      assert.match(flag!.stdout, /\$ acme apikey rotate/);
     });
 
     it('says which Node it needs where the host runs on an older one, on which the driver would crash', async () => {
@@ -207,10 +221,9 @@ for (const [core, help, autocomplete] of [
           },
         );
         assert.equal(code, 1);
-        assert.equal(
-          stderr,
-          'Error: The output could not be written to stdout (ENOSPC). The key was removed again, because nobody has its secret.\n',
-        );
+        const text =
+          'The output could not be written to stdout (ENOSPC). The key was removed again, because nobody has its secret.';
+        assert.equal(stderr, errorText('OUTPUT_FAILED', text, '', join(host.folder, 'node_modules/svc-api')));
       }
     });
 

@@ -159,7 +159,7 @@ describeOnEach('copying a store', () => {
       const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
       await assert.rejects(copyStore(source, target), {
         code: 'STORE_FAILED',
-        message: `The copy of ${table} in ${target.location} differs from the original. Nothing was copied.`,
+        message: `The copy of ${table} in ${target.location} differs from the original. Nothing was copied. Try again.`,
       });
       await source.close();
       await target.close();

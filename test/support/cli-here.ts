@@ -39,6 +39,7 @@ async function run(args: readonly string[]): Promise<Finished> {
     isInputTerminal: false,
     isTerminal: false,
     isErrorTerminal: false,
+    errorColumns: undefined,
     out: async (text) => void (written.stdout += text),
     deliver: async (text) => void (written.stdout += text),
     note: async (text) => void (written.stderr += `${text}\n`),

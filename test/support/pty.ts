@@ -25,8 +25,8 @@ export class TerminalSession {
   #exit: number | undefined;
   #changed = () => {};
 
-  constructor(file: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-    this.#pty = spawn(file, [...args], { name: 'xterm', cols: 200, rows: 60, env: cleanEnv(env) });
+  constructor(file: string, args: readonly string[], env: NodeJS.ProcessEnv, columns = 200) {
+    this.#pty = spawn(file, [...args], { name: 'xterm', cols: columns, rows: 60, env: cleanEnv(env) });
     this.#pty.onData((data) => {
       this.#written += data;
       this.#changed();
@@ -100,8 +100,18 @@ export class TerminalSession {
 }
 
 /** Starts the built CLI on a terminal; with `stdoutTo`, its stdout goes to that file, as `> file` in a shell does. */
-export function cliOnTerminal(args: readonly string[], env: NodeJS.ProcessEnv, stdoutTo?: string): TerminalSession {
+export function cliOnTerminal(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  stdoutTo?: string,
+  columns?: number,
+): TerminalSession {
   const command = [process.execPath, BIN, ...args];
-  if (stdoutTo === undefined) return new TerminalSession(command[0]!, command.slice(1), env);
-  return new TerminalSession('/bin/sh', ['-c', 'out=$1; shift; exec "$@" > "$out"', 'sh', stdoutTo, ...command], env);
+  if (stdoutTo === undefined) return new TerminalSession(command[0]!, command.slice(1), env, columns);
+  return new TerminalSession(
+    '/bin/sh',
+    ['-c', 'out=$1; shift; exec "$@" > "$out"', 'sh', stdoutTo, ...command],
+    env,
+    columns,
+  );
 }

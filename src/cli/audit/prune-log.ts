@@ -19,7 +19,10 @@ export async function runPrune(
   if (before === undefined)
     throw new CliError('USAGE', 'The time is missing. Pass --before <date>, or an age, such as --before 52w.');
   if (!yes && !interactive)
-    throw new CliError('USAGE', 'Pass --yes to delete entries: you can only be asked on a terminal, without --json.');
+    throw new CliError(
+      'USAGE',
+      'Pass --yes to delete entries: you can only be asked on a terminal, without --json and --no-input.',
+    );
   const prunable = await keys.findPrunableAudit(before);
   if (!prunable) return undefined;
   if (!yes) {

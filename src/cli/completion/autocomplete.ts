@@ -2,10 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
 import { flush } from '@oclif/core/flush';
-import { handle } from '@oclif/core/handle';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
-import { shownError } from '../errors.ts';
+import { reportFailure } from '../explain/report.ts';
 import { processTerminal } from '../terminal.ts';
 import { completedBash } from './bash.ts';
 import { fishScript } from './fish.ts';
@@ -27,7 +26,7 @@ export async function autocomplete(args: readonly string[], options: LoadOptions
       rewrite(join(functions, 'zsh', `_${config.bin}`), completedZsh),
     ]);
   } catch (error) {
-    await handle(shownError(error));
+    await reportFailure(error, args, options);
   }
 }
 

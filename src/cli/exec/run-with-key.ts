@@ -63,8 +63,13 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, s
 function startError(command: string, error: NodeJS.ErrnoException): CliError {
   const shown = `"${printable(command)}"`;
   if (error.code === 'ENOENT')
-    return new CliError('COMMAND_NOT_FOUND', `The command ${shown} was not found.`, { cause: error });
-  const reason = error.code === 'EACCES' ? 'permission denied, or it is not executable' : (error.code ?? error.message);
+    return new CliError('COMMAND_NOT_FOUND', `The command ${shown} was not found. Check its name, and PATH.`, {
+      cause: error,
+    });
+  const reason =
+    error.code === 'EACCES'
+      ? 'permission denied, or it is not executable. Make it executable, or name the program that runs it'
+      : `${error.code ?? error.message}. Check its path`;
   return new CliError('COMMAND_NOT_RUN', `The command ${shown} could not be run: ${reason}.`, { cause: error });
 }
 

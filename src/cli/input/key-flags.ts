@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import type * as Interfaces from '@oclif/core/interfaces';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 
@@ -38,15 +39,19 @@ export const grantFlags = {
   }),
 };
 
-/** The flags that describe a new key. */
-export const keyFlags = {
-  name: nameFlag,
+/** The flags that describe a new key, besides its name. */
+export const newKeyFlags = {
   ...grantFlags,
   description: Flags.string({ description: 'What the key is for, at most 1,000 characters.', helpValue: '<text>' }),
   overwrite: Flags.boolean({
     description: 'Replace an existing key of that name: new secret, new id. Keys that it created are deleted.',
   }),
 };
+
+/** These flags in a group of their own in the help. */
+export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flags: Of): Of {
+  return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }])) as Of;
+}
 
 /** The flags that filter a list of keys. */
 export const listFlags = {

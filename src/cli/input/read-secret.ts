@@ -6,7 +6,7 @@ const MAX_BYTES = 64 * 1024;
 export async function readSecretInput(interactive: boolean): Promise<string> {
   const text = interactive ? await ask() : await readStdin();
   const secret = text.trim();
-  if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty.');
+  if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty. Pipe the secret to it.');
   return secret;
 }
 
@@ -19,7 +19,8 @@ async function readStdin(): Promise<string> {
   if (process.stdin.isTTY)
     throw new CliError(
       'USAGE',
-      'A secret can only be typed if stderr is a terminal too, and without --json. Pass it by a pipe or a file.',
+      'A secret can only be typed if stderr is a terminal too, without --json and --no-input. ' +
+        'Pass it by a pipe or a file.',
     );
   const chunks: Buffer[] = [];
   let length = 0;
@@ -27,7 +28,10 @@ async function readStdin(): Promise<string> {
     chunks.push(chunk);
     length += chunk.length;
     if (length > MAX_BYTES)
-      throw new CliError('USAGE', `Stdin has more than ${MAX_BYTES} bytes, which can't be a secret.`);
+      throw new CliError(
+        'USAGE',
+        `Stdin has more than ${MAX_BYTES} bytes, which can't be a secret. Pass the secret alone.`,
+      );
   }
   return Buffer.concat(chunks).toString();
 }
@@ -36,6 +40,7 @@ async function* stdinChunks(): AsyncGenerator<Buffer> {
   try {
     yield* process.stdin as AsyncIterable<Buffer>;
   } catch (error) {
-    throw new CliError('USAGE', `Stdin could not be read (${(error as NodeJS.ErrnoException).code ?? 'UNKNOWN'}).`);
+    const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
+    throw new CliError('USAGE', `Stdin could not be read (${code}). Pass the secret by a pipe or a file.`);
   }
 }

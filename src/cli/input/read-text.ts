@@ -20,13 +20,18 @@ export async function readText(path: string, name: string): Promise<string> {
     }
   } catch (error) {
     const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
-    throw new KeysError('INPUT_INVALID', `The file ${name} could not be read (${code}).`, { cause: error });
+    throw new KeysError('INPUT_INVALID', `The file ${name} could not be read (${code}). Check the path.`, {
+      cause: error,
+    });
   }
   if (size > MAX_BYTES)
-    throw new KeysError('INPUT_INVALID', `The file ${name} is larger than ${MAX_BYTES / 1024 / 1024} MiB.`);
+    throw new KeysError(
+      'INPUT_INVALID',
+      `The file ${name} is larger than ${MAX_BYTES / 1024 / 1024} MiB. Declare fewer keys.`,
+    );
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch (error) {
-    throw new KeysError('INPUT_INVALID', `The file ${name} is not UTF-8 text.`, { cause: error });
+    throw new KeysError('INPUT_INVALID', `The file ${name} is not UTF-8 text. Save it as UTF-8.`, { cause: error });
   }
 }

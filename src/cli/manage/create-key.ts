@@ -26,6 +26,8 @@ export interface CreateCommandOptions {
   terminal: Terminal;
   /** Whether missing values may be asked for. */
   interactive: boolean;
+  /** Whether confirmations are answered with yes. */
+  assumesYes: boolean;
   /** Writes the secret out. When it throws, the creation is reverted. */
   show: (created: CreatedKey) => Promise<void>;
   /** If given, nothing is created, and this shows what the key would be. */
@@ -39,6 +41,7 @@ export async function runCreate({
   config,
   terminal,
   interactive,
+  assumesYes,
   show,
   preview,
 }: CreateCommandOptions): Promise<void> {
@@ -56,7 +59,7 @@ export async function runCreate({
   const resources = prompting ? await hostResources(config) : known;
   const keys = await openForCommand({ database, resources, ifMissing: preview ? 'empty' : 'create' });
   try {
-    const answered = prompting ? await ask(request, keys) : request;
+    const answered = prompting ? await ask(request, keys, assumesYes) : request;
     const input = { ...answered, name: answered.name ?? '' };
     if (preview) {
       const planned = await keys.preview(input, OPERATOR);
@@ -74,7 +77,7 @@ export async function runCreate({
   }
 }
 
-async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
+async function ask(request: KeyRequest, keys: OpenKeys, assumesYes: boolean): Promise<KeyRequest> {
   const { askForKey } = await import('../prompts/new-key.ts');
   return askForKey(request, keys.catalog, {
     exists: async (name) => (await keys.findByName(name, OPERATOR)) !== undefined,
@@ -82,6 +85,7 @@ async function ask(request: KeyRequest, keys: OpenKeys): Promise<KeyRequest> {
       const warnings = warningsOf(await keys.findConfusableNames(name));
       return warnings.length > 0 ? `${warnings.join(' ')} Create it anyway?` : undefined;
     },
+    assumesYes,
   });
 }
 
@@ -96,7 +100,8 @@ function showPreview(
 
 function missingName({ name }: KeyRequest): Issue[] {
   if (name !== undefined) return [];
-  const message = 'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.';
+  const message =
+    'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.';
   return [{ code: 'USAGE', message }];
 }
 

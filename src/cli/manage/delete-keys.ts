@@ -12,6 +12,8 @@ export interface DeleteOptions {
   database: string | undefined;
   /** Whether the keys may be chosen from a list. */
   interactive: boolean;
+  /** Whether confirmations are answered with yes. */
+  assumesYes: boolean;
   /** With `--json`, a store without keys is an answer, not a usage error. */
   json: boolean;
 }
@@ -20,12 +22,12 @@ export interface DeleteOptions {
 export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: string };
 
 /** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
-export async function runDelete({ name, database, interactive, json }: DeleteOptions): Promise<Deletion> {
+export async function runDelete({ name, database, json, ...asking }: DeleteOptions): Promise<Deletion> {
   if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
-  if (name === undefined && !interactive && !json) throw nobodyToAsk();
+  if (name === undefined && !asking.interactive && !json) throw nobodyToAsk();
   const keys = await openForCommand({ database, ifMissing: 'empty' });
   try {
-    return name === undefined ? await deleteChosen(keys, interactive) : await deleteNamed(keys, normalizeName(name));
+    return name === undefined ? await deleteChosen(keys, asking) : await deleteNamed(keys, normalizeName(name));
   } finally {
     await keys.close();
   }
@@ -37,12 +39,15 @@ async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
   return deleted.length > 0 ? { deleted } : { missing: `no API key is named "${name}"` };
 }
 
-async function deleteChosen(keys: OpenKeys, interactive: boolean): Promise<Deletion> {
+async function deleteChosen(
+  keys: OpenKeys,
+  { interactive, assumesYes }: Pick<DeleteOptions, 'interactive' | 'assumesYes'>,
+): Promise<Deletion> {
   const page = await keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
   if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
   if (!interactive) throw nobodyToAsk();
   const { chooseKeys } = await import('../prompts/choose-keys.ts');
-  const chosen = await chooseKeys(page);
+  const chosen = await chooseKeys(page, assumesYes);
   if (chosen.length === 0) return { nothing: 'none was chosen' };
   return {
     deleted: await keys.delete(
@@ -55,6 +60,7 @@ async function deleteChosen(keys: OpenKeys, interactive: boolean): Promise<Delet
 function nobodyToAsk(): CliError {
   return new CliError(
     'USAGE',
-    'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.',
+    'The key to delete is missing. Pass --name <name>; ' +
+      'keys can only be chosen on a terminal, without --json and --no-input.',
   );
 }

@@ -10,6 +10,7 @@ import { runCreate } from './create-key.ts';
 import { runDelete } from './delete-keys.ts';
 import { CliError } from '../errors.ts';
 import { hostResources } from '../host.ts';
+import { hasFlag } from '../output.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
 import { withKeys } from '../with-keys.ts';
 
@@ -30,7 +31,12 @@ export function nameOf({ args, flags }: NamedInput): string | undefined {
 export abstract class KeyCommand extends BaseCommand {
   /** Whether missing values may be asked for. */
   protected get interactive(): boolean {
-    return this.terminal.canPrompt && !this.jsonEnabled();
+    return this.terminal.canPrompt && !this.jsonEnabled() && !hasFlag(this.argv, '--no-input');
+  }
+
+  /** Whether confirmations are answered with yes. */
+  private get assumesYes(): boolean {
+    return hasFlag(this.argv, '--yes');
   }
 
   /** Creates a key, and writes its secret to stdout. */
@@ -44,6 +50,7 @@ export abstract class KeyCommand extends BaseCommand {
       config: this.config,
       terminal: this.terminal,
       interactive: this.interactive,
+      assumesYes: this.assumesYes,
       show: ({ secret, key }) => this.deliver({ key: secret, name: key.name, id: key.id }, secret),
       ...(dryRun && { preview: (json: object, text: string) => this.print(json, text) }),
     });
@@ -57,7 +64,8 @@ export abstract class KeyCommand extends BaseCommand {
     name: string | undefined;
     database: string | undefined;
   }): Promise<void> {
-    const result = await runDelete({ name, database, interactive: this.interactive, json: this.jsonEnabled() });
+    const { interactive, assumesYes } = this;
+    const result = await runDelete({ name, database, interactive, assumesYes, json: this.jsonEnabled() });
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));

@@ -6,10 +6,11 @@ import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
 
 /**
  * Lets the user choose keys, and asks whether to delete them.
+ * @param assumesYes whether that is answered with yes
  * @returns the chosen keys, which may be none
  * @throws CliError CANCELLED on Ctrl-C, or if the answer is No
  */
-export function chooseKeys({ keys, hasNextPage }: Page): Promise<ApiKey[]> {
+export function chooseKeys({ keys, hasNextPage }: Page, assumesYes: boolean): Promise<ApiKey[]> {
   return orCancelled(async () => {
     const message = hasNextPage
       ? `API keys to delete (the oldest ${keys.length}; for others, pass --name)`
@@ -18,7 +19,7 @@ export function chooseKeys({ keys, hasNextPage }: Page): Promise<ApiKey[]> {
       { message, choices: keys.map((key) => ({ value: key, name: describe(key), short: key.name })) },
       ON_STDERR,
     );
-    if (chosen.length === 0) return [];
+    if (chosen.length === 0 || assumesYes) return chosen;
     const what =
       chosen.length === 1
         ? `"${chosen[0]!.name}" and all keys that it created`

@@ -14,6 +14,8 @@ export interface TakenNames {
   exists: (name: string) => Promise<boolean>;
   /** What to ask before a key gets a new name; undefined if nothing speaks against it. */
   doubt: (name: string) => Promise<string | undefined>;
+  /** Whether that is answered with yes. */
+  assumesYes: boolean;
 }
 
 /**
@@ -44,7 +46,7 @@ export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNam
 
 async function askForName(
   request: KeyRequest,
-  { exists, doubt }: TakenNames,
+  { exists, doubt, assumesYes }: TakenNames,
 ): Promise<Pick<KeyRequest, 'name' | 'overwrite'>> {
   let name = request.name;
   for (;;) {
@@ -53,7 +55,7 @@ async function askForName(
     const overwrite = isTaken || (request.overwrite ?? false);
     const question = isTaken ? `An API key named "${name.trim()}" already exists. Replace it?` : await doubt(name);
     if (question === undefined || (isTaken && request.overwrite)) return { name, overwrite };
-    if (await confirm({ message: question, default: false }, ON_STDERR)) return { name, overwrite };
+    if (assumesYes || (await confirm({ message: question, default: false }, ON_STDERR))) return { name, overwrite };
     name = undefined;
   }
 }

@@ -1,5 +1,5 @@
 import type { ImportReport, LineReport } from '../../keys/transfer/import.ts';
-import { exitOf } from '../errors.ts';
+import { exitOf } from '../exit-codes.ts';
 
 /** Why an import failed as a whole. */
 export interface ImportFailure {

@@ -11,7 +11,7 @@ export default class Adopt extends KeyCommand {
   static override examples = [
     {
       description: 'Keep a key that a leaked key has created',
-      command: '<%= config.bin %> apikey adopt "CI deploy"',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy"',
     },
   ];
   static override args = nameArgs;

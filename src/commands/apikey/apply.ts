@@ -11,14 +11,14 @@ export default class Apply extends KeyCommand {
     'All changes are made in one transaction; if there are none, nothing is written. ' +
     'With --dry-run, exit code 2 means that there are changes, and every failure exits with 1.';
   static override examples = [
-    { description: 'See what would change', command: '<%= config.bin %> apikey apply -f keys.yaml --dry-run' },
+    { description: 'See what would change', command: '<%= config.bin %> <%= command.id %> -f keys.yaml --dry-run' },
     {
       description: 'Make the changes; the secret of each new key goes to a file named after the key',
-      command: '<%= config.bin %> apikey apply -f keys.yaml --secrets-dir ./secrets',
+      command: '<%= config.bin %> <%= command.id %> -f keys.yaml --secrets-dir ./secrets',
     },
     {
       description: 'Also delete keys that an earlier apply created and the file no longer declares',
-      command: '<%= config.bin %> apikey apply -f keys.yaml --prune --json',
+      command: '<%= config.bin %> <%= command.id %> -f keys.yaml --prune --json',
     },
   ];
   static override flags = {

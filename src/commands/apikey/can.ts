@@ -13,11 +13,12 @@ export default class Can extends KeyCommand {
   static override examples = [
     {
       description: 'Check whether a key may update containers',
-      command: '<%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY',
     },
     {
       description: 'In a script',
-      command: 'if <%= config.bin %> apikey can "CI deploy" DOCKER:UPDATE_ANY > /dev/null; then echo deploy; fi',
+      command:
+        'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',
     },
   ];
   static override args = {

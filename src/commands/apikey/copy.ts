@@ -23,7 +23,7 @@ export default class Copy extends BaseCommand {
     },
     {
       description: 'Make a copy to experiment with',
-      command: '<%= config.bin %> <%= command.id %> --to /tmp/keys.sqlite',
+      command: '<%= config.bin %> <%= command.id %> --to ./copy.sqlite',
     },
   ];
   static override flags = {

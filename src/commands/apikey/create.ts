@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 export default class Create extends KeyCommand {
   static override summary = 'Create an API key.';
@@ -9,16 +10,19 @@ If stdin and stderr are terminals, prompts for missing values.`;
   static override examples = [
     {
       description: 'A key for a pipeline, which expires by itself',
-      command: 'KEY=$(<%= config.bin %> apikey create --name "CI deploy" --roles VIEWER --expires-in 30d)',
+      command: 'KEY=$(<%= config.bin %> <%= command.id %> --name "CI deploy" --roles VIEWER\n--expires-in 30d)',
     },
     {
       description: 'See what a key would be allowed to do',
-      command: '<%= config.bin %> apikey create --name "Docker bot" --permissions DOCKER:UPDATE_ANY --dry-run',
+      command: '<%= config.bin %> <%= command.id %> --name "Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run',
     },
   ];
   static override flags = {
-    ...keyFlags,
+    name: nameFlag,
+    ...newKeyFlags,
     'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, and create nothing.' }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   async run(): Promise<void> {

@@ -1,16 +1,17 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';
   static override description =
     'They are refused from the next request on. Without a name, the keys are chosen from a list on the terminal.';
   static override examples = [
-    { description: 'Delete a key', command: '<%= config.bin %> apikey delete --name "CI deploy"' },
-    { description: 'Choose from a list', command: '<%= config.bin %> apikey delete' },
+    { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
+    { description: 'Choose from a list', command: '<%= config.bin %> <%= command.id %>' },
   ];
   static override args = nameArgs;
-  static override flags = { name: nameFlag };
+  static override flags = { name: nameFlag, 'no-input': noInputFlag, yes: yesFlag };
 
   protected override get errorFields(): object {
     return { deleted: 0 };

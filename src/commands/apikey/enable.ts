@@ -4,7 +4,7 @@ import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 export default class Enable extends KeyCommand {
   static override summary = 'Enable a disabled API key.';
   static override examples = [
-    { description: 'Enable a key', command: '<%= config.bin %> apikey enable --name "CI deploy"' },
+    { description: 'Enable a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
   ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };

@@ -33,14 +33,14 @@ export default class Exec extends BaseCommand {
       description:
         'Use the key in one line: the inner shell expands it, and curl reads it from stdin, not from its arguments',
       command:
-        '<%= config.bin %> <%= command.id %> --roles VIEWER -- ' +
-        `sh -c 'echo "Authorization: Bearer $API_KEY" | ` +
+        `<%= config.bin %> <%= command.id %> --roles VIEWER -- sh -c\n'echo "Authorization: Bearer $API_KEY" |\n` +
         `curl -H @- --json @query.json http://127.0.0.1:4000/graphql'`,
     },
     {
       description: 'Use another variable, and let the key expire after half an hour',
       command:
-        '<%= config.bin %> <%= command.id %> --permissions DOCKER:READ_ANY --env SVC_TOKEN --ttl 30m -- npm run deploy',
+        '<%= config.bin %> <%= command.id %> --permissions DOCKER:READ_ANY\n' +
+        '--env SVC_TOKEN --ttl 30m -- npm run deploy',
     },
   ];
   static override flags = {
@@ -65,14 +65,17 @@ export default class Exec extends BaseCommand {
     const { flags, argv } = await this.parse(Exec, own);
     if (command === undefined || command === '') throw this.commandMissing();
     if (argv.length > 0)
-      throw new CliError('USAGE', `"${printable(String(argv[0]))}" comes before --, where only flags are allowed.`);
+      throw new CliError(
+        'USAGE',
+        `"${printable(String(argv[0]))}" comes before --, where only flags are allowed. Put it after --.`,
+      );
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const request = { roles, permissions, name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
     process.exitCode = await runWithKey({
       command,
       args,
-      environment: childEnvironment(process.env, database),
+      environment: childEnvironment(this.environment, database),
       variable: env,
       create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
       note,

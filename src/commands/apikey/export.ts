@@ -9,11 +9,12 @@ export default class Export extends KeyCommand {
     'Each line is a key with the fields that import accepts; a key comes after the key that created it. ' +
     'Exported with digests, keys work in the store that imports them; a digest alone authenticates nobody.';
   static override examples = [
-    { description: 'Write all keys to a file', command: '<%= config.bin %> apikey export > keys.jsonl' },
+    { description: 'Write all keys to a file', command: '<%= config.bin %> <%= command.id %> > keys.jsonl' },
     {
       description: 'Copy all keys to another store, where they work unchanged',
       command:
-        '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+        '<%= config.bin %> <%= command.id %> --with-digests |\n' +
+        '<%= config.bin %> apikey<%= config.topicSeparator %>import --database other.sqlite',
     },
   ];
   static override flags = {

@@ -16,13 +16,14 @@ export default class Import extends KeyCommand {
   static override examples = [
     {
       description: 'Check whether a file can be imported, and import nothing',
-      command: '<%= config.bin %> apikey import keys.jsonl --dry-run',
+      command: '<%= config.bin %> <%= command.id %> keys.jsonl --dry-run',
     },
-    { description: 'Import a file', command: '<%= config.bin %> apikey import keys.jsonl' },
+    { description: 'Import a file', command: '<%= config.bin %> <%= command.id %> keys.jsonl' },
     {
       description: 'Copy all keys from one store to another',
       command:
-        '<%= config.bin %> apikey export --with-digests | <%= config.bin %> apikey import --database other.sqlite',
+        '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests |\n' +
+        '<%= config.bin %> <%= command.id %> --database other.sqlite',
     },
   ];
   static override args = {
@@ -59,6 +60,7 @@ export default class Import extends KeyCommand {
       });
     }
     if (this.jsonEnabled()) return;
-    await this.terminal.note(failure ? `Error: ${failure.error}` : summaryOf(report));
+    if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
+    else await this.terminal.note(summaryOf(report));
   }
 }

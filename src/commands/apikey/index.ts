@@ -2,7 +2,8 @@ import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { keyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { inGroup, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 /** Flags that describe a new key, and mean nothing with --delete. */
 const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;
@@ -11,28 +12,39 @@ export default class ApiKey extends KeyCommand {
   static override summary = 'Create or delete an API key.';
   static override description =
     'The secret of a new key is written to stdout, once; everything else goes to stderr. ' +
-    'If stdin and stderr are terminals, prompts for missing values.';
+    'If stdin and stderr are terminals, prompts for missing values.\n\n' +
+    'Exit codes and environment variables: ' +
+    '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help exit-codes" and ' +
+    '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help environment".';
+  static override usage = [
+    '<%= command.id %> --create --name <name> [--roles <role,…>] [--permissions <resource:action,…>] ' +
+      '[--description <text>] [--expires-in 90m|12h|30d] [--expires-at <date>] [--overwrite] [--json]',
+    '<%= command.id %> --delete [--name <name>] [--json]',
+  ];
   static override examples = [
     {
       description: 'Create a key and keep its secret in a variable',
-      command: 'KEY=$(<%= config.bin %> apikey --create --name "CI deploy" --roles VIEWER)',
+      command: 'KEY=$(<%= config.bin %> <%= command.id %> --create --name "CI deploy" --roles VIEWER)',
     },
     {
       description: 'Create a key with individual permissions, as JSON',
       command:
-        '<%= config.bin %> apikey --create --name "Docker bot" --permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
+        '<%= config.bin %> <%= command.id %> --create --name "Docker bot"\n' +
+        '--permissions DOCKER:READ_ANY,DOCKER:UPDATE_ANY --json',
     },
     {
       description: 'Replace a key: the old secret stops working',
-      command: '<%= config.bin %> apikey --create --name "CI deploy" --roles VIEWER --overwrite',
+      command: '<%= config.bin %> <%= command.id %> --create --name "CI deploy" --roles VIEWER --overwrite',
     },
-    { description: 'Delete a key', command: '<%= config.bin %> apikey --delete --name "CI deploy"' },
-    { description: 'Answer prompts instead', command: '<%= config.bin %> apikey --create' },
+    { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --delete --name "CI deploy"' },
+    { description: 'Answer prompts instead', command: '<%= config.bin %> <%= command.id %> --create' },
   ];
   static override flags = {
-    create: Flags.boolean({ description: 'Create a key.' }),
-    delete: Flags.boolean({ description: 'Delete a key, and the keys that it created.' }),
-    ...keyFlags,
+    name: nameFlag,
+    ...inGroup('CREATE', { create: Flags.boolean({ description: 'Create a key.' }), ...newKeyFlags }),
+    ...inGroup('DELETE', { delete: Flags.boolean({ description: 'Delete a key, and the keys that it created.' }) }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   protected override get errorFields(): object {

@@ -24,12 +24,12 @@ export default class List extends KeyCommand {
   static override description =
     'Prints a table on a terminal, otherwise one tab-separated line per key. Secrets are never shown.';
   static override examples = [
-    { description: 'List the keys with full access', command: '<%= config.bin %> apikey list --roles ADMIN' },
+    { description: 'List the keys with full access', command: '<%= config.bin %> <%= command.id %> --roles ADMIN' },
     {
       description: 'List the names of the expired keys',
-      command: '<%= config.bin %> apikey list --status expired | cut -f 1',
+      command: '<%= config.bin %> <%= command.id %> --status expired | cut -f 1',
     },
-    { description: 'List the first ten, as JSON', command: '<%= config.bin %> apikey list --limit 10 --json' },
+    { description: 'List the first ten, as JSON', command: '<%= config.bin %> <%= command.id %> --limit 10 --json' },
   ];
   static override flags = {
     ...listFlags,

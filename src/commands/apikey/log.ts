@@ -6,6 +6,7 @@ import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { readNumber } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 import { tableOf } from '../../cli/views/table.ts';
 import { countOf } from '../../cli/views/count.ts';
 import { verificationView } from '../../cli/views/verification-view.ts';
@@ -19,6 +20,8 @@ import type { OpenKeys } from '../../open-keys.ts';
 /** How often `--follow` looks for new entries. */
 const POLL_MS = 250;
 const BROKEN = 1;
+/** Flags that belong to every mode. */
+const GLOBAL = ['database', 'json', 'no-color', 'no-input'];
 
 export default class Log extends KeyCommand {
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
@@ -26,23 +29,26 @@ export default class Log extends KeyCommand {
     'Prints the newest entries, in the order in which they were written. Each is chained to the previous one by its ' +
     'hash; --verify checks all of them, names the first that was tampered with, and compares the keys with the log.';
   static override examples = [
-    { description: 'See what happened to a key', command: '<%= config.bin %> apikey log --key "CI deploy"' },
+    { description: 'See what happened to a key', command: '<%= config.bin %> <%= command.id %> --key "CI deploy"' },
     {
       description: 'See who deleted keys in the last week',
-      command: '<%= config.bin %> apikey log --action delete --since 7d',
+      command: '<%= config.bin %> <%= command.id %> --action delete --since 7d',
     },
     {
       description: 'Follow the log, one JSON object per line',
-      command: '<%= config.bin %> apikey log --follow --json',
+      command: '<%= config.bin %> <%= command.id %> --follow --json',
     },
-    { description: 'Verify that nothing was changed or removed', command: '<%= config.bin %> apikey log --verify' },
+    {
+      description: 'Verify that nothing was changed or removed',
+      command: '<%= config.bin %> <%= command.id %> --verify',
+    },
     {
       description: 'Verify also that the log still has what was its newest entry once',
-      command: '<%= config.bin %> apikey log --verify --head "$(cat audit-head.txt)"',
+      command: '<%= config.bin %> <%= command.id %> --verify --head "$(cat audit-head.txt)"',
     },
     {
       description: 'Delete the entries that are older than a year',
-      command: '<%= config.bin %> apikey log --prune --before 52w --yes',
+      command: '<%= config.bin %> <%= command.id %> --prune --before 52w --yes',
     },
   ];
   static override flags = {
@@ -77,7 +83,8 @@ export default class Log extends KeyCommand {
     prune: Flags.boolean({
       description: 'Delete the entries that were written before --before. The log records that.',
     }),
-    yes: Flags.boolean({ description: 'With --prune: delete without a question.' }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
   };
 
   async run(): Promise<void> {
@@ -161,7 +168,7 @@ export default class Log extends KeyCommand {
 /** Refuses flags that do not belong to a mode. @throws CliError USAGE */
 function refuseOthers(flags: object, allowed: readonly string[], reason: string): void {
   const other = Object.entries(flags).find(
-    ([flag, value]) => value !== undefined && ![...allowed, 'database', 'json'].includes(flag),
+    ([flag, value]) => value !== undefined && ![...allowed, ...GLOBAL].includes(flag),
   );
   if (other) throw new CliError('USAGE', `${reason} Leave --${other[0]} out.`);
 }

@@ -16,7 +16,7 @@ import { formatTime } from '../../keys/time.ts';
 const MAX_NAMES = 10;
 
 export default class Rotate extends KeyCommand {
-  static override summary = 'Give an API key a new secret, while the previous one keeps working for a while.';
+  static override summary = 'Replace the secret of an API key, without an interruption.';
   static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. \
 The previous secret works until the grace ends. The grace starts now, or when the new secret is first used: \
 then a new secret that is lost on its way locks nobody out. \
@@ -24,17 +24,17 @@ A key has two secrets at most; --finish and --rollback revoke one of them.`;
   static override examples = [
     {
       description: 'A new secret; the previous one works for a day',
-      command: 'KEY=$(<%= config.bin %> apikey rotate "CI deploy")',
-    },
-    {
-      description: 'The previous secret works until 10 minutes after the new one is first used',
-      command: '<%= config.bin %> apikey rotate "CI deploy" --activate on-first-use --grace 10m',
+      command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy")',
     },
     {
       description: 'Revoke the previous secret at once',
-      command: '<%= config.bin %> apikey rotate "CI deploy" --finish',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --finish',
     },
-    { description: 'Revoke the new secret', command: '<%= config.bin %> apikey rotate "CI deploy" --rollback' },
+    {
+      description: 'The previous secret works until 10 minutes after the new one is first used',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --activate on-first-use --grace 10m',
+    },
+    { description: 'Revoke the new secret', command: '<%= config.bin %> <%= command.id %> "CI deploy" --rollback' },
   ];
   static override args = nameArgs;
   static override flags = {

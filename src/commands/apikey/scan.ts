@@ -27,8 +27,8 @@ export default class Scan extends KeyCommand {
       command: 'git log --patch --all | <%= config.bin %> <%= command.id %> -',
     },
     {
-      description: 'Disable keys that have leaked into logs',
-      command: '<%= config.bin %> <%= command.id %> --revoke /var/log/my-service',
+      description: 'Disable the live keys that have leaked into logs',
+      command: '<%= config.bin %> <%= command.id %> --revoke ./logs',
     },
   ];
   static override args = {

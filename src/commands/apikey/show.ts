@@ -3,10 +3,11 @@ import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, limitJson, limitText } from '../../cli/views/key-view.ts';
 
 export default class Show extends KeyCommand {
-  static override summary = 'Show an API key, all that it may do, and the keys above it that limit it.';
+  static override summary = 'Show an API key, and all that it may do.';
+  static override description = 'Names the keys above it that limit what it may do. The secret is never shown.';
   static override examples = [
-    { description: 'Show a key', command: '<%= config.bin %> apikey show --name "CI deploy"' },
-    { description: 'As JSON', command: '<%= config.bin %> apikey show --name "CI deploy" --json' },
+    { description: 'Show a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
+    { description: 'As JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
   ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };

@@ -11,10 +11,12 @@ export default class Suggest extends KeyCommand {
     'The line on stdout can be pasted into "create" or "update"; grants that were never used are listed on stderr. ' +
     'Servers record what keys use with a delay of a few seconds.';
   static override examples = [
-    { description: 'See what a key really needs', command: '<%= config.bin %> apikey suggest "CI deploy"' },
+    { description: 'See what a key really needs', command: '<%= config.bin %> <%= command.id %> "CI deploy"' },
     {
       description: 'Grant a key just that',
-      command: '<%= config.bin %> apikey update "CI deploy" --no-roles $(<%= config.bin %> apikey suggest "CI deploy")',
+      command:
+        '<%= config.bin %> apikey<%= config.topicSeparator %>update "CI deploy" --no-roles\n' +
+        '$(<%= config.bin %> <%= command.id %> "CI deploy")',
     },
   ];
   static override args = nameArgs;

@@ -21,11 +21,11 @@ export default class Update extends KeyCommand {
   static override examples = [
     {
       description: 'Reduce what a key may do',
-      command: '<%= config.bin %> apikey update --name "CI deploy" --roles GUEST',
+      command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --roles GUEST',
     },
     {
       description: 'Rename a key, and remove its expiry',
-      command: '<%= config.bin %> apikey update --name "CI deploy" --rename "CI deploy 2" --no-expiry',
+      command: '<%= config.bin %> <%= command.id %> --name "CI deploy"\n--rename "CI deploy 2" --no-expiry',
     },
   ];
   static override args = nameArgs;

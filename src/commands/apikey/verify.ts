@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { hostResourcesFor } from '../../cli/host.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { noInputFlag } from '../../cli/input/question-flags.ts';
 import { readSecretInput } from '../../cli/input/read-secret.ts';
 import { verdictOn } from '../../cli/views/verdict.ts';
 import { readPermission } from '../../keys/authorization/explain.ts';
@@ -20,12 +21,13 @@ export default class Verify extends KeyCommand {
     'The secret is read from stdin, or from a prompt if stdin and stderr are terminals. It is never an argument, ' +
     'which every user of the machine could read. Exits with 0 for a valid secret, 3 for an invalid one, and 4 for a ' +
     'valid one that lacks the given permission. Does not count as a use of the key.';
-  static override usage = '<%= command.id %> - [--permission <resource:action>] [--json] [--database <path>]';
+  static override usage =
+    '<%= command.id %> - [--permission <resource:action>] [--json] [--no-input] [--database <path>]';
   static override examples = [
     { description: 'Find out which key a secret belongs to', command: '<%= config.bin %> <%= command.id %> -' },
     {
       description: 'Check in a script whether its key has a permission',
-      command: `printf %s "$API_KEY" | <%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
+      command: `printf %s "$API_KEY" |\n<%= config.bin %> <%= command.id %> - --permission DOCKER:UPDATE_ANY`,
     },
   ];
   static override flags = {
@@ -33,6 +35,7 @@ export default class Verify extends KeyCommand {
       description: 'Also check whether the key has this permission.',
       helpValue: '<resource:action>',
     }),
+    'no-input': noInputFlag,
   };
 
   async run(): Promise<void> {

@@ -83,12 +83,7 @@ function isField(name: string): boolean {
 function unknownField(name: string): Issue {
   const isShowable = SHOWABLE_NAME.test(name) && name.length <= 30;
   const problem = isShowable ? `"${name}" is not a field of a key.` : 'The line has an unknown field.';
-  const upper = nearest(
-    name,
-    NAMES.map((field) => field.toUpperCase()),
-    1,
-  )[0];
-  const close = NAMES.find((field) => field.toUpperCase() === upper);
+  const [close] = nearest(name, NAMES, 1);
   return invalid(`${problem} ${close ? `Did you mean ${close}?` : `The fields are ${listOf(NAMES)}.`}`);
 }
 

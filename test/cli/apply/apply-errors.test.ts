@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestApply, testApply } from '../../support/apply.ts';
 import { cpuTime } from '../../support/cpu.ts';
+import { errorText } from '../../support/errors.ts';
 import { ROOT } from '../../support/process.ts';
 
 /** Texts with the place of what is wrong with them, and a part of what is said about it. */
@@ -127,7 +128,8 @@ describe('a file that apply refuses', () => {
 
   it('has the first 20 issues shown, and the others counted', async () => {
     test.declare(`keys:\n${'  - {name: A, roles: [GUEST]}\n'.repeat(31)}`);
-    const lines = (await test.apply()).stderr.trimEnd().split('\n');
+    const { stderr } = await test.apply();
+    const lines = stderr.slice(0, stderr.indexOf('\nCode: DECLARATION_INVALID\n')).split('\n');
     assert.deepEqual([lines.length, lines.at(-1)!.trim()], [21, '10 more not shown.']);
   });
 
@@ -190,13 +192,13 @@ describe('a file that apply refuses', () => {
     const binary = `${test.file}.bin`;
     writeFileSync(binary, Buffer.from([0xff, 0xfe, 0x6b, 0]));
     const expected = {
-      [missing]: `The file ${missing} could not be read (ENOENT).`,
-      [folder]: `The file ${folder} could not be read (EISDIR).`,
-      [binary]: `The file ${binary} is not UTF-8 text.`,
+      [missing]: `The file ${missing} could not be read (ENOENT). Check the path.`,
+      [folder]: `The file ${folder} could not be read (EISDIR). Check the path.`,
+      [binary]: `The file ${binary} is not UTF-8 text. Save it as UTF-8.`,
     };
     for (const [path, message] of Object.entries(expected)) {
       const { stdout, stderr, code } = await test.cli.run(['apikey', 'apply', '-f', path]);
-      assert.deepEqual({ stdout, stderr, code }, { stdout: '', stderr: `Error: ${message}\n`, code: 2 });
+      assert.deepEqual({ stdout, stderr, code }, { stdout: '', stderr: errorText('INPUT_INVALID', message), code: 2 });
     }
   });
 

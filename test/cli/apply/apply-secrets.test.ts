@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 import { openKeys } from '../../../src/open-keys.ts';
 import { type TestApply, testApply } from '../../support/apply.ts';
 import { SECRET } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
 import { BIN, cleanEnv, finished } from '../../support/process.ts';
 import { AS_NOBODY } from '../../support/store-process.ts';
 import { keysIn } from '../../support/stored.ts';
@@ -89,7 +90,8 @@ describe('the secrets of applied keys', () => {
     ] as const) {
       const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', folder];
       const failed = await test.cli.runProcess(args);
-      const expected = `Error: The secrets could not be written to ${folder} (${code}). Nothing was changed.\n`;
+      const text = `The secrets could not be written to ${folder} (${code}). Nothing was changed.`;
+      const expected = errorText('OUTPUT_FAILED', text);
       assert.deepEqual(failed, { stdout: '', stderr: expected, code: 1, signal: null });
     }
     assert.deepEqual(readdirSync(test.secrets), ['Ключ']);
@@ -107,7 +109,10 @@ describe('the secrets of applied keys', () => {
     const database = join(home, 'keys.sqlite');
     const args = ['apikey', 'apply', '-f', test.file, '--secrets-dir', secrets, '--database', database];
     const failed = await test.cli.runProcess(args, { ...AS_NOBODY, env: { HOME: home } });
-    assert.match(failed.stderr, /^Error: The secrets could not be written to .* \(EACCES\)\. Nothing was changed\.\n$/);
+    assert.match(
+      failed.stderr,
+      /^Error: The secrets could not be written to .* \(EACCES\)\. Nothing was changed\.\nCode: OUTPUT_FAILED\n/,
+    );
     assert.equal(failed.code, 1);
     assert.deepEqual(readdirSync(secrets), []);
     assert.deepEqual(await keysIn(database), []);
@@ -142,7 +147,7 @@ describe('the secrets of applied keys', () => {
       );
       assert.match(
         stderr,
-        /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\n$/,
+        /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\nCode: OUTPUT_FAILED\n/,
       );
       assert.equal(code, 1);
       assert.deepEqual(await keysIn(test.cli.database), before);
@@ -152,7 +157,7 @@ describe('the secrets of applied keys', () => {
     const env = cleanEnv({ SVC_API_DATABASE: test.cli.database });
     const kept = ['bash', process.execPath, BIN, ...args, '--secrets-dir', test.secrets];
     const { stderr, code } = await finished(spawn('bash', ['-c', '"$@" > /dev/full', ...kept], { env }));
-    assert.match(stderr, /could not be written to stdout \(ENOSPC\)\. The changes were made\.\n$/);
+    assert.match(stderr, /could not be written to stdout \(ENOSPC\)\. The changes were made\.\nCode: OUTPUT_FAILED\n/);
     assert.equal(code, 1);
     assert.deepEqual([await test.names(), readdirSync(test.secrets)], [['New', 'One key'], ['New']]);
   });

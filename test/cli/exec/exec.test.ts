@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { SECRET, testCli } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
 import { endExecs, execArgs, SAY_WHO, startExec } from '../../support/exec.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli, startCli } from '../../support/process.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
@@ -176,7 +177,7 @@ describe('apikey exec', () => {
     const { id } = await cli.given('Report');
     assert.deepEqual(await execHere(database, ['touch', 'ran'], ['--name', 'Report']), {
       stdout: '',
-      stderr: 'Error: An API key named "Report" already exists. Choose another name.\n',
+      stderr: errorText('NAME_TAKEN', 'An API key named "Report" already exists. Choose another name.'),
       code: 1,
       signal: null,
     });
@@ -300,19 +301,22 @@ describe('the exit code of apikey exec', () => {
       'is 127 where the command is not found',
       ['no-such-command', 'x'],
       127,
-      'Error: The command "no-such-command" was not found.\n',
+      errorText('COMMAND_NOT_FOUND', 'The command "no-such-command" was not found. Check its name, and PATH.'),
     ],
     [
       'is 126 where the command cannot be run',
       [script],
       126,
-      `Error: The command "${script}" could not be run: permission denied, or it is not executable.\n`,
+      errorText(
+        'COMMAND_NOT_RUN',
+        `The command "${script}" could not be run: permission denied, or it is not executable. Make it executable, or name the program that runs it.`,
+      ),
     ],
     [
       'is 126 where its path leads through a file',
       [`${script}/x`],
       126,
-      `Error: The command "${script}/x" could not be run: ENOTDIR.\n`,
+      errorText('COMMAND_NOT_RUN', `The command "${script}/x" could not be run: ENOTDIR. Check its path.`),
     ],
   ] as const) {
     it(`${what}, and no key is left`, async () => {
@@ -342,12 +346,12 @@ describe('apikey exec that is used wrongly', () => {
     [
       'words before --',
       ['--roles', 'VIEWER', 'x', ...touch],
-      /^Error: "x" comes before --, where only flags are allowed\.\n$/,
+      /^Error: "x" comes before --, where only flags are allowed\. Put it after --\.\nCode: USAGE\n/,
     ],
     [
       'no grants',
       touch,
-      /^Error: An API key needs at least one role or permission\. Pass --roles, --permissions or both\.\n$/,
+      /^Error: An API key needs at least one role or permission\. Pass --roles, --permissions or both\.\nCode: NO_GRANTS\n/,
     ],
     ['an unknown role', ['--roles', 'BOSS', ...touch], /^Error: "BOSS" is not a role\. /],
     ['an unknown permission', ['--permissions', 'DOCKER:X', ...touch], /^Error: .*"DOCKER:X"/],
@@ -368,7 +372,6 @@ describe('apikey exec that is used wrongly', () => {
       ['--roles', 'VIEWER', '--name', 'a-b', ...touch],
       /^Error: The name may only contain /,
     ],
-    ['--json', ['--roles', 'VIEWER', '--json', ...touch], /^Error: Nonexistent flag: --json\n$/],
     [
       'several issues',
       ['--env', '-', '--ttl', 'x', ...touch],
@@ -385,6 +388,13 @@ describe('apikey exec that is used wrongly', () => {
       assert.equal(existsSync(database), false);
     });
   }
+
+  it('refuses --json, whose object would stand in the output of the command, in that form', async () => {
+    const { stdout, stderr, code } = await testCli().run(['apikey', 'exec', '--roles', 'VIEWER', '--json', ...touch]);
+    const document = { error: 'Nonexistent flag: --json. Leave it out.', code: 'USAGE' };
+    assert.deepEqual([JSON.parse(stdout), stderr, code], [document, '', 2]);
+    assert.equal(existsSync(join(folder, 'ran')), false);
+  });
 
   it('runs nothing where the store cannot be used', async () => {
     const { stderr, code } = await execHere(join(BIN, 'keys.sqlite'), touch.slice(1));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describeOnEach } from '../../support/dialects.ts';
 import { statSync } from 'node:fs';
 import { SECRET, testCli, UUID } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
 import { keyNamed, keysIn } from '../../support/stored.ts';
 
 describeOnEach('apikey --create', () => {
@@ -83,7 +84,7 @@ describeOnEach('apikey --create', () => {
       cli.create('CAF\u00c9'),
     ]);
     const text = 'An API key named "Caf\u00e9" already exists. Pass --overwrite to replace it, or choose another name.';
-    assert.deepEqual(plain, { stdout: '', stderr: `Error: ${text}\n`, code: 1, signal: null });
+    assert.deepEqual(plain, { stdout: '', stderr: errorText('NAME_TAKEN', text), code: 1, signal: null });
     assert.deepEqual(json, {
       stdout: `${JSON.stringify({ error: text, code: 'NAME_TAKEN' }, null, 2)}\n`,
       stderr: '',

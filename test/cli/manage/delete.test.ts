@@ -4,6 +4,7 @@ import { openKeys } from '../../../src/open-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { testCli } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
 
 const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 
@@ -79,8 +80,8 @@ describeOnEach('apikey --delete', () => {
       cli.run(['apikey', '--delete', '--json']),
     ]);
     const error =
-      'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json.';
-    assert.deepEqual(plain, { stdout: '', stderr: `Error: ${error}\n`, code: 2, signal: null });
+      'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json and --no-input.';
+    assert.deepEqual(plain, { stdout: '', stderr: errorText('USAGE', error), code: 2, signal: null });
     assert.deepEqual(asJson, { stdout: json({ deleted: 0, error, code: 'USAGE' }), stderr: '', code: 2, signal: null });
   });
 
@@ -92,7 +93,7 @@ describeOnEach('apikey --delete', () => {
     ]);
     assert.deepEqual(
       [plain.stderr, plain.code],
-      ['Error: The name may only contain letters, digits and spaces; found "-" (U+002D).\n', 2],
+      [errorText('NAME_INVALID', 'The name may only contain letters, digits and spaces; found "-" (U+002D).'), 2],
     );
     assert.equal(
       asJson.stdout,

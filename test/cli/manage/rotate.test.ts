@@ -69,7 +69,7 @@ describeOnEach('apikey rotate', () => {
     assert.deepEqual([second.code, second.stdout], [1, '']);
     assert.match(
       second.stderr,
-      /rotated already: it has two secrets that work\. End that rotation first, with --finish or --rollback\.\n$/,
+      /rotated already: it has two secrets that work\. End that rotation first, with --finish or --rollback\.\nCode: ROTATION_IN_PROGRESS\n/,
     );
     const back = await rotate('CI deploy', '--rollback', '--json');
     assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
@@ -116,7 +116,10 @@ describeOnEach('apikey rotate', () => {
       );
       const { stderr, code } = await finished(child);
       assert.equal(code, 1);
-      assert.match(stderr, /The key has its old secret alone again, because nobody has the new one\.\n$/);
+      assert.match(
+        stderr,
+        /The key has its old secret alone again, because nobody has the new one\.\nCode: OUTPUT_FAILED\n/,
+      );
       assert.deepEqual([await statusesOf(old.key), await rotationOf()], [['ACTIVE'], null]);
     }
   });

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { testCli } from '../../support/cli.ts';
 import { describeOnEach } from '../../support/dialects.ts';
+import { errorText } from '../../support/errors.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
 import { migratedStore } from '../../support/temp.ts';
@@ -213,13 +214,13 @@ describeOnEach('the verbs of apikey', () => {
       ],
     });
     assert.match((await run('show', '--name', 'Working')).stdout, /^status +ACTIVE$/m);
-    const missing = 'Error: The name of the key is missing. Pass it as an argument, or by --name <name>.\n';
-    assert.deepEqual(await run('show'), { stdout: '', stderr: missing, code: 2 });
+    const missing = 'The name of the key is missing. Pass it as an argument, or by --name <name>.';
+    assert.deepEqual(await run('show'), { stdout: '', stderr: errorText('USAGE', missing, 'apikey show'), code: 2 });
     assert.deepEqual(await run('show', 'Working'), await run('show', '--name', 'Working'));
     assert.equal((await json('show', 'Working', '--name', 'Working'))['code'], 'USAGE');
     assert.deepEqual(await run('show', '--name', 'Nobody'), {
       stdout: '',
-      stderr: 'Error: There is no API key named "Nobody". Run "svc-api apikey list" to see all.\n',
+      stderr: errorText('NOT_FOUND', 'There is no API key named "Nobody". Run "svc-api apikey list" to see all.'),
       code: 1,
     });
   });

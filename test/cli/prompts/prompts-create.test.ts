@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
 import { BIN } from '../../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
 import { keyNamed } from '../../support/stored.ts';
@@ -119,7 +120,7 @@ describe('apikey --create on a terminal', () => {
     assert.match(complete.screen, /^svc_\w+\nCreated API key "A key".*\n$/);
     const wrong = start(testCli(), ['--roles', 'GUST']);
     assert.equal(await wrong.end(), 2);
-    assert.equal(wrong.screen, 'Error: "GUST" is not a role. Did you mean GUEST?\n');
+    assert.equal(wrong.screen, errorText('ROLE_INVALID', '"GUST" is not a role. Did you mean GUEST?'));
   });
 
   it('never asks with --json', async () => {
@@ -132,8 +133,11 @@ describe('apikey --create on a terminal', () => {
 
   it('never asks when stdin or stderr is no terminal', async () => {
     const cli = testCli();
-    const error =
-      'Error: The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json.\n       An API key needs at least one role or permission.\n';
+    const error = errorText(
+      'USAGE',
+      'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.\n' +
+        'An API key needs at least one role or permission.',
+    );
     const withoutStdin = await cli.runProcess(['apikey', '--create'], { stdio: ['pipe', 'pipe', 'pipe'] });
     assert.deepEqual(withoutStdin, { stdout: '', stderr: error, code: 2, signal: null });
     const file = join(tempFolder(), 'stderr');

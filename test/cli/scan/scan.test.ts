@@ -8,6 +8,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../../src/open-keys.ts';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 import { runCliHere, type Surroundings } from '../../support/cli-here.ts';
+import { errorText } from '../../support/errors.ts';
 import { cleanEnv, type Finished, runCli, startCli } from '../../support/process.ts';
 import { AS_NOBODY, runStoreChild } from '../../support/store-process.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -149,7 +150,7 @@ describe('apikey scan', () => {
     const { stdout, stderr, code } = await scan(['.', 'none', '--revoke']);
     assert.deepEqual(
       [stdout, stderr, code],
-      ['', `Error: The key store ${database} does not exist. Check the path.\n`, 1],
+      ['', errorText('STORE_UNAVAILABLE', `The key store ${database} does not exist. Check the path.`), 1],
     );
     assert.ok(!existsSync(database));
   });
@@ -347,18 +348,31 @@ describe('apikey scan', () => {
       const outside = tempFolder();
       const { stdout, stderr, code } = await scan(['--git', '.', outside]);
       assert.deepEqual([stdout, code], ['', 2]);
-      assert.match(stderr, /^Error: --git: \S+ is not in a git work tree\. Leave --git out to scan all files\.\n$/);
+      assert.match(
+        stderr,
+        /^Error: --git: \S+ is not in a git work tree\. Leave --git out to scan all files\.\nCode: USAGE\n/,
+      );
       const inside = await scan(['--git', '.git']);
       assert.deepEqual(
         [inside.code, inside.stderr],
-        [2, 'Error: --git: .git is not in a git work tree. Leave --git out to scan all files.\n'],
+        [
+          2,
+          errorText(
+            'USAGE',
+            '--git: .git is not in a git work tree. Leave --git out to scan all files.',
+            'apikey scan',
+          ),
+        ],
       );
     });
 
     it('says that git is missing', async () => {
       const { stdout, stderr, code } = await scan(['--git', '.'], { env: { PATH: tempFolder() } });
       assert.deepEqual([stdout, code], ['', 2]);
-      assert.equal(stderr, 'Error: --git needs git, which was not found. Install it, or leave --git out.\n');
+      assert.equal(
+        stderr,
+        errorText('USAGE', '--git needs git, which was not found. Install it, or leave --git out.', 'apikey scan'),
+      );
     });
   });
 });

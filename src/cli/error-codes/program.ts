@@ -1,0 +1,56 @@
+import type { ErrorCode } from '../../keys/errors.ts';
+import type { CliErrorCode } from '../errors.ts';
+import type { Explanation } from './explanation.ts';
+
+type ProgramCode =
+  | Exclude<CliErrorCode, 'USAGE'>
+  | Extract<ErrorCode, 'SCHEMA_INVALID' | 'LISTEN_FAILED'>
+  | 'UNEXPECTED';
+
+/** Codes of the program itself: what it starts, and what it writes to. */
+export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
+  CANCELLED: {
+    meaning: 'A prompt was left, or a question was answered with no. Nothing was changed.',
+    causes: ['Ctrl-C', 'the terminal was closed'],
+    remedy: 'Run the command again. `--yes` answers requests for confirmation; flags answer all other questions.',
+  },
+  INTERRUPTED: {
+    meaning: 'A signal ended the command before it was done; the error says what that leaves.',
+    causes: ['Ctrl-C', 'a supervisor, or the end of a job, stopped it', 'nobody read what it had written'],
+    remedy: 'Run the command again. A key whose secret was not delivered does not exist.',
+  },
+  OUTPUT_FAILED: {
+    meaning: 'The output could not be written; the error says whether anything was changed.',
+    causes: ['the disk is full', 'stdout is closed, or the program that read it has ended'],
+    remedy: 'Make room, or write to elsewhere, and run the command again. A key whose secret was lost was removed.',
+  },
+  COMMAND_NOT_FOUND: {
+    meaning: '`apikey exec` did not find the command that it was to run.',
+    causes: ['the command is misspelled, or is not in `PATH`', 'it is a word of the shell, such as `cd` or an alias'],
+    remedy: "Check the command. What only a shell knows needs one: `sh -c '…'`.",
+  },
+  COMMAND_NOT_RUN: {
+    meaning: '`apikey exec` could not run the command.',
+    causes: ['its file is not executable', 'it is a folder, or made for another system'],
+    remedy: 'Make it executable, or name the program that runs it.',
+  },
+  LISTEN_FAILED: {
+    meaning: '`serve` cannot listen on its address.',
+    causes: ['another program has the port', 'the host is not an address of this machine', 'the port needs root'],
+    remedy: 'Choose another `--port` or `--host`; port 0 picks a free one.',
+  },
+  SCHEMA_INVALID: {
+    meaning: "The host's part of the GraphQL schema is invalid.",
+    causes: [
+      'a hook `svc-api:schema` fails, or returns something else than it should',
+      'a root field lacks `@requires`',
+      'a resource has an invalid name',
+    ],
+    remedy: 'The error names the plugin. See [Plugin](plugin.md).',
+  },
+  UNEXPECTED: {
+    meaning: 'Something failed that svc-api does not know: a fault of its own, or of what it runs on.',
+    causes: ['an installation that is not complete', 'a fault of svc-api'],
+    remedy: 'Run the command again with `LOG_LEVEL=debug` to see the reason, in which secrets are redacted.',
+  },
+};

@@ -1,0 +1,88 @@
+import type { ErrorCode } from '../../keys/errors.ts';
+import type { Explanation } from './explanation.ts';
+
+/** Codes of the key store. */
+export const STORE_CODES: Readonly<Record<Extract<ErrorCode, `STORE_${string}`>, Explanation>> = {
+  STORE_UNAVAILABLE: {
+    meaning: 'The key store cannot be opened, or does not answer.',
+    causes: [
+      'the path or the address is wrong: only commands that make keys create a store',
+      'another user created the store, and this one may not open it',
+      'the PostgreSQL server is down, refuses the user, or lacks the database',
+      'the version of Node is not supported',
+    ],
+    remedy:
+      'Check `--database` and `SVC_API_DATABASE`. Run the command as the user that owns the store, or `chown` the ' +
+      'file and its folder. See also [Troubleshooting](operations.md#troubleshooting).',
+  },
+  STORE_LOCKED: {
+    meaning: 'Another process kept the store to itself for longer than this one could wait.',
+    causes: ['a large import runs', 'a backup or another tool holds a lock on the file'],
+    remedy: 'Try again in a moment. If it stays, find the process that writes for so long.',
+  },
+  STORE_FULL: {
+    meaning: 'The store cannot grow; nothing was changed.',
+    causes: ['the disk is full', 'a quota or a limit of the size of files is reached'],
+    remedy: 'Make room, and try again. Keys can still be [deleted and disabled](storage.md).',
+  },
+  STORE_READONLY: {
+    meaning: 'The store cannot be written by this user.',
+    causes: [
+      'the file, its folder or its file system is read-only',
+      'the PostgreSQL user may only read, or the server is a standby',
+    ],
+    remedy: 'Run the command as the user that owns the store, or make it writable.',
+  },
+  STORE_INSECURE: {
+    meaning: 'Other users could write the store, or replace it.',
+    causes: [
+      'the file or its folder is writable for the group or for others',
+      'the file is a link, or belongs to another user',
+      'in Kubernetes, `fsGroup` makes the volume writable for the group',
+    ],
+    remedy:
+      'Check the keys first: somebody may have made one. Then `chmod` what the error names, or move the store to a ' +
+      'folder of its own. See [Security](security.md).',
+  },
+  STORE_CORRUPT: {
+    meaning: 'The file is damaged, or is not a key store.',
+    causes: ['the path is that of another file', 'the disk has a fault', 'it was copied while it was being written'],
+    remedy: 'Check the path. Otherwise restore a [backup](storage.md#backup), and check the disk.',
+  },
+  STORE_REPLACED: {
+    meaning: 'The file of the store was replaced while it was used.',
+    causes: ['a backup was restored under a running server', 'a `-wal` of the previous file was left beside it'],
+    remedy: 'Try again. To restore a backup, stop all that uses the store: see [Backup](storage.md#backup).',
+  },
+  STORE_FOREIGN: {
+    meaning: 'The file or the database belongs to another program.',
+    causes: [
+      'the path is that of an SQLite file of another program',
+      'the PostgreSQL schema has tables of the same names, or others may create objects in it',
+    ],
+    remedy: 'Choose another path, or give the store a database or schema of its own.',
+  },
+  STORE_NEWER: {
+    meaning: 'A newer version of svc-api has written the store.',
+    causes: ['two versions are installed', 'the program was downgraded'],
+    remedy: 'Update svc-api.',
+  },
+  STORE_NOT_EMPTY: {
+    meaning: '`apikey copy` copies into an empty store only.',
+    causes: ['the other store has keys already', 'the copy was made before'],
+    remedy: 'Choose another store, or remove the other one first.',
+  },
+  STORE_AUDIT_KEY: {
+    meaning: 'The key of the audit log cannot be used.',
+    causes: [
+      'the log of this store has a key, and `SVC_API_AUDIT_KEY` is not set',
+      'its file cannot be read, does not hold 32 bytes, or can be read by others',
+    ],
+    remedy: 'Set `SVC_API_AUDIT_KEY` to the path of the file, which holds 32 bytes and has the mode 0600.',
+  },
+  STORE_FAILED: {
+    meaning: 'The store failed in a way that has no code of its own; the error has that of its driver.',
+    causes: ['the disk or the database reports an error', 'a thread of the server ended during a change'],
+    remedy: 'Try again. If it stays, check the disk, and run the command with `LOG_LEVEL=debug`.',
+  },
+};

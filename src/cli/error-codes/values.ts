@@ -1,0 +1,91 @@
+import type { Issue } from '../../keys/errors.ts';
+import type { Explanation } from './explanation.ts';
+
+/** Codes of values that break a rule. Nothing has been changed. */
+export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID', Explanation>> = {
+  USAGE: {
+    meaning: 'The command does not exist, or its flags or arguments are wrong.',
+    causes: [
+      'a command or flag is misspelled, or belongs to another command',
+      'a flag lacks its value, is given twice, or excludes another one',
+      'a value is missing, and nobody can be asked: there is no terminal, or `--json` or `--no-input` is given',
+      'a value that has spaces is not in quotes',
+      'a variable of the environment, such as `LOG_LEVEL`, has an unknown value',
+    ],
+    remedy: 'The error shows the usage of the command; `--help` after the command explains each flag.',
+  },
+  NAME_INVALID: {
+    meaning: 'The name of a key breaks its rule.',
+    causes: [
+      'it has other characters than letters, digits and spaces, such as `-` or `_`; the error names them',
+      'it is empty, or longer than 100 characters',
+      'it has no letter or digit that shows',
+    ],
+    remedy: 'Choose another name, such as `CI deploy` for `ci-deploy`.',
+  },
+  DESCRIPTION_INVALID: {
+    meaning: 'The description of a key breaks its rule.',
+    causes: [
+      'it is longer than 1,000 characters',
+      'it has control characters, such as line breaks',
+      'it contains what looks like a secret',
+    ],
+    remedy: 'Shorten it, write it in one line, or leave the secret out.',
+  },
+  ROLE_INVALID: {
+    meaning: 'There is no such role.',
+    causes: ['it is misspelled', 'an item of the list is empty, as in `VIEWER,,GUEST`'],
+    remedy: 'The roles are ADMIN, CONNECT, VIEWER and GUEST, in any case.',
+  },
+  PERMISSION_INVALID: {
+    meaning: 'There is no such permission.',
+    causes: [
+      'the resource or the action is misspelled, or one of them is missing',
+      'the resource belongs to a host CLI, and the command runs in another one',
+      'an item of the list is empty',
+    ],
+    remedy: 'Write it as RESOURCE:ACTION, such as `DOCKER:READ_ANY`. The error names what is close.',
+  },
+  NO_GRANTS: {
+    meaning: 'A key needs at least one role or permission.',
+    causes: ['neither `--roles` nor `--permissions` is given', 'an update would remove the last of them'],
+    remedy: 'Pass `--roles`, `--permissions` or both. To take all rights away from a key, disable it.',
+  },
+  EXPIRY_INVALID: {
+    meaning: 'An expiry or a duration cannot be read, or is not possible.',
+    causes: [
+      'the duration has no unit, or one that does not exist: `1M` is no month',
+      'the date is not in RFC 3339 format, or lacks its time zone',
+      'it is in the past, or more than ten years away',
+      'a duration and a date are both given',
+    ],
+    remedy: 'Write `90m`, `12h`, `30d` or `4w`, or a date such as `2027-01-31T12:00:00Z`.',
+  },
+  SECRET_INVALID: {
+    meaning: 'The secret of a key to import cannot be used.',
+    causes: [
+      'it has the form of a secret of svc-api, but a wrong checksum: it was mistyped',
+      'it has spaces or characters beyond ASCII, or is longer than 8,000 characters',
+      'its SHA-256 is not written in hex, base64 or base64url',
+      'the prefix belongs to another secret',
+    ],
+    remedy: 'Copy the secret again from where the key was made, or import its SHA-256 instead.',
+  },
+  INPUT_INVALID: {
+    meaning: 'A file, a cursor or another value cannot be read, or is out of its range.',
+    causes: [
+      'a path is wrong, or the file may not be read by this user',
+      'a number is none, or is too large',
+      'a time is neither a date nor how long ago',
+      'a line to import is not a JSON object, or has unknown fields',
+    ],
+    remedy: 'The error names the value and what is expected.',
+  },
+  DECLARATION_INVALID: {
+    meaning: 'The file for `apply` does not declare valid keys.',
+    causes: ['it is not YAML or JSON', 'a field is misspelled', 'a value breaks the rule of its field'],
+    remedy:
+      'The error has the line and column of each problem. An editor that knows ' +
+      '[the JSON Schema](apply.md) shows them while you type.',
+  },
+};

@@ -1,0 +1,24 @@
+import stringWidth from 'string-width';
+
+/** What stays together because it is read or pasted as one: quoted text, a flag with its value, a part of a usage. */
+const UNBROKEN = /(?:"[^"]*"|\[[^\]]*\]|--?[\w-]+ <[^>]*>|\S)+/g;
+
+/**
+ * A line of text after a label, wrapped at spaces; later lines are indented by the width of the label. Longer words are
+ * left to the terminal, which keeps them whole where they are copied.
+ * @param columns undefined where there is no terminal: then the line stays as it is
+ */
+export function wrapped(label: string, text: string, columns: number | undefined): string {
+  if (columns === undefined || stringWidth(label + text) <= columns) return label + text;
+  const lines: string[] = [];
+  let line = label;
+  let isEmpty = true;
+  for (const [word] of text.matchAll(UNBROKEN)) {
+    const longer = isEmpty ? line + word : `${line} ${word}`;
+    const fits = isEmpty || stringWidth(longer) <= columns;
+    if (!fits) lines.push(line);
+    line = fits ? longer : ' '.repeat(label.length) + word;
+    isEmpty = false;
+  }
+  return [...lines, line].join('\n');
+}

@@ -1,0 +1,71 @@
+/** A variable of the environment that changes what the program does. */
+export interface Variable {
+  name: string;
+  meaning: string;
+  /** What applies without it. */
+  otherwise?: string;
+}
+
+/** All of them, the most important ones first. */
+export const ENVIRONMENT: readonly Variable[] = [
+  {
+    name: 'SVC_API_DATABASE',
+    meaning: 'Path or `postgres://` URL of the key store; `--database` overrides it.',
+    otherwise: '`svc-api/keys.sqlite` in the folder of `XDG_DATA_HOME`',
+  },
+  {
+    name: 'SVC_API_HOST',
+    meaning: 'Address that `serve` listens on; `--host` overrides it.',
+    otherwise: '127.0.0.1',
+  },
+  { name: 'SVC_API_PORT', meaning: 'Port that `serve` listens on; `--port` overrides it.', otherwise: '4000' },
+  {
+    name: 'SVC_API_AUDIT_KEY',
+    meaning: 'Path of a file with 32 bytes: the key with which the audit log is chained.',
+    otherwise: 'the log is chained without a key',
+  },
+  {
+    name: 'LOG_LEVEL',
+    meaning: 'What is logged to stderr, as JSON lines: trace, debug, info, warn, error, fatal or silent.',
+    otherwise: 'warn; info for `serve`',
+  },
+  {
+    name: 'NO_COLOR',
+    meaning: 'If it is not empty, no output has colours.',
+    otherwise: 'only output to a terminal has them',
+  },
+  { name: 'FORCE_COLOR', meaning: '0 for no colours; 1 for colours even where the output is not a terminal.' },
+  {
+    name: 'OCLIF_COLUMNS',
+    meaning: 'Width of the help.',
+    otherwise: 'the width of the terminal; 80 where the output is not a terminal',
+  },
+  {
+    name: 'API_KEY',
+    meaning: 'Set by `exec` for its command, to the secret of the temporary key; `--env` names another variable.',
+  },
+  {
+    name: 'PG…',
+    meaning:
+      'What the `postgres://` URL of a key store leaves out, as for psql: PGHOST, PGPORT, PGUSER, PGPASSWORD, ' +
+      'PGPASSFILE, PGDATABASE, PGOPTIONS, PGAPPNAME and PGCONNECT_TIMEOUT.',
+  },
+  {
+    name: 'PGSSL…',
+    meaning: 'The same for TLS: PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGSSLPASSWORD and PGCHANNELBINDING.',
+  },
+  { name: 'XDG_DATA_HOME', meaning: "Folder of the user's data.", otherwise: '`~/.local/share`' },
+  {
+    name: 'XDG_CACHE_HOME',
+    meaning: 'Folder of what can be made again: compiled code, and scripts of completion.',
+    otherwise: '`~/.cache`',
+  },
+  {
+    name: 'NODE_COMPILE_CACHE',
+    meaning: 'Folder of compiled code, which makes the program start faster.',
+    otherwise: '`svc-api/compile-cache` in the folder of `XDG_CACHE_HOME`',
+  },
+  { name: 'HOME', meaning: 'Home folder of the user, which is written as ~ here.' },
+  { name: 'SHELL', meaning: 'The shell that `autocomplete` is for if it names none.' },
+  { name: 'NODE_DISABLE_COMPILE_CACHE', meaning: 'If it is not empty, no compiled code is kept.' },
+];

@@ -1,0 +1,36 @@
+import * as Args from '@oclif/core/args';
+import { BaseCommand } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { listOf, printable } from '../../keys/text.ts';
+
+export default class ApiKeyHelp extends BaseCommand {
+  static override enableJsonFlag = false;
+  static override strict = false;
+  static override summary = 'Show help: for a command about keys, on exit codes, on environment variables.';
+  static override examples = [
+    { description: 'Show what exit codes mean', command: '<%= config.bin %> <%= command.id %> exit-codes' },
+    { description: 'Show the environment variables', command: '<%= config.bin %> <%= command.id %> environment' },
+    { description: 'Show how a key is rotated', command: '<%= config.bin %> <%= command.id %> rotate' },
+  ];
+  static override args = {
+    subject: Args.string({ description: 'A command, exit-codes or environment.', ignoreStdin: true }),
+  };
+
+  async run(): Promise<void> {
+    const { argv } = await this.parse(ApiKeyHelp);
+    const words = argv.map(String);
+    const [{ HELP_TOPICS, topicText }, { loadHelpClass }] = await Promise.all([
+      import('../../cli/help/topics.ts'),
+      import('@oclif/core/help'),
+    ]);
+    const topic = HELP_TOPICS[words[0] ?? ''];
+    if (topic) return this.terminal.out(`${topicText(topic, this.config)}\n`);
+    const id = ['apikey', ...words].join(':');
+    if (!this.config.findCommand(id)) {
+      const remedy = `Topics are ${listOf(Object.keys(HELP_TOPICS))}; without an argument, all commands are listed.`;
+      throw new CliError('USAGE', `There is no help on "${printable(words.join(' '))}". ${remedy}`);
+    }
+    const HelpClass = await loadHelpClass(this.config);
+    await new HelpClass(this.config, this.config.pjson.oclif.helpOptions).showHelp([id]);
+  }
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { testCli } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
+import { runCli } from '../../support/process.ts';
+
+const SECRET = `svc_0a1B2c3D4e5F_${'x'.repeat(49)}`;
+
+const ROWS: readonly (readonly [command: string, args: readonly string[], error: string])[] = [
+  ['apikey', ['--creat'], 'Nonexistent flag: --creat. Did you mean --create?'],
+  ['apikey create', ['--rolls', 'VIEWER'], 'Nonexistent flag: --rolls. Did you mean --roles?'],
+  ['apikey create', ['--ROLES=VIEWER'], 'Nonexistent flag: --ROLES. Did you mean --roles?'],
+  ['apikey create', ['-name', 'X'], 'Nonexistent flag: -name. Did you mean --name?'],
+  ['apikey create', ['--nmae=X', '--rolles=Y'], 'Nonexistent flags: --nmae, --rolles. Did you mean --name or --roles?'],
+  ['apikey create', ['--token=hunter2'], 'Nonexistent flag: --token. Leave it out.'],
+  ['apikey create', ['--token:hunter2', '--pin 1'], 'Nonexistent flags: --token, --pin. Leave them out.'],
+  ['apikey create', ['-phunter2'], 'Nonexistent flag: -p. Leave it out.'],
+  ['apikey create', [`--${SECRET}`], 'Nonexistent flag: --svc_0a1B2c3D4e5F_…. Leave it out.'],
+  ['apikey list', ['--hepl'], 'Nonexistent flag: --hepl. Did you mean --help?'],
+  ['apikey show', ['--name'], 'Flag --name expects a value. Pass --name <name>.'],
+  ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],
+  ['apikey can', [], 'Missing 2 required args: name and permission. Run: svc-api apikey can NAME PERMISSION'],
+  ['apikey can', ['CI'], 'Missing 1 required arg: permission. Run: svc-api apikey can NAME PERMISSION'],
+  ['apikey scan', [], 'Missing 1 required arg: path. Run: svc-api apikey scan PATH...'],
+  [
+    'apikey rotate',
+    ['A', 'B', 'C'],
+    'Unexpected arguments: B, C. Leave them out, or put a value that has spaces in quotes.',
+  ],
+];
+
+describe('a flag or argument that is wrong', () => {
+  for (const [command, args, error] of ROWS) {
+    it(`is refused with what to do: ${command} ${args.join(' ')}`, async () => {
+      const cli = testCli();
+      const typed = [...command.split(' '), ...args];
+      const [plain, json] = await Promise.all([cli.run(typed), cli.run([...typed, '--json'])]);
+      assert.deepEqual(plain, { stdout: '', stderr: errorText('USAGE', error, command), code: 2, signal: null });
+      // Where a value is missing, --json is not taken for it.
+      assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
+    });
+  }
+
+  it('is refused in the same way in the form with colons', async () => {
+    const [colons, spaces] = await Promise.all([
+      runCli(['apikey:create', '--rolls', 'VIEWER']),
+      runCli(['apikey', 'create', '--rolls', 'VIEWER']),
+    ]);
+    assert.deepEqual(colons, spaces);
+    assert.match(spaces.stderr, /^Error: Nonexistent flag: --rolls\. Did you mean --roles\?\n/);
+  });
+
+  it('is refused as one JSON object by commands that have no --json', async () => {
+    for (const args of [
+      ['serve', '--json'],
+      ['serve', '--port', '0', '--json', '--prot'],
+      ['apikey', 'export', '--json'],
+    ]) {
+      const { stdout, stderr, code } = await runCli(args);
+      const { error, ...rest } = JSON.parse(stdout) as { error: string };
+      assert.match(error, /^Nonexistent flags?: /);
+      assert.deepEqual([rest, stderr, code], [{ code: 'USAGE' }, '', 2]);
+    }
+  });
+
+  it('shows no value of an unknown flag in the log either', async () => {
+    const { stderr } = await runCli(['apikey', 'create', '--token=hunter2'], { env: { LOG_LEVEL: 'trace' } });
+    assert.match(stderr, /"msg":"the command failed"/);
+    assert.ok(!stderr.includes('hunter2'), stderr);
+  });
+});
+
+describe('a failure of help or autocomplete', () => {
+  it('has the form of all others', async () => {
+    const [help, shell] = await Promise.all([runCli(['help', '--nope']), runCli(['autocomplete', 'zhs'])]);
+    assert.match(help.stderr, /^Error: Nonexistent flag: --nope\. Leave it out\.\nCode: USAGE\nUsage: svc-api help /);
+    assert.match(
+      shell.stderr,
+      /^Error: .*\nCode: USAGE\nUsage: svc-api autocomplete .*\nSee svc-api autocomplete --help/,
+    );
+    assert.deepEqual([help.stdout, help.code, shell.stdout, shell.code], ['', 2, '', 2]);
+  });
+});

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT, runCli } from '../../support/process.ts';
+
+const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+  commands: Record<string, { hidden?: boolean }>;
+};
+const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
+  .flatMap(([id, { hidden }]) => (hidden || !id.includes(':') ? [] : [id.split(':')[1]!]))
+  .toSorted()
+  .toReversed();
+const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
+const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help and serve.';
+const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
+const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
+const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
+const LIST = 'Did you mean "svc-api apikey list"?';
+const FLAGS_LAST = 'Flags come after the command, as in: svc-api apikey list --json';
+const SECRET = `svc_0a1B2c3D4e5F_${'x'.repeat(49)}`;
+
+const ROWS: readonly (readonly [args: string, error: string, usage: readonly [string, string]])[] = [
+  ['nope', `There is no command "nope". ${ROOT_COMMANDS}`, AT_ROOT],
+  ['serv', `There is no command "serv". Did you mean "svc-api serve"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['list', `There is no command "list". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['apkey list X', `There is no command "apkey". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['apikey nope', `There is no command "apikey nope". ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey lsit hunter2', `There is no command "apikey lsit". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey:lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey LST --roles ADMIN', `There is no command "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey lst --help', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${ROOT_COMMANDS}`, AT_ROOT],
+  [
+    'help apikey lst',
+    `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_COMMANDS}`,
+    AT_TOPIC,
+  ],
+  [`apikey ${SECRET}`, `There is no command "apikey svc_0a1B2c3D4e5F_…". ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey \u001b[2Jlist', `There is no command "apikey <U+001B>[2Jlist". ${TOPIC_COMMANDS}`, AT_TOPIC],
+  [
+    `apikey ${'list'.repeat(50)}`,
+    `There is no command "apikey ${'list'.repeat(50).slice(0, 53)}…". ${TOPIC_COMMANDS}`,
+    AT_TOPIC,
+  ],
+  ['--nope', `The first argument is the flag --nope, not a command. ${FLAGS_LAST}`, AT_ROOT],
+  ['--token=hunter2 apikey list', `The first argument is the flag --token, not a command. ${FLAGS_LAST}`, AT_ROOT],
+  ['--hlep', 'The first argument is the flag --hlep, not a command. Did you mean --help?', AT_ROOT],
+];
+
+describe('a command that does not exist', () => {
+  for (const [typed, error, [usage, help]] of ROWS) {
+    it(`is refused with what may have been meant, and what there is: ${JSON.stringify(typed)}`, async () => {
+      const args = typed.split(' ');
+      const [plain, json, before] = await Promise.all([
+        runCli(args),
+        runCli([...args, '--json']),
+        runCli(['--json', ...args]),
+      ]);
+      const text = `Error: ${error}\nCode: USAGE\nUsage: ${usage}\nSee ${help}\n`;
+      assert.deepEqual(plain, { stdout: '', stderr: text, code: 2, signal: null });
+      if (args[0] === 'help') return;
+      const document = (message: string) => `${JSON.stringify({ error: message, code: 'USAGE' }, null, 2)}\n`;
+      assert.deepEqual(json, { stdout: document(error), stderr: '', code: 2, signal: null });
+      if (args.includes('--help')) return;
+      const flagFirst = `The first argument is the flag --json, not a command. ${FLAGS_LAST}`;
+      assert.deepEqual(before, { stdout: document(flagFirst), stderr: '', code: 2, signal: null });
+    });
+  }
+
+  it('is one JSON object also where help is asked for, and with --json alone', async () => {
+    for (const args of [['help', 'lst', '--json'], ['--json'], ['--json', '--nope']]) {
+      const { stdout, stderr, code } = await runCli(args);
+      const { error, code: name, ...others } = JSON.parse(stdout) as Record<string, string>;
+      assert.deepEqual([typeof error, name, others, stderr, code], ['string', 'USAGE', {}, '', 2]);
+    }
+  });
+});
+
+describe('an argument that a command does not have', () => {
+  const LEFT_OUT = 'Leave it out, or put a value that has spaces in quotes.';
+
+  it('is refused with the usage of the command', async () => {
+    const [list, serve, json] = await Promise.all([
+      runCli(['apikey', 'list', 'nope']),
+      runCli(['serve', 'nope']),
+      runCli(['apikey:list', 'nope', '--json']),
+    ]);
+    const error = `Unexpected argument: nope. ${LEFT_OUT}`;
+    const listed = /^Error: (.*)\nCode: USAGE\nUsage: svc-api apikey list \[.*\]\nSee svc-api apikey list --help\n$/;
+    assert.equal(listed.exec(list.stderr)?.[1], error);
+    const served = /^Error: (.*)\nCode: USAGE\nUsage: svc-api serve \[.*\]\nSee svc-api serve --help\n$/;
+    assert.equal(served.exec(serve.stderr)?.[1], error);
+    assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
+  });
+
+  it('is a command that was meant, where flags stand before it', async () => {
+    const { stdout, code } = await runCli(['apikey', '--json', 'lst']);
+    const error = 'Unexpected argument: lst. Did you mean "svc-api apikey list"?';
+    assert.deepEqual([JSON.parse(stdout), code], [{ error, code: 'USAGE' }, 2]);
+  });
+});

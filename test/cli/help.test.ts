@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { exitOf, EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
+import { examplesOf } from '../support/help-pages.ts';
+import { ROOT, runCli } from '../support/process.ts';
+import { cliOnTerminal } from '../support/pty.ts';
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object };
+
+/** What the program prints, which must succeed. */
+async function outputOf(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const { stdout, stderr, code } = await runCli(args, { env });
+  assert.deepEqual([stderr, code], ['', 0], args.join(' '));
+  return stdout;
+}
+
+const atWidth = (width: number, args: readonly string[]) => outputOf(args, { OCLIF_COLUMNS: String(width) });
+
+/** The sections of a page, by their headers. */
+function sectionsOf(page: string): Record<string, string> {
+  const [, ...parts] = page.split(/^(?=[A-Z][A-Z ]+$)/m);
+  return Object.fromEntries(parts.map((part) => [part.split('\n', 1)[0]!, part]));
+}
+
+describe('svc-api version', () => {
+  const line = `svc-api/${version} ${process.platform}-${process.arch} node-${process.version}\n`;
+
+  it('prints the version, as --version and -v do', async () => {
+    for (const asked of ['version', '--version', '-v']) assert.equal(await outputOf([asked]), line);
+  });
+
+  it('prints it as JSON', async () => {
+    const json = { version, platform: `${process.platform}-${process.arch}`, node: process.versions.node };
+    for (const asked of ['version', '--version', '-v'])
+      assert.deepEqual(JSON.parse(await outputOf([asked, '--json'])), json);
+  });
+
+  it('has help', async () => {
+    const pages = await Promise.all(
+      [
+        ['version', '--help'],
+        ['version', '-h'],
+        ['help', 'version'],
+      ].map((args) => outputOf(args)),
+    );
+    assert.match(pages[0]!, /^Show the version .*\$ svc-api version \[--json\]\n/s);
+    assert.deepEqual(pages, [pages[0], pages[0], pages[0]]);
+  });
+});
+
+describe('the help', () => {
+  it('without arguments says what there is: the commands, common verbs, the topics, where the documentation is', async () => {
+    const page = await outputOf([]);
+    const { COMMANDS: commands, 'HELP TOPICS': topics, 'LEARN MORE': more } = sectionsOf(page);
+    assert.match(page, /^API keys for self-hosted services/);
+    for (const name of ['apikey', 'apikey create', 'apikey list', 'apikey rotate', 'apikey delete', 'serve'])
+      assert.match(commands!, new RegExp(`^ {2}${name} {2,}[A-Z].*\\.$`, 'm'));
+    assert.match(sectionsOf(page)['OTHER COMMANDS']!, /^ {2}help .*\n {2}version /m);
+    assert.match(topics!, /^ {2}environment .*\n {2}exit-codes /m);
+    assert.match(more!, /svc-api apikey --help .*README\.md$/ms);
+    assert.ok(page.split('\n').length <= 40, 'it fits on a screen');
+  });
+
+  it('lists all commands on request', async () => {
+    const page = await outputOf(['help', '--nested-commands']);
+    for (const id of Object.keys(manifest.commands))
+      assert.match(page, new RegExp(`^ {2}${id.replace(':', ' ')} `, 'm'));
+  });
+
+  it('of a command about keys is also shown by apikey help', async () => {
+    for (const command of [[], ['create']]) {
+      const pages = await Promise.all([
+        outputOf(['apikey', ...command, '--help']),
+        outputOf(['apikey', 'help', ...command]),
+        outputOf(['help', 'apikey', ...command]),
+      ]);
+      assert.deepEqual(pages, [pages[0], pages[0], pages[0]]);
+    }
+  });
+
+  it('is refused for what is neither a command about keys nor a topic', async () => {
+    const { stdout, stderr, code } = await runCli(['apikey', 'help', 'svc_0a1B2c3D4e5F_0123456789']);
+    assert.deepEqual([stdout, code], ['', 2]);
+    assert.match(stderr, /There is no help on "svc_0a1B2c3D4e5F_…"\. Topics are environment and exit-codes;/);
+  });
+
+  it('groups the flags of the two modes of apikey, the global ones last', async () => {
+    const sections = sectionsOf(await outputOf(['apikey', '--help']));
+    const flagsOf = (header: string) =>
+      Array.from(sections[header]!.matchAll(/^ {2}--([a-z-]+)/gm), ([, flag]) => flag);
+    assert.deepEqual(
+      Object.keys(sections).filter((header) => header.endsWith('FLAGS')),
+      ['FLAGS', 'CREATE FLAGS', 'DELETE FLAGS', 'GLOBAL FLAGS'],
+    );
+    assert.deepEqual(flagsOf('FLAGS'), ['name']);
+    assert.ok(['create', 'roles', 'overwrite'].every((flag) => flagsOf('CREATE FLAGS').includes(flag)));
+    assert.ok(flagsOf('DELETE FLAGS').includes('delete'));
+    assert.ok(flagsOf('GLOBAL FLAGS').includes('json'));
+  });
+
+  it('has no line that is wider than there is room, but for commands that are pasted', async () => {
+    const ids = Object.keys(manifest.commands).map((id) => id.split(':'));
+    const topics = [
+      ['help', 'exit-codes'],
+      ['help', 'environment'],
+    ];
+    for (const args of [[], ...topics, ...ids.map((id) => [...id, '--help'])]) {
+      for (const width of [40, 80, 200]) {
+        const page = await atWidth(width, args);
+        const pasted = page.includes('EXAMPLES') ? examplesOf(page).join('\n') : join(ROOT, 'README.md');
+        const isPasted = (line: string) => pasted.includes(line.trim().replace(/^(\$|Documentation:) /, ''));
+        const wide = page.split('\n').filter((line) => line.length > width && !(width < 80 && isPasted(line)));
+        assert.deepEqual(wide, [], `${args.join(' ')} at ${width}`);
+      }
+    }
+  });
+
+  it('has lines of 80 where it is not shown at a terminal, and of the width of the terminal where it is', async () => {
+    const longest = (page: string) => Math.max(...page.split(/\r?\n/).map((line) => line.length));
+    assert.ok(longest(await outputOf([])) <= 80);
+    const terminal = cliOnTerminal(['--help'], {});
+    await terminal.end();
+    assert.ok(longest(terminal.screen) > 80);
+  });
+
+  it('has colours at a terminal, unless NO_COLOR is set', async () => {
+    for (const [env, hasColours] of [
+      [{}, true],
+      [{ NO_COLOR: '1' }, false],
+    ] as const) {
+      for (const args of [
+        ['--help'],
+        ['help', 'exit-codes'],
+        ['apikey', '--help'],
+        ['apikey', 'help', 'environment'],
+      ]) {
+        const terminal = cliOnTerminal(args, env);
+        assert.equal(await terminal.end(), 0);
+        assert.equal(stripVTControlCharacters(terminal.raw) !== terminal.raw, hasColours, args.join(' '));
+      }
+    }
+  });
+});
+
+describe('the help topics', () => {
+  it('are shown by help, by --help, and by apikey help, which a host has too', async () => {
+    for (const topic of ['environment', 'exit-codes']) {
+      const pages = await Promise.all(
+        [
+          ['help', topic],
+          [topic, '--help'],
+          [topic, '-h'],
+          ['apikey', 'help', topic],
+        ].map((args) => outputOf(args)),
+      );
+      for (const page of pages) assert.equal(page, pages[0]);
+      assert.match(await outputOf(['apikey', '--help']), new RegExp(`svc-api apikey help ${topic}`));
+    }
+  });
+
+  it('name every exit code, with the codes of errors that lead to it', async () => {
+    const page = await outputOf(['help', 'exit-codes']);
+    for (const { exit, codes } of EXIT_CODES) {
+      assert.match(page, new RegExp(`^ {2}${exit.replaceAll('+', '\\+')} `, 'm'));
+      for (const code of codes) assert.match(page, new RegExp(`\\b${code}\\b`));
+    }
+    assert.deepEqual([exitOf('USAGE'), exitOf('CANCELLED'), exitOf('NOT_FOUND')], [2, 130, 1]);
+  });
+
+  it('name every environment variable that the program reads', async () => {
+    const page = await outputOf(['help', 'environment']);
+    const sources = globSync(['src/**/*.ts', 'bin/*.{js,cjs}'], { cwd: ROOT }).map((path) =>
+      readFileSync(join(ROOT, path), 'utf8'),
+    );
+    const read = sources.flatMap((text) =>
+      Array.from(text.matchAll(/\benv(?:\.|\[')([A-Z][A-Z_]+)/g), ([, name]) => name!),
+    );
+    assert.ok(read.includes('SVC_API_PORT') && read.includes('NODE_DISABLE_COMPILE_CACHE'));
+    for (const name of new Set(read)) assert.match(page, new RegExp(`\\b${name}\\b`));
+    assert.ok(ENVIRONMENT.length > 10);
+  });
+});

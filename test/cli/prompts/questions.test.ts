@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { type TestCli, testCli } from '../../support/cli.ts';
+import { errorText } from '../../support/errors.ts';
+import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
+import { keyNamed, namesIn } from '../../support/stored.ts';
+
+const { enter, space } = KEYS;
+
+describe('on a terminal', () => {
+  let session: TerminalSession | undefined;
+  afterEach(() => session?.close());
+
+  function start(cli: TestCli, args: readonly string[], env: NodeJS.ProcessEnv = {}): TerminalSession {
+    return (session = cliOnTerminal(args, { SVC_API_DATABASE: cli.database, ...env }));
+  }
+
+  const NOT_ASKED: readonly (readonly [command: string, args: readonly string[], error: string])[] = [
+    [
+      'apikey create',
+      ['--roles', 'VIEWER'],
+      'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.',
+    ],
+    [
+      'apikey',
+      ['--create', '--roles', 'VIEWER'],
+      'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.',
+    ],
+    [
+      'apikey delete',
+      ['--yes'],
+      'The key to delete is missing. Pass --name <name>; ' +
+        'keys can only be chosen on a terminal, without --json and --no-input.',
+    ],
+    [
+      'apikey log',
+      ['--prune', '--before', '1d'],
+      'Pass --yes to delete entries: you can only be asked on a terminal, without --json and --no-input.',
+    ],
+    [
+      'apikey verify',
+      ['-'],
+      'A secret can only be typed if stderr is a terminal too, without --json and --no-input. ' +
+        'Pass it by a pipe or a file.',
+    ],
+  ];
+  for (const [command, args, error] of NOT_ASKED) {
+    it(`--no-input asks nothing, and names what to pass: ${command} ${args.join(' ')}`, async () => {
+      const cli = testCli();
+      await cli.given('CI');
+      const terminal = start(cli, [...command.split(' '), ...args, '--no-input']);
+      assert.equal(await terminal.end(), 2);
+      const text = terminal.screen.replaceAll(/\n {7}/g, ' ');
+      assert.equal(text, errorText('USAGE', error, command));
+      assert.deepEqual(await namesIn(cli.database), ['CI']);
+    });
+  }
+
+  it('--no-input fails for a name that is taken, as it does without a terminal', async () => {
+    const cli = testCli();
+    const { id } = await cli.given('CI');
+    const terminal = start(cli, ['apikey', 'create', '--name', 'CI', '--roles', 'VIEWER', '--no-input']);
+    assert.equal(await terminal.end(), 1);
+    assert.match(terminal.screen, /^Error: An API key named "CI" already exists\. Pass --overwrite/);
+    assert.equal((await keyNamed(cli.database, 'CI'))?.id, id);
+  });
+
+  it('--yes replaces a key whose name is typed, and asks for the rest', async () => {
+    const cli = testCli();
+    const { id } = await cli.given('CI');
+    const terminal = start(cli, ['apikey', 'create', '--roles', 'GUEST', '--description', '', '--yes']);
+    await terminal.answer('? Name', `CI${enter}`);
+    assert.equal(await terminal.end(), 0);
+    assert.ok(!terminal.screen.includes('Replace it?'), terminal.screen);
+    assert.match(terminal.screen, /\nReplaced API key "CI" /);
+    assert.notEqual((await keyNamed(cli.database, 'CI'))?.id, id);
+  });
+
+  it('--yes deletes what is chosen', async () => {
+    const cli = testCli();
+    await cli.given('CI');
+    const terminal = start(cli, ['apikey', '--delete', '--yes']);
+    await terminal.answer('? API keys to delete', space);
+    await terminal.answer('❯◉ CI', enter);
+    assert.equal(await terminal.end(), 0);
+    assert.ok(!terminal.screen.includes('They stop working'), terminal.screen);
+    assert.deepEqual(await namesIn(cli.database), []);
+  });
+
+  /** An escape sequence that colours, or makes bold. */
+  // oxlint-disable-next-line no-control-regex
+  const COLOR = /\u001b\[(?!0?m)[\d;]+m/;
+
+  it('questions have colours, but not with --no-color or NO_COLOR', async () => {
+    for (const [args, env, isColored] of [
+      [[], {}, true],
+      [[], { NO_COLOR: '1' }, false],
+      [['--no-color'], {}, false],
+      [['--no-color'], { FORCE_COLOR: '1' }, false],
+      [['--no-color'], { FORCE_COLOR: '3', NO_COLOR: '' }, false],
+    ] as const) {
+      const cli = testCli();
+      const terminal = start(cli, ['apikey', 'create', '--name', 'CI', '--description', '', ...args], env);
+      await terminal.answer('? Roles', space);
+      await terminal.see('❯◉ ADMIN');
+      await terminal.answer('', KEYS.ctrlC);
+      assert.equal(await terminal.end(), 130);
+      assert.equal(COLOR.test(terminal.raw), isColored, JSON.stringify([args, env, terminal.raw]));
+      assert.match(terminal.screen, /Cancelled: nothing was changed\.\n$/);
+      assert.ok(!existsSync(cli.database) || (await namesIn(cli.database)).length === 0);
+    }
+  });
+
+  it('help has colours, but not with --no-color or NO_COLOR', async () => {
+    for (const [args, env, isColored] of [
+      [[], {}, true],
+      [[], { NO_COLOR: '1' }, false],
+      [['--no-color'], {}, false],
+      [['--no-color'], { FORCE_COLOR: '1' }, false],
+    ] as const) {
+      for (const help of [
+        ['apikey', 'list', '--help'],
+        ['help', 'apikey', 'list'],
+      ]) {
+        const terminal = start(testCli(), [...help, ...args], env);
+        assert.equal(await terminal.end(), 0);
+        assert.equal(COLOR.test(terminal.raw), isColored, JSON.stringify([args, env, terminal.raw]));
+      }
+    }
+  });
+
+  it('--no-color changes nothing in the environment of a command that exec runs', async () => {
+    const terminal = start(
+      testCli(),
+      ['apikey', 'exec', '--roles', 'GUEST', '--no-color', '--', 'sh', '-c', 'echo "[$NO_COLOR$FORCE_COLOR]"'],
+      { FORCE_COLOR: '3' },
+    );
+    assert.equal(await terminal.end(), 0);
+    assert.match(terminal.screen, /\[3\]/);
+  });
+});

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { openKeys } from '../../src/open-keys.ts';
+import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';
+import { documentedPages, examplesOf } from '../support/help-pages.ts';
+import { postgresStore } from '../support/postgres.ts';
+import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../support/process.ts';
+import { KEYS, TerminalSession } from '../support/pty.ts';
+import { type ServeProcess, startServe } from '../support/serve.ts';
+import { tempFolder } from '../support/temp.ts';
+
+/** Where the examples of a page are typed. */
+interface Desk {
+  folder: string;
+  cli: TestCli;
+  /** The server that examples send requests to, if the page needs one. */
+  server?: ServeProcess;
+  /** The key that most examples are about; its secret is in API_KEY and on stdin. */
+  key: CreatedKey;
+}
+
+/** What is there before the examples of a page are typed, besides a key named "CI deploy". */
+const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
+  apikey: deleteKey,
+  'apikey create': deleteKey,
+  'apikey adopt': async ({ cli }) => {
+    await deleteKey({ cli });
+    const { key } = await cli.given('Parent', { roles: ['ADMIN'] });
+    const keys = await openKeys({ database: cli.database });
+    const parent = await keys.authenticate(key);
+    assert.ok('principal' in parent);
+    await keys.create({ name: 'CI deploy', roles: ['VIEWER'] }, parent.principal);
+    await keys.close();
+  },
+  'apikey apply': ({ folder }) => copyFileSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml')),
+  'apikey delete': async ({ cli }) => void (await cli.given('Docker bot')),
+  'apikey exec': async (desk) => {
+    desk.server = await startServe(desk.cli.database);
+    writeFileSync(join(desk.folder, 'report.sh'), '#!/bin/sh\ntest -n "$API_KEY"\n', { mode: 0o755 });
+    writeFileSync(join(desk.folder, 'query.json'), '{"query":"{me{name}}"}');
+    writeFileSync(join(desk.folder, 'package.json'), '{"scripts":{"deploy":"test -n \\"$SVC_TOKEN\\""}}');
+  },
+  'apikey import': ({ folder }) => {
+    const line = { name: 'Imported', sha256: 'ab'.repeat(32), roles: ['VIEWER'] };
+    writeFileSync(join(folder, 'keys.jsonl'), `${JSON.stringify(line)}\n`);
+  },
+  'apikey log': async ({ folder, cli }) => {
+    const { stdout } = await cli.run(['apikey', 'log', '--verify', '--json']);
+    writeFileSync(join(folder, 'audit-head.txt'), (JSON.parse(stdout) as { head: string }).head);
+  },
+  'apikey scan': async ({ folder, key }) => {
+    const git = 'git init --quiet && git -c user.name=a -c user.email=a@b commit --quiet --allow-empty --message first';
+    assert.equal((await finished(spawn('sh', ['-c', git], { cwd: folder }))).code, 0);
+    mkdirSync(join(folder, 'logs'));
+    writeFileSync(join(folder, 'logs/service.log'), `key=${key.key}\n`);
+    appendFileSync(join(folder, '.git/info/exclude'), 'logs\n');
+  },
+  'apikey suggest': async ({ cli, key }) => {
+    const server = await startServe(cli.database);
+    const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
+    await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: '{"query":"{me{name}}"}' });
+    await server.stop();
+  },
+};
+
+/** Exit codes other than 0. */
+const EXITS: Record<string, number> = {
+  'svc-api apikey apply -f keys.yaml --dry-run': 2,
+  'svc-api apikey scan --revoke ./logs': 3,
+};
+/** They ask at a terminal, where they are cancelled. */
+const ASKING = new Set(['svc-api apikey --create', 'svc-api apikey delete']);
+/** They run until they are told to end. */
+const isEndless = (example: string) => /serve|--follow/.test(example);
+
+async function deleteKey({ cli }: Pick<Desk, 'cli'>): Promise<void> {
+  assert.equal((await cli.run(['apikey', 'delete', 'CI deploy'])).code, 0);
+}
+
+describe('the examples of the help', () => {
+  for (const { command, examples } of documentedPages()) {
+    it(`work as they are typed, in their order: ${command}`, async () => {
+      const desk = await newDesk();
+      await GIVEN[command]?.(desk);
+      try {
+        for (const example of examples) {
+          const { code, stderr, stdout } = await type(example, desk);
+          assert.equal(code, EXITS[example] ?? 0, `${example}\n${stdout}${stderr}`);
+        }
+      } finally {
+        await desk.server?.stop();
+      }
+    });
+  }
+
+  it('are on the page of every command', () => {
+    const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object };
+    const pages = documentedPages().map(({ command }) => command.replace(' ', ':'));
+    assert.deepEqual(pages.toSorted(), Object.keys(commands).toSorted());
+  });
+
+  it('can be pasted at every width: they are broken only between words', async () => {
+    const wordsOf = (example: string) => example.replaceAll(/ \\\n\s*/g, ' ');
+    for (const { command, examples } of documentedPages()) {
+      for (const width of [40, 200]) {
+        const { stdout } = await runCli([...command.split(' '), '--help'], { env: { OCLIF_COLUMNS: String(width) } });
+        assert.deepEqual(examplesOf(stdout).map(wordsOf), examples.map(wordsOf));
+      }
+    }
+  });
+});
+
+async function newDesk(): Promise<Desk> {
+  const [folder, cli] = [tempFolder(), testCli()];
+  mkdirSync(join(folder, 'bin'));
+  symlinkSync(BIN, join(folder, 'bin/svc-api'));
+  const key = await cli.given('CI deploy', { roles: ['VIEWER'], permissions: ['DOCKER:UPDATE_ANY'] });
+  return { folder, cli, key };
+}
+
+/** Types a command into a shell. */
+async function type(example: string, { folder, cli, key, server }: Desk): Promise<Partial<Finished>> {
+  const path = [join(folder, 'bin'), dirname(process.execPath), process.env['PATH'], join(ROOT, 'test/support/bin')];
+  const env = cleanEnv({
+    PATH: path.join(delimiter),
+    SVC_API_DATABASE: cli.database,
+    SVC_API_PORT: '0',
+    API_KEY: key.key,
+    LOG_LEVEL: 'error',
+  });
+  const typed = example
+    .replace('http://127.0.0.1:4000', server?.url ?? '$&')
+    .replace('postgres://svc@db.internal/keys', () => `'${postgresStore()}'`);
+  if (ASKING.has(example)) return cancelled(typed, env);
+  const shell = spawn('sh', ['-c', isEndless(example) ? `exec ${typed}` : typed], { cwd: folder, env });
+  shell.stdin.on('error', () => {}).end(key.key);
+  if (isEndless(example)) once(shell.stdout, 'data').then(() => shell.kill(), assert.fail);
+  const result = await finished(shell);
+  return result.signal === 'SIGTERM' ? { ...result, code: 0 } : result;
+}
+
+async function cancelled(command: string, env: NodeJS.ProcessEnv): Promise<Partial<Finished>> {
+  const terminal = new TerminalSession('sh', ['-c', command], env);
+  try {
+    await terminal.answer('?', KEYS.ctrlC);
+    assert.equal(await terminal.end(), 130);
+  } finally {
+    terminal.close();
+  }
+  return { code: 0 };
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ROOT } from './process.ts';
+
+const COMMANDS = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8');
+
+/**
+ * What a failed command writes to stderr, where that is no terminal.
+ * @param command the words of the command whose usage is shown for the code USAGE
+ * @param root the folder of the package
+ */
+export function errorText(code: string, message: string, command = 'apikey', root = ROOT): string {
+  const usage = usageOf(command).join('\n       ');
+  const help =
+    code === 'USAGE' ? `Usage: ${usage}\nSee svc-api ${command} --help` : `Reference: ${referenceOf(code, root)}`;
+  return `Error: ${message.replaceAll('\n', '\n       ')}\nCode: ${code}\n${help}\n`;
+}
+
+/** The link to the page of a code. */
+export function referenceOf(code: string, root = ROOT): string {
+  return `${pathToFileURL(join(root, 'docs/errors.md')).href}#${code.toLowerCase()}`;
+}
+
+/** The usage of a command as its help has it, each in one line. */
+function usageOf(command: string): string[] {
+  const [, section = ''] = COMMANDS.split(`\n## svc-api ${command}\n`);
+  const [, usage = ''] = /^USAGE\n(.*?)\n\n/ms.exec(section) ?? [];
+  return usage
+    .split(/^ {2}\$ /m)
+    .slice(1)
+    .map((lines) => lines.trim().replaceAll(/\s+/g, ' '));
+}
