@@ -15,6 +15,8 @@ export interface Terminal {
   readonly isErrorTerminal: boolean;
   /** How many columns stderr has; undefined if it is no terminal. */
   readonly errorColumns: number | undefined;
+  /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
+  readonly columns: number;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
@@ -34,6 +36,8 @@ type OutputStream = typeof process.stdout | typeof process.stderr;
 
 /** How long a reader gets to make room, before the next try. */
 const RETRY_MS = 5;
+/** The width of a terminal that does not know its own. */
+const DEFAULT_COLUMNS = 80;
 
 /** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
 class ProcessTerminal implements Terminal {
@@ -57,6 +61,11 @@ class ProcessTerminal implements Terminal {
 
   get errorColumns(): number | undefined {
     return process.stderr.isTTY ? process.stderr.columns || undefined : undefined;
+  }
+
+  get columns(): number {
+    const { COLUMNS: wanted = '' } = process.env;
+    return /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : process.stdout.columns || DEFAULT_COLUMNS;
   }
 
   async out(text: string): Promise<void> {

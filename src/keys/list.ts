@@ -65,9 +65,19 @@ export function cursorOf(key: ApiKey): string {
   return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
 }
 
-function readCursor(cursor: string): ListPosition {
+/** Whether a text has the form of a cursor. */
+export function isCursor(text: string): boolean {
+  return positionOf(text) !== undefined;
+}
+
+function positionOf(cursor: string): ListPosition | undefined {
   const match = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString());
-  if (match) return { createdAt: Number(match[1]), id: match[2]! };
+  return match ? { createdAt: Number(match[1]), id: match[2]! } : undefined;
+}
+
+function readCursor(cursor: string): ListPosition {
+  const position = positionOf(cursor);
+  if (position) return position;
   throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
 }
 

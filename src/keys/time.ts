@@ -32,16 +32,25 @@ export function readDate(text: string): number | undefined {
   return Number.isNaN(instant) || !sameDay ? undefined : instant;
 }
 
-/** Parses a date and time, or how long ago, such as `24h`, into milliseconds since 1970; undefined if it is neither. */
+/** Parses a date without a time into its first instant in UTC, in milliseconds since 1970; undefined if it is none. */
+export function readDay(text: string): number | undefined {
+  return readDate(`${text.trim()}T00:00:00Z`);
+}
+
+/**
+ * Parses a date and time, a date alone, which is its first instant in UTC, or how long ago, such as `24h`, into
+ * milliseconds since 1970; undefined if it is none of them.
+ */
 export function readPastTime(text: string, now: number): number | undefined {
   const ago = readDuration(text);
-  return ago === undefined ? readDate(text) : now - ago;
+  return ago === undefined ? (readDate(text) ?? readDay(text)) : now - ago;
 }
 
 /** What to write in place of a text that `readPastTime` cannot parse. */
 export function pastTimeRemedy(text: string): string {
   return (
-    lowerCaseHint(text) ?? 'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.'
+    lowerCaseHint(text) ??
+    'Write a date, such as 2030-12-31, an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.'
   );
 }
 
@@ -50,4 +59,12 @@ export function formatTime(instant: number): string;
 export function formatTime(instant: number | null): string | null;
 export function formatTime(instant: number | null): string | null {
   return instant === null ? null : new Date(instant).toISOString();
+}
+
+/** A duration in milliseconds in its largest unit that is whole, as `readDuration` parses it: `90m`, `1h`, `30d`. */
+export function formatDuration(milliseconds: number): string {
+  const [unit, length] = (['d', 'h', 'm'] as const)
+    .map((name) => [name, UNIT_MS[name]] as const)
+    .find(([, each]) => milliseconds >= each && milliseconds % each === 0) ?? ['s', UNIT_MS.s];
+  return `${milliseconds / length}${unit}`;
 }

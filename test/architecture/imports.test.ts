@@ -113,6 +113,8 @@ const ROOMS: Record<string, string[]> = {
 /** In which folders a package may be imported; as a type only with `type:`. Packages that are not named may be imported nowhere. */
 const PACKAGES: Record<string, string[]> = {
   '@oclif/core': ['commands', 'cli'],
+  '@inquirer/core': ['cli/prompts'],
+  '@inquirer/figures': ['cli/prompts'],
   '@inquirer/prompts': ['cli/prompts'],
   kysely: ['store'],
   'better-sqlite3': ['store'],

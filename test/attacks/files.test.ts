@@ -68,7 +68,7 @@ describeOnEach('a mistyped store', (dialect) => {
   it('is not created by import --dry-run, which checks the keys as for a new one', async () => {
     const cli = testCli();
     const input = '{"name":"CI","sha256":"' + 'a'.repeat(64) + '","roles":["VIEWER"]}';
-    const { stdout, code } = await cli.run(['apikey', 'import', '--dry-run'], { input });
+    const { stdout, code } = await cli.run(['apikey', 'import', '--dry-run', '--verbose'], { input });
     assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
     if (dialect === 'sqlite') assert.deepEqual(readdirSync(dirname(cli.database)), []);
     assert.equal((await cli.run(['apikey', 'list'])).code, 1, 'there is still none');

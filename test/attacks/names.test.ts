@@ -256,6 +256,7 @@ describe('the command line warns of a key that looks like another', () => {
       await session.answer('Create it anyway?', KEYS.enter);
       await session.answer('? Name', `Admin 2${KEYS.enter}`);
       await session.answer('? Description', KEYS.enter);
+      await session.answer('? Expires', KEYS.enter);
       assert.equal(await session.end(), 0);
       assert.match(session.screen, /Created API key "Admin 2"/);
     } finally {

@@ -45,8 +45,25 @@ describeOnEach('apikey import', (dialect) => {
   };
   const withoutPrefixes = (text: string) => text.replaceAll(/imported-[0-9A-Za-z]{12}/g, 'PREFIX');
 
-  it('reports on every line, and says how many keys there are now', async () => {
+  it('says what is wrong with lines, and how many keys were imported', async () => {
     const { stdout, stderr, code } = await fromStdin(GOOD);
+    assert.equal(
+      stdout,
+      `line 2: EXPIRED It expired at 2020-01-01T00:00:00.000Z.
+line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the key a new one soon.
+`,
+    );
+    assert.deepEqual([stderr, code], ['Imported 3 API keys.\n', 0]);
+    const more = Array.from({ length: 1000 }, (_, index) => ({
+      name: `Key ${index}`,
+      sha256: index.toString(16).padStart(64, '0'),
+      roles: ['GUEST'],
+    }));
+    assert.deepEqual(await fromStdin(more), { stdout: '', stderr: 'Imported 1000 API keys.\n', code: 0 });
+  });
+
+  it('reports on every line with --verbose', async () => {
+    const { stdout, stderr, code } = await fromStdin(GOOD, '--verbose');
     assert.equal(
       withoutPrefixes(stdout),
       `line 1: imported "CI" as PREFIX
@@ -78,8 +95,7 @@ line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the
     const { stdout, stderr, code } = await fromStdin(lines);
     assert.equal(
       stdout,
-      `line 1: not imported "CI"
-line 2: INPUT_INVALID The line is not a JSON object. Write each key as one object on a line of its own.
+      `line 2: INPUT_INVALID The line is not a JSON object. Write each key as one object on a line of its own.
 line 3: ROLE_INVALID "VIEWR" is not a role. Did you mean VIEWER?
 line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Both are given.
 `,
@@ -98,6 +114,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
       ['not imported', 'failed', 'failed', 'failed'],
     );
     assert.deepEqual([json.stderr, json.code, await names()], ['', 2, []]);
+    assert.equal((await fromStdin(lines, '--verbose')).stdout, `line 1: not imported "CI"\n${stdout}`);
   });
 
   it('ends with 1 when lines only collide with the store or with each other, and with 2 when a rule is broken, too', async () => {
@@ -117,7 +134,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
   it('imports nothing with --dry-run', async () => {
     await runCliHere(['apikey', 'create', '--name', 'Other', '--roles', 'GUEST', '--database', database]);
     const { stdout, stderr, code } = await fromStdin(GOOD.slice(0, 1), '--dry-run');
-    assert.deepEqual([stdout, code], ['line 1: not imported "CI"\n', 0]);
+    assert.deepEqual([stdout, code], ['', 0]);
     assert.equal(stderr, 'Nothing was imported: this was a dry run. 1 API key can be imported.\n');
     assert.deepEqual(await names(), ['Other']);
   });
@@ -125,11 +142,12 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
   it('reads a file, stdin by "-", and nothing', async () => {
     const file = join(folder, 'keys.jsonl');
     writeFileSync(file, textOf(GOOD.slice(0, 1)));
-    assert.match(
-      (await runCliHere(['apikey', 'import', file, '--database', database])).stdout,
-      /^line 1: imported "CI"/,
+    assert.equal(
+      (await runCliHere(['apikey', 'import', file, '--database', database])).stderr,
+      'Imported 1 API key.\n',
     );
-    assert.match((await fromStdin(GOOD.slice(1, 2), '-')).stdout, /^line 1: imported "By digest"/);
+    assert.equal((await fromStdin(GOOD.slice(1, 2), '-')).stderr, 'Imported 1 API key.\n');
+    assert.deepEqual(await names(), ['By digest', 'CI']);
     assert.deepEqual(await fromStdin([]), { stdout: '', stderr: 'The input has no keys.\n', code: 0 });
     const empty = JSON.parse((await fromStdin([], '--json')).stdout) as object;
     assert.deepEqual(empty, { imported: 0, failed: 0, lines: [] });
@@ -170,7 +188,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     const swapped = { name: 'Swapped', sha256: SECRET, description: 'x', roles: ['GUEST'] };
     let said = '';
     for (const lines of [[...GOOD, bad, swapped, `{"name":"Cut","secret":"${SECRET}`, { [SECRET]: 1 }], GOOD]) {
-      for (const args of [['--json'], []]) {
+      for (const args of [['--json'], ['--verbose'], []]) {
         const { stdout, stderr } = await runCliWithInput(
           textOf(lines),
           ['apikey', 'import', ...args, '--database', database],

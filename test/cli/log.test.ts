@@ -7,7 +7,9 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { userInfo } from 'node:os';
+import stringWidth from 'string-width';
 import { type TestCli, testCli } from '../support/cli.ts';
+import { cliOnTerminal } from '../support/pty.ts';
 import { startCli } from '../support/process.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 import { startServe } from '../support/serve.ts';
@@ -74,6 +76,10 @@ describeOnEach('apikey log', () => {
     });
     for (const [code, ...args] of [
       ['INPUT_INVALID', '--limit', 'x'],
+      ['INPUT_INVALID', '--limit', '0'],
+      ['INPUT_INVALID', '--before', '2026-11-21'],
+      ['USAGE', '--wide'],
+      ['USAGE', '--verify', '--wide'],
       ['INPUT_INVALID', '--action', 'x'],
       ['INPUT_INVALID', '--since', 'x'],
       ['USAGE', '--verify', '--follow'],
@@ -90,6 +96,59 @@ describeOnEach('apikey log', () => {
       assert.deepEqual([(JSON.parse(result.stdout) as { code: string }).code, result.code], [code, 2]);
     }
   });
+
+  it('takes a date alone for its start in UTC', async () => {
+    const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+    const count = async (...args: string[]) => (await entriesOf(...args)).length;
+    assert.equal(await count('--since', day(-1), '--until', day(1)), 4);
+    assert.equal(await count('--since', day(1)), 0);
+    assert.equal(await count('--until', day(-1)), 0);
+    assert.match((await log('--prune', '--before', day(-1), '--yes')).stdout, /^There are no entries/);
+    assert.match((await log('--since', '2026-02-30')).stderr, /"2026-02-30" is not a time\. Write a date, such as/);
+  });
+
+  it('speaks of the flags in which a page was asked for', async () => {
+    for (const [flag, value, text] of [
+      ['--limit', '0', '--limit is 0; a page has 1 to 500 entries.'],
+      ['--limit', '501', '--limit is 501; a page has 1 to 500 entries.'],
+      ['--before', '2026-11-21', '--before is "2026-11-21", which is not a number. For a time, pass --until.'],
+    ] as const)
+      assert.equal((await log(flag, value)).stderr, `Error: ${text}\n`);
+  });
+
+  it('has durations in words that can be read', async () => {
+    await cli.run(['apikey', 'rotate', 'A', '--grace', '1h']);
+    const { stdout } = await log('--action', 'rotate');
+    assert.match(stdout, /; rotation: - -> previousPrefix: svc_\w{12}_…, grace: 1h\n$/);
+    const [entry] = await entriesOf('--action', 'rotate');
+    assert.equal((entry as unknown as { after: { rotation: { grace: number } } }).after.rotation.grace, 3_600_000);
+    await cli.run(['apikey', 'rotate', 'A', '--rollback']);
+    await cli.run(['apikey', 'rotate', 'A', '--grace', '90m', '--activate', 'on-first-use']);
+    assert.match((await log('--limit', '1')).stdout, /rotation: - -> previousPrefix: svc_\w{12}_…, grace: 90m\n$/);
+  });
+
+  for (const [columns, head] of [
+    [40, 'TIME ACTION KEY'],
+    [80, 'NUMBER TIME ACTOR ACTION KEY CHANGES'],
+    [200, 'NUMBER TIME ACTOR ACTION KEY CHANGES'],
+  ] as const) {
+    it(`has a line an entry on a terminal of ${columns} columns, of which none is wider; --wide shortens none`, async () => {
+      await cli.given('鍵'.repeat(100));
+      const onTerminal = async (...args: string[]) => {
+        const env = { SVC_API_DATABASE: cli.database };
+        const terminal = cliOnTerminal(['apikey', 'log', ...args], env, undefined, { columns });
+        assert.equal(await terminal.end(), 0);
+        return terminal.screen.trimEnd().split('\n');
+      };
+      const lines = await onTerminal();
+      assert.deepEqual([lines[0]!.split(/ +/).join(' '), lines.length], [head, 6]);
+      for (const line of lines) assert.ok(stringWidth(line) <= columns, line);
+      assert.match(lines[1]!, /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/);
+      const wide = await onTerminal('--wide');
+      assert.ok(wide.join('').includes(`CREATE   ${'鍵'.repeat(100)}`), wide.join('\n'));
+      assert.doesNotMatch(wide.join('').replaceAll('_…', ''), /…/);
+    });
+  }
 
   it('follows what other processes do, one JSON object a line, until it is ended', async () => {
     const child = startCli(['apikey', 'log', '--follow', '--json', '--limit', '1', '--database', cli.database]);

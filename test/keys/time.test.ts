@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import {
+  formatDuration,
   formatTime,
   lowerCaseHint,
   pastTimeRemedy,
@@ -52,12 +53,18 @@ describe('a time', () => {
     for (const text of wrong) assert.equal(readDate(text), undefined, text);
   });
 
-  it('in the past is either of them: how long ago, or when', () => {
-    const read = (text: string) => readPastTime(text, NOW);
-    assert.deepEqual(
-      [read('24h'), read('2029-12-31T00:00:00Z'), read('yesterday')],
-      [NOW - 86_400_000, NOW - 86_400_000, undefined],
-    );
+  it('in the past is either of them, or a date alone, which is its start in UTC', () => {
+    const rows = ['24h', '2029-12-31T00:00:00Z', '2029-12-31', ' 2029-12-31 '];
+    for (const text of rows) assert.equal(readPastTime(text, NOW), NOW - 86_400_000, text);
+    const wrong = ['yesterday', '2029-12', '2029-02-29', '2029-12-31T', '2029-12-31Z', '20291231', '29-12-31'];
+    for (const text of wrong) assert.equal(readPastTime(text, NOW), undefined, text);
+  });
+
+  it('is a duration in its largest whole unit, which can be read again', () => {
+    const rows = { '1h': 3_600_000, '90m': 5_400_000, '30d': 2_592_000_000, '7d': 604_800_000, '59s': 59_000 };
+    for (const [text, milliseconds] of Object.entries(rows))
+      assert.deepEqual([formatDuration(milliseconds), readDuration(text)], [text, milliseconds]);
+    assert.equal(formatDuration(0), '0s');
   });
 
   it('has its unit in lower case, which is what to write in place of capitals', () => {
@@ -69,7 +76,8 @@ describe('a time', () => {
     };
     for (const [text, hint] of Object.entries(rows))
       assert.deepEqual([lowerCaseHint(text), pastTimeRemedy(text)], [hint, hint], text);
-    const general = 'Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.';
+    const general =
+      'Write a date, such as 2030-12-31, an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.';
     for (const text of ['', '12h', '12', 'H', 'x12H', '12Hx', '1234567890H'])
       assert.deepEqual([lowerCaseHint(text), pastTimeRemedy(text)], [undefined, general], text);
   });

@@ -40,6 +40,7 @@ async function run(args: readonly string[]): Promise<Finished> {
     isTerminal: false,
     isErrorTerminal: false,
     errorColumns: undefined,
+    columns: 80,
     out: async (text) => void (written.stdout += text),
     deliver: async (text) => void (written.stdout += text),
     note: async (text) => void (written.stderr += `${text}\n`),

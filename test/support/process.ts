@@ -23,6 +23,7 @@ const CLEARED = new Set([
   'FORCE_COLOR',
   'NO_COLOR',
   'DEBUG',
+  'COLUMNS',
 ]);
 
 /** The environment of this process, without what would change a command, plus the given variables. */

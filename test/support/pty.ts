@@ -9,6 +9,11 @@ export const KEYS = {
   enter: '\r',
   space: ' ',
   down: '\u001b[B',
+  up: '\u001b[A',
+  pageDown: '\u001b[6~',
+  tab: '\t',
+  /** Empties the line. */
+  ctrlU: '\u0015',
   ctrlC: '\u0003',
   ctrlD: '\u0004',
   ctrlQ: '\u0011',
@@ -16,6 +21,12 @@ export const KEYS = {
   ctrlZ: '\u001a',
   ctrlBackslash: '\u001c',
 } as const;
+
+/** The size of a terminal. */
+export interface ScreenSize {
+  columns?: number;
+  rows?: number;
+}
 
 /** A program on a pseudo-terminal of its own. */
 export class TerminalSession {
@@ -25,8 +36,13 @@ export class TerminalSession {
   #exit: number | undefined;
   #changed = () => {};
 
-  constructor(file: string, args: readonly string[], env: NodeJS.ProcessEnv, columns = 200) {
-    this.#pty = spawn(file, [...args], { name: 'xterm', cols: columns, rows: 60, env: cleanEnv(env) });
+  constructor(
+    file: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    { columns: cols = 200, rows = 60 }: ScreenSize = {},
+  ) {
+    this.#pty = spawn(file, [...args], { name: 'xterm', cols, rows, env: cleanEnv(env) });
     this.#pty.onData((data) => {
       this.#written += data;
       this.#changed();
@@ -47,6 +63,14 @@ export class TerminalSession {
     return this.#written;
   }
 
+  /** Whether anything was written in colours or another style. */
+  get hasColors(): boolean {
+    return this.#written
+      .split('\u001b[')
+      .slice(1)
+      .some((text) => /^[0-9;]*m/.test(text));
+  }
+
   /** Waits for a text after the one that was last waited for. */
   async see(text: string, deadlineMs?: number): Promise<void> {
     await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`, deadlineMs);
@@ -63,6 +87,11 @@ export class TerminalSession {
   async answer(text: string, keys: string): Promise<void> {
     await this.see(text);
     this.type(keys);
+  }
+
+  /** Changes the size of the terminal, of which the program is told by a signal. */
+  resize(columns: number, rows: number): void {
+    this.#pty.resize(columns, rows);
   }
 
   /** Waits until the program exits. @returns the exit code */
@@ -104,14 +133,10 @@ export function cliOnTerminal(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   stdoutTo?: string,
-  columns?: number,
+  size?: ScreenSize,
 ): TerminalSession {
   const command = [process.execPath, BIN, ...args];
-  if (stdoutTo === undefined) return new TerminalSession(command[0]!, command.slice(1), env, columns);
-  return new TerminalSession(
-    '/bin/sh',
-    ['-c', 'out=$1; shift; exec "$@" > "$out"', 'sh', stdoutTo, ...command],
-    env,
-    columns,
-  );
+  if (stdoutTo === undefined) return new TerminalSession(command[0]!, command.slice(1), env, size);
+  const script = ['-c', 'out=$1; shift; exec "$@" > "$out"', 'sh', stdoutTo, ...command];
+  return new TerminalSession('/bin/sh', script, env, size);
 }

@@ -36,6 +36,11 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   { name: 'FORCE_COLOR', meaning: '0 for no colours; 1 for colours even where the output is not a terminal.' },
   {
+    name: 'COLUMNS',
+    meaning: 'Width to which `list` and `log` are shortened on a terminal.',
+    otherwise: 'the width of the terminal',
+  },
+  {
     name: 'OCLIF_COLUMNS',
     meaning: 'Width of the help.',
     otherwise: 'the width of the terminal; 80 where the output is not a terminal',

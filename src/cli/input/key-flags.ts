@@ -34,7 +34,7 @@ export const grantFlags = {
     helpValue: '90m|12h|30d',
   }),
   'expires-at': Flags.string({
-    description: 'Let the key expire at this date and time, in RFC 3339 format.',
+    description: 'Let the key expire at this date and time, in RFC 3339 format: 2030-12-31T23:59:59Z.',
     helpValue: '<date>',
   }),
 };
@@ -85,10 +85,10 @@ export function requestOf(flags: {
   };
 }
 
-/** Reads the value of a numeric flag. @throws KeysError INPUT_INVALID */
-export function readNumber(text: string | undefined, flag: string): number | undefined {
+/** Reads the value of a numeric flag. @param remedy what to do about another value @throws KeysError INPUT_INVALID */
+export function readNumber(text: string | undefined, flag: string, remedy = ''): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text.trim()))
-    throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a number.`);
+    throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a number.${remedy}`);
   return Number(text);
 }

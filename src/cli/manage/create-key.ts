@@ -14,6 +14,7 @@ import { deliverSecrets } from '../deliver-secrets.ts';
 import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
+import { timeAndDistance } from '../views/relative-time.ts';
 import { openForCommand } from '../with-keys.ts';
 
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
@@ -113,5 +114,6 @@ function describe({ key, replaced }: CreatedKey): string {
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const lost = replaced.length > 1 ? ` ${replaced.length - 1} keys that it had created were deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
-  return `${what} with ${grants.filter(Boolean).join(' and ')}.${lost} Its secret is not shown again.`;
+  const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
+  return `${what} with ${grants.filter(Boolean).join(' and ')}. It ${end}.${lost} Its secret is not shown again.`;
 }

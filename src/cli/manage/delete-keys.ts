@@ -1,5 +1,6 @@
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { assertValid } from '../../keys/errors.ts';
+import type { Page } from '../../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { validateName, normalizeName } from '../../keys/key/name.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
@@ -47,14 +48,15 @@ async function deleteChosen(
   if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
   if (!interactive) throw nobodyToAsk();
   const { chooseKeys } = await import('../prompts/choose-keys.ts');
-  const chosen = await chooseKeys(page, assumesYes);
-  if (chosen.length === 0) return { nothing: 'none was chosen' };
-  return {
-    deleted: await keys.delete(
-      chosen.map(({ id }) => id),
-      OPERATOR,
-    ),
-  };
+  const ids = await chooseKeys(page, (search) => searchByName(keys, search), assumesYes);
+  return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids, OPERATOR) };
+}
+
+/** The keys that match a search; the one with just that name comes first. */
+async function searchByName(keys: OpenKeys, search: string): Promise<Page> {
+  const page = await keys.list({ first: MAX_PAGE_SIZE, search }, OPERATOR);
+  const named = await keys.findByName(search, OPERATOR);
+  return named ? { ...page, keys: [named, ...page.keys.filter(({ id }) => id !== named.id)] } : page;
 }
 
 function nobodyToAsk(): CliError {

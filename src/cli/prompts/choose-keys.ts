@@ -1,38 +1,47 @@
-import { checkbox, confirm } from '@inquirer/prompts';
+import { confirm } from '@inquirer/prompts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import type { Page } from '../../keys/list.ts';
-import { ageOf } from '../views/age.ts';
+import { printable } from '../../keys/text.ts';
+import { countOf } from '../views/count.ts';
+import { relativeTime } from '../views/relative-time.ts';
+import type { Choice, FoundChoices } from './choice-list.ts';
 import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
+import { searchCheckbox } from './search-checkbox.ts';
 
 /**
- * Lets the user choose keys, and asks whether to delete them.
- * @param assumesYes whether that is answered with yes
- * @returns the chosen keys, which may be none
+ * Lets the user search for keys and choose some of them, and asks whether to delete them.
+ * @param page the keys to choose from before anything is typed
+ * @param find the keys that match what was typed
+ * @param assumesYes whether the question is answered with yes
+ * @returns the ids of the chosen keys, which may be none
  * @throws CliError CANCELLED on Ctrl-C, or if the answer is No
  */
-export function chooseKeys({ keys, hasNextPage }: Page, assumesYes: boolean): Promise<ApiKey[]> {
+export function chooseKeys(
+  page: Page,
+  find: (search: string) => Promise<Page>,
+  assumesYes: boolean,
+): Promise<string[]> {
   return orCancelled(async () => {
-    const message = hasNextPage
-      ? `API keys to delete (the oldest ${keys.length}; for others, pass --name)`
-      : 'API keys to delete';
-    const chosen = await checkbox(
-      { message, choices: keys.map((key) => ({ value: key, name: describe(key), short: key.name })) },
-      ON_STDERR,
-    );
-    if (chosen.length === 0 || assumesYes) return chosen;
+    const search = async (term: string) => choicesOf(await find(term));
+    const chosen = await searchCheckbox({ message: 'API keys to delete', found: choicesOf(page), search }, ON_STDERR);
+    const ids = chosen.map(({ id }) => id);
+    if (chosen.length === 0 || assumesYes) return ids;
     const what =
       chosen.length === 1
         ? `"${chosen[0]!.name}" and all keys that it created`
         : `these ${chosen.length} API keys and all keys that they created`;
     const sure = await confirm({ message: `Delete ${what}? They stop working at once`, default: false }, ON_STDERR);
     if (!sure) throw cancelled();
-    return chosen;
+    return ids;
   });
 }
 
-function describe(key: ApiKey): string {
-  const count = key.permissions.length;
-  const permissions = count > 0 ? [`${count} ${count === 1 ? 'permission' : 'permissions'}`] : [];
-  const grants = [...key.roles, ...permissions].join(', ');
-  return `${key.name} (${grants}; ${ageOf(key.createdAt)})`;
+function choicesOf({ keys, hasNextPage }: Page): FoundChoices {
+  return { choices: keys.map(choiceOf), hasMore: hasNextPage };
+}
+
+function choiceOf({ id, name, roles, permissions, createdAt }: ApiKey): Choice {
+  const count = permissions.length;
+  const grants = [...roles, ...(count > 0 ? [countOf(count, 'permission', 'permissions')] : [])].join(', ');
+  return { id, name: printable(name, 100), details: `${grants}; ${relativeTime(createdAt)}` };
 }

@@ -4,7 +4,9 @@ import { ROLE_MEANINGS } from '../../keys/permissions/catalog.ts';
 import type { NewKey } from '../../keys/key/api-key.ts';
 import { validateDescription } from '../../keys/key/description.ts';
 import { validateName } from '../../keys/key/name.ts';
-import { ON_STDERR, orCancelled, verdict } from './prompt.ts';
+import { shorten } from '../views/shorten.ts';
+import { askForExpiry } from './expiry.ts';
+import { listSize, ON_STDERR, ONE_BY_ONE, orCancelled, screenWidth, verdict } from './prompt.ts';
 
 /** A new key, of which values may be missing. */
 export type KeyRequest = Partial<NewKey>;
@@ -31,17 +33,27 @@ export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNam
         { message: 'Description (optional)', validate: (text) => verdict(validateDescription(text)) },
         ON_STDERR,
       ));
-    if (request.roles ?? request.permissions) return { ...request, ...named, description };
-    const roles = await checkbox(
-      {
-        message: 'Roles (none, to choose permissions only)',
-        choices: catalog.roles.map((role) => ({ value: role, name: role, description: ROLE_MEANINGS[role] })),
-      },
-      ON_STDERR,
-    );
-    const permissions = await askForPermissions(catalog, roles.length === 0);
-    return { ...request, ...named, description, roles, permissions };
+    const grants = await askForGrants(request, catalog);
+    const hasExpiry = (request.expiresIn ?? request.expiresAt) !== undefined;
+    return { ...request, ...named, description, ...grants, ...(!hasExpiry && (await askForExpiry())) };
   });
+}
+
+async function askForGrants(
+  { roles, permissions }: KeyRequest,
+  catalog: Catalog,
+): Promise<Pick<KeyRequest, 'roles' | 'permissions'>> {
+  if (roles ?? permissions) return {};
+  const chosen = await checkbox(
+    {
+      message: 'Roles (none, to choose permissions only)',
+      choices: catalog.roles.map((role) => ({ value: role, name: role, description: ROLE_MEANINGS[role] })),
+      pageSize: listSize(),
+      ...ONE_BY_ONE,
+    },
+    ON_STDERR,
+  );
+  return { roles: chosen, permissions: await askForPermissions(catalog, chosen.length === 0) };
 }
 
 async function askForName(
@@ -68,7 +80,7 @@ async function askForPermissions(catalog: Catalog, required: boolean): Promise<s
       {
         message:
           total.length > 0
-            ? `Permissions: ${total.join(', ')}. Add another resource`
+            ? `Permissions: ${shorten(total.join(', '), Math.max(20, screenWidth() - 40))}. Add another resource`
             : 'Permissions: choose a resource (type to filter)',
         source: (term = '') => [
           // While a resource is being typed, Enter must choose it, not finish.
@@ -77,6 +89,7 @@ async function askForPermissions(catalog: Catalog, required: boolean): Promise<s
             .filter((name) => name.includes(term.trim().toUpperCase()))
             .map((name) => ({ value: name, name })),
         ],
+        pageSize: listSize(),
       },
       ON_STDERR,
     );
@@ -90,6 +103,8 @@ async function askForPermissions(catalog: Catalog, required: boolean): Promise<s
           name: action,
           checked: checked.includes(`${resource}:${action}`),
         })),
+        pageSize: listSize(),
+        ...ONE_BY_ONE,
       },
       ON_STDERR,
     );

@@ -18,9 +18,10 @@ export function failureOf({ failed, lines }: ImportReport): ImportFailure | unde
   return { error, code, exit: Math.max(...new Set(codes.map(exitOf))) };
 }
 
-/** The report as text: at least one line for each line of the input. */
-export function reportText({ lines }: ImportReport): string | undefined {
-  return lines.length === 0 ? undefined : lines.flatMap(textsOf).join('\n');
+/** What is wrong with lines of the input, as text; with `all`, also a line for each of the others. */
+export function reportText({ lines }: ImportReport, all: boolean): string | undefined {
+  const texts = lines.flatMap((line) => textsOf(line, all));
+  return texts.length === 0 ? undefined : texts.join('\n');
 }
 
 /** The line after the report of an import that did not fail. */
@@ -30,10 +31,10 @@ export function summaryOf({ imported, lines }: ImportReport): string {
   return `Imported ${countOf(imported)}.`;
 }
 
-function textsOf({ line, status, name, prefix, errors, warnings }: LineReport): string[] {
+function textsOf({ line, status, name, prefix, errors, warnings }: LineReport, all: boolean): string[] {
   if (status === 'failed') return errors.map(({ code, message }) => `line ${line}: ${code} ${message}`);
   const shown = `line ${line}: ${status} "${name}"${prefix === null ? '' : ` as ${prefix}`}`;
-  return [shown, ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
+  return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
 }
 
 function countOf(keys: number): string {

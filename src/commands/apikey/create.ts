@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { nameArgs, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 export default class Create extends KeyCommand {
@@ -10,13 +10,14 @@ If stdin and stderr are terminals, prompts for missing values.`;
   static override examples = [
     {
       description: 'A key for a pipeline, which expires by itself',
-      command: 'KEY=$(<%= config.bin %> <%= command.id %> --name "CI deploy" --roles VIEWER\n--expires-in 30d)',
+      command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy" --roles VIEWER\n--expires-in 30d)',
     },
     {
       description: 'See what a key would be allowed to do',
-      command: '<%= config.bin %> <%= command.id %> --name "Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run',
+      command: '<%= config.bin %> <%= command.id %> "Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run',
     },
   ];
+  static override args = nameArgs;
   static override flags = {
     name: nameFlag,
     ...newKeyFlags,
@@ -26,7 +27,11 @@ If stdin and stderr are terminals, prompts for missing values.`;
   };
 
   async run(): Promise<void> {
-    const { flags } = await this.parse(Create);
-    await this.create(requestOf(flags), { database: flags.database, dryRun: flags['dry-run'] });
+    const input = await this.parse(Create);
+    const { flags } = input;
+    await this.create(requestOf({ ...flags, name: nameOf(input) }), {
+      database: flags.database,
+      dryRun: flags['dry-run'],
+    });
   }
 }

@@ -11,8 +11,8 @@ export default class Import extends KeyCommand {
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     'base64url), and "roles", "permissions" or both. "description", "expiresAt", "disabled", "id", "createdAt", ' +
-    '"createdBy" and "prefix" are optional. Either all keys are imported or none; a report shows the result of each ' +
-    'line, without secrets.';
+    '"createdBy" and "prefix" are optional. Either all keys are imported or none; what is wrong with a line is ' +
+    'reported with its number, without secrets.';
   static override examples = [
     {
       description: 'Check whether a file can be imported, and import nothing',
@@ -31,7 +31,8 @@ export default class Import extends KeyCommand {
     file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),
   };
   static override flags = {
-    'dry-run': Flags.boolean({ description: 'Report the result of each line, and import nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Report whether the keys can be imported, and import nothing.' }),
+    verbose: Flags.boolean({ description: 'Also report each line that nothing is wrong with.' }),
   };
 
   async run(): Promise<void> {
@@ -43,17 +44,18 @@ export default class Import extends KeyCommand {
         (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
         flags['dry-run'] ? 'empty' : 'create',
       );
-      await this.report(report);
+      await this.report(report, flags.verbose);
     } finally {
       await input.close();
     }
   }
 
-  private async report(report: ImportReport): Promise<void> {
+  private async report(report: ImportReport, all = false): Promise<void> {
     const failure = failureOf(report);
     if (failure) process.exitCode = failure.exit;
     try {
-      await this.print({ ...(failure && { error: failure.error, code: failure.code }), ...report }, reportText(report));
+      const json = { ...(failure && { error: failure.error, code: failure.code }), ...report };
+      await this.print(json, reportText(report, all));
     } catch (error) {
       throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(report)}`, {
         cause: error,

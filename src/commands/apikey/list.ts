@@ -1,70 +1,99 @@
 import * as Flags from '@oclif/core/flags';
+import type { FlagsOf } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { listFlags } from '../../cli/input/key-flags.ts';
+import { limitFlag, readAfter, readLimit } from '../../cli/input/page-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { listFlags, readNumber } from '../../cli/input/key-flags.ts';
-import { type KeyJson, keyJson, fieldText } from '../../cli/views/key-view.ts';
-import { tableOf } from '../../cli/views/table.ts';
-import { cursorOf } from '../../keys/list.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
-
-const HEAD = [
-  'NAME',
-  'STATUS',
-  'ROLES',
-  'PERMISSIONS',
-  'PREFIX',
-  'CREATED',
-  'EXPIRES',
-  'LAST USED',
-  'USES',
-  'ROTATION',
-];
+import { type ListedKeys, listPages } from '../../cli/manage/list-keys.ts';
+import {
+  ALL_COLUMNS,
+  COLUMN_NAMES,
+  DEFAULT_COLUMNS,
+  type KeyColumn,
+  pickColumns,
+} from '../../cli/views/key-columns.ts';
+import type { KeyJson } from '../../cli/views/key-view.ts';
+import { openTable } from '../../cli/views/table.ts';
 
 export default class List extends KeyCommand {
   static override summary = 'List API keys, oldest first.';
-  static override description =
-    'Prints a table on a terminal, otherwise one tab-separated line per key. Secrets are never shown.';
+  static override description = `On a terminal, prints a table of one line a key, shortened to its width, with \
+relative times. Otherwise prints one line a key, unshortened, with times in RFC 3339 format and tabs between \
+NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Secrets are never shown.`;
   static override examples = [
     { description: 'List the keys with full access', command: '<%= config.bin %> <%= command.id %> --roles ADMIN' },
     {
       description: 'List the names of the expired keys',
-      command: '<%= config.bin %> <%= command.id %> --status expired | cut -f 1',
+      command: '<%= config.bin %> <%= command.id %> --all --status expired | cut -f 1',
+    },
+    {
+      description: 'List when keys end, and what they may do',
+      command: '<%= config.bin %> <%= command.id %> --columns name,expires,grants',
     },
     { description: 'List the first ten, as JSON', command: '<%= config.bin %> <%= command.id %> --limit 10 --json' },
   ];
   static override flags = {
     ...listFlags,
-    limit: Flags.string({ description: 'Maximum number of keys, up to 500. Default: 50.', helpValue: '<number>' }),
+    limit: limitFlag('keys'),
     after: Flags.string({
       description: 'Cursor to continue after, as given by the previous page.',
       helpValue: '<cursor>',
+    }),
+    all: Flags.boolean({ description: 'List all keys, not one page of them.' }),
+    wide: Flags.boolean({ description: 'On a terminal, show every column that a pipe gets.' }),
+    columns: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ',',
+      description: `Only these columns, comma-separated, in this order: ${COLUMN_NAMES.join(', ')}.`,
+      helpValue: '<column,…>',
     }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(List);
-    const { roles, status, search, after, database } = flags;
-    const { page, keys } = await this.withKeys(database, async (open) => {
-      const listed = await open.list(
-        { first: readNumber(flags.limit, '--limit'), roles, status, search, after },
-        OPERATOR,
-      );
-      const ids = listed.keys.map(({ id }) => id);
-      const [chains, usage] = [await open.chainsOf(listed.keys), await open.usageOf(ids)];
-      return { page: listed, keys: chains.map((chain) => keyJson(chain, open, usage.get(chain.keys[0].id))) };
+    const columns = this.columnsOf(flags);
+    if (flags.all && flags.limit !== undefined) throw together('--all', '--limit');
+    const { roles, status, search, all } = flags;
+    const query = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after), roles, status, search };
+    await this.withKeys(flags.database, async (open) => {
+      const pages = listPages(open, query, all);
+      await (this.jsonEnabled() ? this.printJson(pages) : this.printTable(pages, columns));
     });
-    const last = page.keys.at(-1);
-    const next = page.hasNextPage && last ? cursorOf(last) : null;
-    await this.print(
-      { keys, next },
-      keys.length === 0 ? undefined : await tableOf(HEAD, keys.map(rowOf), this.terminal.isTerminal),
-    );
-    if (this.jsonEnabled()) return;
-    if (keys.length === 0) await this.terminal.note('No API keys found.');
-    if (next) await this.terminal.note(`More keys follow: pass --after ${next}`);
+  }
+
+  /** @throws CliError USAGE */
+  private columnsOf({ columns, wide }: FlagsOf<typeof List>): readonly KeyColumn[] {
+    if (this.jsonEnabled() && (columns ?? wide)) throw together(columns ? '--columns' : '--wide', '--json');
+    if (columns && wide) throw together('--columns', '--wide');
+    if (columns) return pickColumns(columns);
+    if (!this.terminal.isTerminal) return ALL_COLUMNS;
+    return wide ? pickColumns(ALL_COLUMNS.map(({ name }) => name)) : DEFAULT_COLUMNS;
+  }
+
+  private async printJson(pages: AsyncIterable<ListedKeys>): Promise<void> {
+    const all: ListedKeys = { keys: [], next: null };
+    for await (const { keys, next } of pages) {
+      all.keys.push(...keys);
+      all.next = next;
+    }
+    await this.print(all, undefined);
+  }
+
+  private async printTable(pages: AsyncIterable<ListedKeys>, columns: readonly KeyColumn[]): Promise<void> {
+    const table = await openTable(columns, this.terminal);
+    const cell = (key: KeyJson) => (column: KeyColumn) =>
+      (this.terminal.isTerminal ? column.shown?.(key) : undefined) ?? column.text(key);
+    let last: ListedKeys | undefined;
+    for await (const page of pages) {
+      if (!last && page.keys.length === 0) return this.terminal.note('No API keys found.');
+      if (page.keys.length > 0) await this.terminal.out(`${table(page.keys.map((key) => columns.map(cell(key))))}\n`);
+      last = page;
+    }
+    if (last?.next) await this.terminal.note(`More keys follow: pass --all, or --after ${last.next}`);
   }
 }
 
-function rowOf(key: KeyJson): string[] {
-  const { name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation } = key;
-  return [name, status, roles, permissions, prefix, createdAt, expiresAt, lastUsedAt, uses, rotation].map(fieldText);
+function together(one: string, other: string): CliError {
+  return new CliError('USAGE', `${one} and ${other} cannot be used together. Pass one of them.`);
 }

@@ -2,12 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
 import { progressOf } from '../../cli/audit/progress.ts';
 import { runPrune } from '../../cli/audit/prune-log.ts';
-import { AUDIT_HEAD, auditJson, auditRow } from '../../cli/views/audit-view.ts';
+import { AUDIT_COLUMNS, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { readNumber } from '../../cli/input/key-flags.ts';
+import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
-import { tableOf } from '../../cli/views/table.ts';
+import { openTable } from '../../cli/views/table.ts';
 import { countOf } from '../../cli/views/count.ts';
 import { verificationView } from '../../cli/views/verification-view.ts';
 import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
@@ -23,11 +24,16 @@ const BROKEN = 1;
 /** Flags that belong to every mode. */
 const GLOBAL = ['database', 'json', 'no-color', 'no-input'];
 
+/** Turns entries into lines. */
+type EntriesText = (entries: readonly AuditEntry[]) => string;
+
 export default class Log extends KeyCommand {
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
   static override description =
-    'Prints the newest entries, in the order in which they were written. Each is chained to the previous one by its ' +
-    'hash; --verify checks all of them, names the first that was tampered with, and compares the keys with the log.';
+    'Prints the newest entries, in the order in which they were written. On a terminal, they are shortened to its ' +
+    'width; otherwise an entry is one line, with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES. Each is chained ' +
+    'to the previous one by its hash; --verify checks all of them, names the first that was tampered with, and ' +
+    'compares the keys with the log.';
   static override examples = [
     { description: 'See what happened to a key', command: '<%= config.bin %> <%= command.id %> --key "CI deploy"' },
     {
@@ -59,18 +65,19 @@ export default class Log extends KeyCommand {
     }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
     since: Flags.string({
-      description: 'Only from this time on: an RFC 3339 date and time, or how long ago.',
+      description: 'Only from this time on: a date (its start in UTC), an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Only before this time: an RFC 3339 date and time, or how long ago.',
+      description: 'Only before this time, written like --since.',
       helpValue: '<date>|7d',
     }),
-    limit: Flags.string({ description: 'Maximum number of entries, up to 500. Default: 50.', helpValue: '<number>' }),
+    limit: limitFlag('entries'),
     before: Flags.string({
       description: 'Only entries with a lower number: the previous page. With --prune, a time, written like --since.',
       helpValue: '<number>|<date>|52w',
     }),
+    wide: Flags.boolean({ description: 'On a terminal, shorten nothing: long lines wrap.' }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
     verify: Flags.boolean({
       description: 'Check the whole log instead, and the keys against it. Exits with 1 if something is wrong.',
@@ -95,23 +102,31 @@ export default class Log extends KeyCommand {
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
     else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
     if (prune) return this.withKeys(flags.database, (keys) => this.prune(keys, flags));
-    const before = readNumber(flags.before, '--before');
+    if (flags.wide && this.jsonEnabled())
+      throw new CliError('USAGE', '--wide and --json cannot be used together. Pass one of them.');
+    const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined)
       throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
-    const request = { key, actor, action, since, until, first: readNumber(flags.limit, '--limit') };
+    const request = { key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
     await this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys, flags.head);
-      if (follow) return this.follow(keys, request);
+      const table = await this.table(flags.wide);
+      if (follow) return this.follow(keys, request, table);
       const newest = await keys.auditLog(request, OPERATOR, before === undefined ? {} : { before });
-      return this.show(newest.toReversed());
+      return this.show(newest.toReversed(), table);
     });
   }
 
-  private async show(entries: readonly AuditEntry[]): Promise<void> {
-    const table =
-      entries.length > 0 ? await tableOf(AUDIT_HEAD, entries.map(auditRow), this.terminal.isTerminal) : undefined;
-    await this.print({ entries: entries.map(auditJson) }, table);
+  private async show(entries: readonly AuditEntry[], table: EntriesText): Promise<void> {
+    await this.print({ entries: entries.map(auditJson) }, entries.length > 0 ? table(entries) : undefined);
     if (entries.length === 0 && !this.jsonEnabled()) await this.terminal.note('No entries found.');
+  }
+
+  /** What turns entries into lines of a table. */
+  private async table(wide: boolean | undefined): Promise<EntriesText> {
+    const { isTerminal, columns } = this.terminal;
+    const text = await openTable(AUDIT_COLUMNS, { isTerminal, columns: wide ? Infinity : columns });
+    return (entries) => text(entries.map((entry) => auditRow(entry, isTerminal)));
   }
 
   private async prune(
@@ -139,30 +154,32 @@ export default class Log extends KeyCommand {
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
-  private async follow(keys: OpenKeys, request: AuditRequest): Promise<void> {
+  private async follow(keys: OpenKeys, request: AuditRequest, table: EntriesText): Promise<void> {
     let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
     let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
+    const lines = this.jsonEnabled() ? jsonLines : table;
     for (;;) {
-      if (!(await this.writeLines(entries))) return;
+      if (entries.length > 0 && !(await this.writeLines(lines(entries)))) return;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
       await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
       entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });
     }
   }
 
-  private async writeLines(entries: readonly AuditEntry[]): Promise<boolean> {
-    const line = (entry: AuditEntry) =>
-      this.jsonEnabled()
-        ? printableJson(JSON.stringify(auditJson(entry)))
-        : auditRow(entry).join(this.terminal.isTerminal ? '  ' : '\t');
+  /** @returns whether somebody still reads them */
+  private async writeLines(lines: string): Promise<boolean> {
     try {
-      if (entries.length > 0) await this.terminal.out(entries.map((entry) => `${line(entry)}\n`).join(''));
+      await this.terminal.out(`${lines}\n`);
       return true;
     } catch (error) {
       if (error instanceof CliError) return false;
       throw error;
     }
   }
+}
+
+function jsonLines(entries: readonly AuditEntry[]): string {
+  return entries.map((entry) => printableJson(JSON.stringify(auditJson(entry)))).join('\n');
 }
 
 /** Refuses flags that do not belong to a mode. @throws CliError USAGE */

@@ -3,6 +3,7 @@ import { CliError } from '../../cli/errors.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { runRotate } from '../../cli/manage/rotate-key.ts';
+import { timeAndDistance } from '../../cli/views/relative-time.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { DEFAULT_GRACE } from '../../keys/key/rotation.ts';
@@ -10,7 +11,6 @@ import { prefixOf } from '../../keys/secret/secret.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import type { RotatedKey } from '../../keys/management.ts';
 import { listOf } from '../../keys/text.ts';
-import { formatTime } from '../../keys/time.ts';
 
 /** How many of the created keys are named. */
 const MAX_NAMES = 10;
@@ -54,7 +54,9 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
       description: "Disable the keys that it has created: after a leak they are the thief's.",
     }),
     since: Flags.string({
-      description: 'With --disable-created: only keys created since this RFC 3339 date, or this long ago.',
+      description:
+        'With --disable-created: only keys created since this date (its start in UTC), RFC 3339 date ' +
+        'and time, or this long ago.',
       helpValue: '<date>|24h',
     }),
   };
@@ -94,14 +96,18 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     );
   }
 
-  private async note({ after: { name, publicId, rotation }, created, disabled }: RotatedKey): Promise<void> {
+  private async note({ after, created, disabled }: RotatedKey): Promise<void> {
+    const { name, publicId, rotation, expiresAt } = after;
     if (created.length > 0) await this.terminal.note(createdText(created, disabled));
-    const rotated = `Rotated API key "${name}": its new secret is ${prefixOf(publicId)}, and is not shown again.`;
+    const expiry = expiresAt === null ? '' : ` The key expires ${timeAndDistance(expiresAt)}.`;
+    const secret = `its new secret is ${prefixOf(publicId)}, and is not shown again.`;
+    const rotated = `Rotated API key "${name}": ${secret}${expiry}`;
     if (!rotation) return this.terminal.note(rotated);
+    const { previousEndsAt, startedAt } = rotation;
     const end =
-      rotation.previousEndsAt === null
+      previousEndsAt === null
         ? 'until the new one was used and the grace has ended'
-        : `until ${formatTime(rotation.previousEndsAt)}`;
+        : `until ${timeAndDistance(previousEndsAt, startedAt)}`;
     await this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
   }
 }

@@ -1,6 +1,7 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, limitJson, limitText } from '../../cli/views/key-view.ts';
+import { timeAndDistance } from '../../cli/views/relative-time.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';
@@ -23,9 +24,15 @@ export default class Show extends KeyCommand {
       };
       const limitedBy = keys.limitsOf(chain!).map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
-      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + fieldText(value));
+      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
       await this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
     });
+  }
+
+  /** The value of a field; on a terminal, a time with how long ago it was, or in how long it is. */
+  private textOf(field: string, value: Parameters<typeof fieldText>[0]): string {
+    const isTime = field.endsWith('At') && typeof value === 'string';
+    return isTime && this.terminal.isTerminal ? timeAndDistance(Date.parse(value)) : fieldText(value);
   }
 }

@@ -2,6 +2,7 @@ import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { validateDescription, normalizeDescription } from '../key/description.ts';
 import { KeysError } from '../errors.ts';
+import { notADate } from '../key/expiry.ts';
 import { readDate } from '../time.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { validateName, normalizeName } from '../key/name.ts';
@@ -140,8 +141,7 @@ class Reader {
   #expiry(value: unknown, path: DeclarationPath): number | null {
     const text = this.#text(value, path);
     const instant = text === undefined ? undefined : readDate(text);
-    if (text !== undefined && instant === undefined)
-      this.#report(path, `"${printable(text)}" is not an RFC 3339 date and time, such as 2030-12-31T23:59:59Z.`);
+    if (text !== undefined && instant === undefined) this.#report(path, notADate(text));
     return instant ?? null;
   }
 

@@ -1,6 +1,6 @@
 import type { Issue } from '../errors.ts';
 import { printable } from '../text.ts';
-import { lowerCaseHint, readDate, readDuration, UNIT_MS } from '../time.ts';
+import { lowerCaseHint, readDate, readDay, readDuration, UNIT_MS } from '../time.ts';
 
 /** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
@@ -27,10 +27,14 @@ export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number)
   }
   if (expiresAt === undefined || expiresAt === null) return null;
   const instant = readDate(expiresAt);
-  if (instant === undefined)
-    return issue(`"${printable(expiresAt)}" is not an RFC 3339 date and time, such as 2030-12-31T23:59:59Z.`);
+  if (instant === undefined) return issue(notADate(expiresAt));
   if (instant <= now) return issue(`"${printable(expiresAt)}" is in the past. Choose a later date.`);
   return withinLimit(instant, now, expiresAt);
+}
+
+/** An expiry that is written in one text: a date and time, or a duration. */
+export function expiryIn(text: string): ExpiryRequest {
+  return /^\s*\d{4}-/.test(text) ? { expiresAt: text } : { expiresIn: text };
 }
 
 /** The expiry in a validated request; undefined if it names none. */
@@ -49,6 +53,14 @@ function withinLimit(instant: number, now: number, text: string): number | Issue
   return instant - now <= MAX_DURATION_MS
     ? instant
     : issue(`"${printable(text)}" is more than ten years away. Choose an earlier date, or none.`);
+}
+
+/** What is wrong with a text that `readDate` cannot parse. Of a date alone it is not clear whether the day counts. */
+export function notADate(text: string): string {
+  const day = text.trim();
+  if (readDay(day) !== undefined)
+    return `"${day}" has no time. Write ${day}T00:00:00Z for its start in UTC, or ${day}T23:59:59Z for its end.`;
+  return `"${printable(text)}" is not an RFC 3339 date and time, such as 2030-12-31T23:59:59Z.`;
 }
 
 function issue(message: string): Issue {

@@ -34,7 +34,9 @@ See svc-api apikey can --help
   });
 
   it('is wrapped at a terminal of 40 columns, but not what is pasted from there', async () => {
-    session = cliOnTerminal(['apikey', 'create', '--rolls'], { SVC_API_DATABASE: tempStore() }, undefined, 40);
+    session = cliOnTerminal(['apikey', 'create', '--rolls'], { SVC_API_DATABASE: tempStore() }, undefined, {
+      columns: 40,
+    });
     assert.equal(await session.end(), 2);
     const lines = session.screen.trimEnd().split('\n');
     assert.deepEqual(
@@ -57,7 +59,7 @@ See svc-api apikey can --help
   });
 
   it('on a terminal has its link in one line', async () => {
-    session = cliOnTerminal(['apikey', 'list'], { SVC_API_DATABASE: tempStore() }, undefined, 40);
+    session = cliOnTerminal(['apikey', 'list'], { SVC_API_DATABASE: tempStore() }, undefined, { columns: 40 });
     assert.equal(await session.end(), 1);
     assert.match(session.screen, /\nReference: file:\S+\/docs\/errors\.md#store_unavailable\n$/);
   });

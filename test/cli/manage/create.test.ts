@@ -22,7 +22,7 @@ describeOnEach('apikey --create', () => {
     assert.ok(publicId && stdout.endsWith('\n'), `Not a secret on a line of its own: ${stdout}`);
     assert.equal(
       stderr,
-      `Created API key "CI deploy" (svc_${publicId}_…) with roles GUEST and VIEWER and permissions DOCKER:READ_ANY. Its secret is not shown again.\n`,
+      `Created API key "CI deploy" (svc_${publicId}_…) with roles GUEST and VIEWER and permissions DOCKER:READ_ANY. It does not expire. Its secret is not shown again.\n`,
     );
     assert.equal(code, 0);
   });
@@ -111,7 +111,7 @@ describeOnEach('apikey --create', () => {
     assert.equal(code, 0);
     assert.match(
       stderr,
-      /^Replaced API key "Deploy" \(svc_\w{12}_…\) with roles GUEST\. Its secret is not shown again\.\n$/,
+      /^Replaced API key "Deploy" \(svc_\w{12}_…\) with roles GUEST\. It does not expire\. Its secret is not shown again\.\n$/,
     );
     const [key, ...others] = await keysIn(cli.database);
     assert.deepEqual([key?.name, others], ['Deploy', []]);

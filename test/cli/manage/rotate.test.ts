@@ -35,7 +35,7 @@ describeOnEach('apikey rotate', () => {
     assert.equal(code, 0);
     assert.match(
       stderr,
-      /^Rotated API key "CI deploy": its new secret is svc_.{12}_…, and is not shown again\. The previous one, svc_.{12}_…, works until .*Z\.\n$/,
+      /^Rotated API key "CI deploy": its new secret is svc_.{12}_…, and is not shown again\. The previous one, svc_.{12}_…, works until \S+Z \(in 1 day\)\.\n$/,
     );
     assert.deepEqual(await statusesOf(old.key, stdout.trim()), ['ACTIVE', 'ACTIVE']);
     const graceBegan = (await rotationOf())!.previousEndsAt! - 86_400_000;

@@ -150,13 +150,40 @@ describeOnEach('the verbs of apikey', () => {
   it('list shows an aligned table with a head on a terminal, without colours and boxes', async () => {
     const terminal = cliOnTerminal(['apikey', 'list', '--database', database], {});
     assert.equal(await terminal.end(), 0);
-    assert.match(
-      terminal.screen,
-      /^NAME +STATUS +ROLES +PERMISSIONS +PREFIX +CREATED +EXPIRES +LAST USED +USES +ROTATION *\n/,
-    );
-    assert.match(terminal.screen, /\nOff {5,}DISABLED +GUEST +- +svc_/);
+    assert.match(terminal.screen, /^NAME +GRANTS +STATUS +LAST USED +EXPIRES *\n/);
+    assert.match(terminal.screen, /\nOff {5,}GUEST {5,}DISABLED +never +never\n/);
     assert.equal(terminal.raw.includes('\u001b['), false);
     assert.doesNotMatch(terminal.screen, /[│─┌]/);
+  });
+
+  it('show has relative times beside the absolute ones on a terminal alone', async () => {
+    const terminal = cliOnTerminal(['apikey', 'show', 'Over', '--database', database], {});
+    assert.equal(await terminal.end(), 0);
+    assert.match(terminal.screen, /\nexpiresAt +2026-01-02T00:00:02\.000Z \((\d+ \w+ ago|in \d+ \w+)\)\n/);
+    assert.match(terminal.screen, /\nlastUsedAt +-\n/);
+    assert.match((await run('show', 'Over')).stdout, /^expiresAt +2026-01-02T00:00:02\.000Z$/m);
+  });
+
+  it('create takes the name as an argument or as a flag', async () => {
+    assert.equal((await run('create', 'As argument', '--roles', 'guest')).code, 0);
+    assert.equal((await json('show', 'As argument'))['name'], 'As argument');
+    assert.deepEqual((await json('create', 'A', '--dry-run', '--roles', 'guest'))['name'], 'A');
+    for (const second of ['Same', 'Other'])
+      assert.deepEqual(await run('create', 'Same', '--name', second, '--roles', 'guest'), {
+        stdout: '',
+        stderr: 'Error: The name of the key is given twice: as an argument and by --name. Leave one out.\n',
+        code: 2,
+      });
+    assert.equal((await run('create', 'Not', 'quoted', '--roles', 'guest')).code, 2);
+    assert.equal((await run('--create', 'As argument', '--roles', 'guest')).code, 2);
+  });
+
+  it('create says when the key ends', async () => {
+    const { stderr } = await run('create', 'Ends', '--roles', 'guest', '--expires-in', '30d');
+    const { expiresAt } = await json('show', 'Ends');
+    assert.ok(stderr.includes(` It expires ${String(expiresAt)} (in 30 days). `), stderr);
+    assert.match((await run('create', 'Stays', '--roles', 'guest')).stderr, / It does not expire\. /);
+    assert.match((await run('rotate', 'Ends')).stderr, / The key expires \S+Z \(in 30 days\)\. /);
   });
 
   it('list filters, searches and pages', async () => {
@@ -168,7 +195,7 @@ describeOnEach('the verbs of apikey', () => {
     const first = await json('list', '--limit', '2');
     assert.equal((first['keys'] as object[]).length, 2);
     assert.deepEqual(await names('--after', String(first['next'])), ['Over']);
-    assert.match((await run('list', '--limit', '2')).stderr, /^More keys follow: pass --after \S+\n$/);
+    assert.match((await run('list', '--limit', '2')).stderr, /^More keys follow: pass --all, or --after \S+\n$/);
     assert.deepEqual(await run('list', '--search', 'nothing like it'), {
       stdout: '',
       stderr: 'No API keys found.\n',

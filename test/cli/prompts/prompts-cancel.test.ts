@@ -6,7 +6,7 @@ import { cliOnTerminal, KEYS } from '../../support/pty.ts';
 import { keysIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
-const { enter, space, ctrlC, ctrlD } = KEYS;
+const { enter, space, up, ctrlC, ctrlD } = KEYS;
 type Step = readonly [question: string, keys: string];
 
 const CREATE: readonly Step[] = [
@@ -15,7 +15,10 @@ const CREATE: readonly Step[] = [
   ['? Description', enter],
   ['? Roles', enter],
   ['? Permissions: choose a resource', enter],
-  ['? Actions on', space],
+  ['? Actions on', `${space}${enter}`],
+  ['? Permissions: ACTIVATION_CODE', enter],
+  ['? Expires', `${up}${enter}`],
+  ['? Expires in (', '1d'],
 ];
 const DELETE: readonly Step[] = [
   ['? API keys to delete', `${space}${enter}`],

@@ -8,9 +8,7 @@ import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
 import { keyNamed } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
-const { enter, space, down } = KEYS;
-/** Ctrl-U: empties the line. */
-const clear = '\u0015';
+const { enter, space, down, up, ctrlU: clear } = KEYS;
 
 describe('apikey --create on a terminal', () => {
   let session: TerminalSession | undefined;
@@ -34,6 +32,7 @@ describe('apikey --create on a terminal', () => {
     await terminal.answer('❯◉ CREATE_ANY', `${down}${down}${space}`);
     await terminal.answer('❯◉ READ_ANY', enter);
     await terminal.answer('? Permissions: DOCKER:CREATE_ANY, DOCKER:READ_ANY. Add another resource', enter);
+    await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);
 
     const secret = readFileSync(file, 'utf8');
@@ -42,7 +41,7 @@ describe('apikey --create on a terminal', () => {
     assert.ok(!terminal.screen.includes(secret.trim()));
     assert.match(
       terminal.screen,
-      /Created API key "CI deploy" \(svc_\w{12}_…\) with roles VIEWER and permissions DOCKER:CREATE_ANY and DOCKER:READ_ANY\. Its secret is not shown again\.\n$/,
+      /Created API key "CI deploy" \(svc_\w{12}_…\) with roles VIEWER and permissions DOCKER:CREATE_ANY and DOCKER:READ_ANY\. It expires \S+Z \(in 30 days\)\. Its secret is not shown again\.\n$/,
     );
     const key = await keyNamed(cli.database, 'CI deploy');
     assert.deepEqual(
@@ -65,6 +64,7 @@ describe('apikey --create on a terminal', () => {
     await terminal.answer('? Roles', space);
     await terminal.answer('❯◉ ADMIN', enter);
     await terminal.answer('❯ Done', enter);
+    await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);
     const key = await keyNamed(cli.database, 'My key');
     assert.deepEqual([key?.description, key?.roles, key?.permissions], [null, ['ADMIN'], []]);
@@ -83,6 +83,7 @@ describe('apikey --create on a terminal', () => {
     await terminal.answer('❯ FLASH', enter);
     await terminal.answer('? Actions on FLASH', `${space}${enter}`);
     await terminal.answer('❯ Done', enter);
+    await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);
     assert.ok(!/\? (Name|Description)/.test(terminal.screen), 'what the flags say is not asked');
     assert.deepEqual((await keyNamed(cli.database, 'A key'))?.permissions, ['FLASH:CREATE_ANY']);
@@ -96,6 +97,7 @@ describe('apikey --create on a terminal', () => {
     await other.answer('? An API key named "Taken" already exists. Replace it? (y/N)', enter);
     await other.answer('? Name', `Free${enter}`);
     await other.answer('? Description', enter);
+    await other.answer('? Expires', enter);
     assert.equal(await other.end(), 0);
     assert.deepEqual(
       [(await keyNamed(cli.database, 'Taken'))?.id, (await keyNamed(cli.database, 'Free'))?.roles],
@@ -106,12 +108,99 @@ describe('apikey --create on a terminal', () => {
     await replacing.answer('? Name', `Taken${enter}`);
     await replacing.answer('Replace it? (y/N)', `y${enter}`);
     await replacing.answer('? Description', enter);
+    await replacing.answer('? Expires', enter);
     assert.equal(await replacing.end(), 0);
     assert.match(replacing.screen, /Replaced API key "Taken"/);
     const replaced = await keyNamed(cli.database, 'Taken');
     assert.notEqual(replaced?.id, old.id);
     assert.deepEqual(replaced?.roles, ['GUEST']);
   });
+
+  it('asks for the end, unless a flag has it', async () => {
+    const cli = testCli();
+    const asked = start(cli, ['--name', 'Asked', '--description', 'given', '--roles', 'GUEST']);
+    assert.equal(await asked.end(), 0);
+    assert.match(asked.screen, /It does not expire\./);
+    for (const [name, keys, end] of [
+      ['A', enter, '30 days'],
+      ['B', `${down}${enter}`, '90 days'],
+      ['C', `${down}${down}${enter}`, '1 year'],
+    ] as const) {
+      const terminal = start(cli, ['--roles', 'GUEST', '--description', '']);
+      await terminal.answer('? Name', `${name}${enter}`);
+      await terminal.see('? Expires');
+      await terminal.answer('at another time', keys);
+      assert.equal(await terminal.end(), 0);
+      assert.match(terminal.screen, new RegExp(`It expires \\S+Z \\(in ${end}\\)\\.`));
+    }
+    const given = start(cli, ['--roles', 'GUEST', '--description', '', '--expires-in', '90m']);
+    await given.answer('? Name', `D${enter}`);
+    assert.equal(await given.end(), 0);
+    assert.match(given.screen, /It expires \S+Z \(in 90 minutes\)\./);
+    assert.doesNotMatch(given.screen, /\? Expires/);
+    const never = start(cli, ['--roles', 'GUEST', '--description', '']);
+    await never.answer('? Name', `E${enter}`);
+    await never.answer('? Expires', `${down}${down}${down}`);
+    await never.answer('❯ never', enter);
+    assert.equal(await never.end(), 0);
+    assert.equal((await keyNamed(cli.database, 'E'))?.expiresAt, null);
+  });
+
+  it('checks an end of its own as it is given', async () => {
+    const cli = testCli();
+    const terminal = start(cli, ['--name', 'Own', '--description', '']);
+    await terminal.answer('? Roles', space);
+    await terminal.answer('❯◉ ADMIN', enter);
+    await terminal.answer('❯ Done', enter);
+    await terminal.see('? Expires');
+    await terminal.answer('at another time', up);
+    await terminal.answer('❯ at another time', enter);
+    await terminal.see('? Expires in (90m, 12h, 30d) or at (2030-12-31T23:59:59Z)');
+    for (const [typed, problem] of [
+      ['', 'is not a duration'],
+      ['1M', 'Units are lower case'],
+      ['2020-01-01T00:00:00Z', 'is in the past'],
+      ['2030-12-31', '"2030-12-31" has no time. Write 2030-12-31T00:00:00Z'],
+      ['99999d', 'is more than ten years away'],
+    ] as const) {
+      terminal.type(`${clear}${typed}${enter}`);
+      await terminal.see(problem);
+    }
+    const end = new Date(Date.now() + 10 * 86_400_000).toISOString();
+    terminal.type(`${clear}${end}${enter}`);
+    assert.equal(await terminal.end(), 0);
+    assert.equal((await keyNamed(cli.database, 'Own'))?.expiresAt, Date.parse(end));
+  });
+
+  it('has no key that chooses all roles or actions', async () => {
+    const cli = testCli();
+    const terminal = start(cli, ['--name', 'A key', '--description', '']);
+    await terminal.answer('? Roles', `ai${enter}`);
+    await terminal.answer('? Permissions: choose a resource', `vms`);
+    await terminal.answer('❯ VMS', enter);
+    await terminal.answer('? Actions on VMS', `ai${space}${enter}`);
+    await terminal.answer('? Permissions: VMS:CREATE_ANY. Add another resource', enter);
+    await terminal.answer('? Expires', enter);
+    assert.equal(await terminal.end(), 0);
+    const key = await keyNamed(cli.database, 'A key');
+    assert.deepEqual([key?.roles, key?.permissions], [[], ['VMS:CREATE_ANY']]);
+  });
+
+  for (const rows of [24, 10, 6])
+    it(`works on a screen of 40 columns and ${rows} rows, without colours`, async () => {
+      const cli = testCli();
+      const env = { SVC_API_DATABASE: cli.database, NO_COLOR: '1' };
+      const terminal = (session = cliOnTerminal(['apikey', 'create'], env, undefined, { columns: 40, rows }));
+      await terminal.answer('? Name', `Small${enter}`);
+      await terminal.answer('? Description', enter);
+      await terminal.answer('❯◯ ADMIN', `${down}${space}`);
+      await terminal.answer('❯◉ CONNECT', enter);
+      await terminal.answer('❯ Done', enter);
+      await terminal.answer('❯ in 30 days', enter);
+      assert.equal(await terminal.end(), 0);
+      assert.equal(terminal.hasColors, false);
+      assert.deepEqual((await keyNamed(cli.database, 'Small'))?.roles, ['CONNECT']);
+    });
 
   it('asks nothing when nothing is missing, and checks the flags before it asks', async () => {
     const cli = testCli();

@@ -18,6 +18,11 @@ describeOnEach('the expiry of a key', () => {
       [{ expiresIn: '3M' }, /3m is 3 minutes; for months write 90d\.$/],
       [{ expiresIn: '12H' }, /^"12H" is not a duration\. Units are lower case: write 12h\.$/],
       [{ expiresAt: 'soon' }, /"soon" is not an RFC 3339 date and time/],
+      [{ expiresAt: '2030-02-30' }, /"2030-02-30" is not an RFC 3339 date and time/],
+      [
+        { expiresAt: ' 2030-06-01' },
+        /^"2030-06-01" has no time\. Write 2030-06-01T00:00:00Z for its start in UTC, or 2030-06-01T23:59:59Z for its end\.$/,
+      ],
       [{ expiresIn: '1h', expiresAt: '2030-06-01T12:00:00Z' }, /not both/],
     ] as const;
     for (const [request, message] of issues) {

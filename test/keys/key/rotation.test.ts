@@ -18,7 +18,7 @@ describe('a request to rotate a secret', () => {
 
   it('has a time of creation that can be read, and only where keys are disabled', () => {
     assert.deepEqual(issuesOf({ disableCreated: true, createdSince: 'yesterday' }), [
-      'INPUT_INVALID "yesterday" is not a time. Write an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.',
+      'INPUT_INVALID "yesterday" is not a time. Write a date, such as 2030-12-31, an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.',
     ]);
     assert.deepEqual(issuesOf({ createdSince: '1h' }), [
       'USAGE A time of creation is only for disabling the created keys.',

@@ -1,0 +1,37 @@
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { cursorOf, type PageQuery } from '../../keys/list.ts';
+import { MAX_PAGE_SIZE } from '../../keys/page.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+import { type KeyJson, keyJson } from '../views/key-view.ts';
+
+/** A page of a list of keys. */
+export interface ListedKeys {
+  keys: KeyJson[];
+  /** The cursor after which the next page starts; null on the last. */
+  next: string | null;
+}
+
+/** The page of a query; with `all`, also those that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
+export async function* listPages(open: OpenKeys, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
+  if (!all) {
+    yield await readPage(open, query);
+    return;
+  }
+  let { after } = query;
+  do {
+    const page = await readPage(open, { ...query, first: MAX_PAGE_SIZE, after });
+    yield page;
+    after = page.next;
+  } while (after !== null);
+}
+
+async function readPage(open: OpenKeys, query: PageQuery): Promise<ListedKeys> {
+  const page = await open.list(query, OPERATOR);
+  const chains = await open.chainsOf(page.keys);
+  const usage = await open.usageOf(page.keys.map(({ id }) => id));
+  const last = page.keys.at(-1);
+  return {
+    keys: chains.map((chain) => keyJson(chain, open, usage.get(chain.keys[0].id))),
+    next: page.hasNextPage && last ? cursorOf(last) : null,
+  };
+}
