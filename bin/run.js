@@ -16,11 +16,12 @@ const args = command === 'help' ? typed.filter((arg) => arg !== '--no-color') : 
 const root = require('node:path').dirname(import.meta.dirname);
 // `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
 const core = ['@oclif/plugin-help'];
-// Scripts run `apikey` and `serve`, which start faster without completion.
-if (command !== 'apikey' && command !== 'serve') core.push('@oclif/plugin-autocomplete');
+// Scripts run `apikey` and `serve`, which start faster without completion; what completes them knows all commands.
+if ((command !== 'apikey' || args[1] === 'complete') && command !== 'serve') core.push('@oclif/plugin-autocomplete');
 const loadOptions = { root, pluginAdditions: { core } };
 // Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
-void (command?.startsWith('autocomplete') ? complete() : start());
+const subject = command === 'help' ? args[1] : command;
+void (subject?.startsWith('autocomplete') ? complete() : start());
 
 /** oclif asks for this user when it is loaded, and would crash for one unknown to the system, as in containers. */
 function standInForUser() {

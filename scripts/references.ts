@@ -28,9 +28,10 @@ function schemaReference(): string {
 /** The help of every command and topic, as it is printed. */
 function commandReference(): string {
   const manifest = JSON.parse(readFileSync(new URL('../oclif.manifest.json', import.meta.url), 'utf8')) as {
-    commands: object;
+    commands: Record<string, { hidden?: boolean }>;
   };
   const commands = Object.keys(manifest.commands)
+    .filter((id) => !manifest.commands[id]!.hidden)
     .toSorted()
     .map((id) => sectionOf(id.replaceAll(':', ' '), [...id.split(':'), '--help']));
   const topics = Object.keys(HELP_TOPICS).map((topic) => sectionOf(`help ${topic}`, ['help', topic]));

@@ -24,7 +24,8 @@ export type {
 export type { AuditRequest } from './keys/audit/audit-log.ts';
 export type { KeyComparison, KeyDifference } from './keys/audit/compare.ts';
 export type { PrunedEntries } from './keys/audit/prune.ts';
-export type { AuditVerification, ProgressReport } from './keys/audit/verify.ts';
+export type { AuditVerification } from './keys/audit/verify.ts';
+export type { ProgressReport } from './keys/progress.ts';
 export type { Authentication, RefusalReason } from './keys/authentication/authenticate.ts';
 export type { Authenticator } from './keys/authentication/authenticator.ts';
 export type { Identification, SecretStatus } from './keys/authentication/identify.ts';
@@ -64,7 +65,7 @@ export type { HearingReport } from './keys/repository.ts';
 export type { KeyQueries } from './keys/queries.ts';
 export type { CreatedKey, RotatedKey } from './keys/management.ts';
 export type { KeyManagement } from './keys/management.ts';
-export type { ApplyOptions, KeysService } from './keys/service.ts';
+export type { ApplyOptions, KeysService, ImportKeysOptions } from './keys/service.ts';
 export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/export.ts';
 export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';

@@ -12,8 +12,8 @@ export interface Terminal {
   readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
-  /** Whether stderr is a terminal, where somebody may watch the progress of a command. */
-  readonly isErrorTerminal: boolean;
+  /** Whether the last line of stderr can be drawn anew: it is a terminal, and no dumb one. */
+  readonly canRedraw: boolean;
   /** How many columns stderr has; undefined if it is no terminal. */
   readonly errorColumns: number | undefined;
   /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
@@ -24,6 +24,8 @@ export interface Terminal {
   deliver(text: string): Promise<void>;
   /** Writes a line to stderr; a failure is ignored. */
   note(text: string): Promise<void>;
+  /** Draws the last line of stderr anew, which other output replaces; an empty one is cleared. */
+  status(text: string): Promise<void>;
   /** From now on nothing waits for a reader: what is not read at once is given up. */
   stopWaiting(): void;
 }
@@ -40,9 +42,13 @@ const RETRY_MS = 5;
 /** The width of a terminal that does not know its own. */
 const DEFAULT_COLUMNS = 80;
 
+/** Erases from the cursor to the end of the line (ECMA-48, 8.3.41). */
+const CLEAR_LINE = '\u001b[K';
+
 /** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
 class ProcessTerminal implements Terminal {
   #waits = true;
+  #hasStatus = false;
 
   get canPrompt(): boolean {
     return process.stdin.isTTY === true && process.stderr.isTTY === true;
@@ -56,8 +62,8 @@ class ProcessTerminal implements Terminal {
     return process.stdout.isTTY === true;
   }
 
-  get isErrorTerminal(): boolean {
-    return process.stderr.isTTY === true;
+  get canRedraw(): boolean {
+    return process.stderr.isTTY === true && process.env['TERM'] !== 'dumb';
   }
 
   get errorColumns(): number | undefined {
@@ -70,6 +76,7 @@ class ProcessTerminal implements Terminal {
   }
 
   async out(text: string): Promise<void> {
+    await this.status('');
     try {
       await this.#writeAll(process.stdout, text);
       flush(process.stdout.fd);
@@ -85,15 +92,26 @@ class ProcessTerminal implements Terminal {
   }
 
   async note(text: string): Promise<void> {
-    try {
-      await this.#writeAll(process.stderr, `${text}\n`);
-    } catch {
-      // Without stderr there is nobody left to tell.
-    }
+    await this.status('');
+    await this.#tell(`${text}\n`);
+  }
+
+  async status(text: string): Promise<void> {
+    if (text === '' && !this.#hasStatus) return;
+    this.#hasStatus = text !== '';
+    await this.#tell(`\r${CLEAR_LINE}${text}`);
   }
 
   stopWaiting(): void {
     this.#waits = false;
+  }
+
+  async #tell(text: string): Promise<void> {
+    try {
+      await this.#writeAll(process.stderr, text);
+    } catch {
+      // Without stderr there is nobody left to tell.
+    }
   }
 
   async #writeAll(stream: OutputStream, text: string): Promise<void> {

@@ -6,6 +6,7 @@ import type { Plan } from '../keys/apply/plan.ts';
 import type { KeysService } from '../keys/service.ts';
 import { MAX_DECLARED_KEYS } from './apply-type-defs.ts';
 import type { Resolvers } from './extension.ts';
+import { refuseNulls } from './nulls.ts';
 import { badInput, auditChanges, type Resolve } from './resolve.ts';
 import { formatTime } from '../keys/time.ts';
 
@@ -21,12 +22,13 @@ interface DeclaredInput {
 /** The resolvers for declared keys. */
 export function applyResolversOf(keys: KeysService): Resolvers {
   const applyApiKeys: Resolve<{
-    input: { keys: DeclaredInput[]; prune?: boolean | null; dryRun?: boolean | null };
+    input: { keys: DeclaredInput[]; prune: boolean; dryRun: boolean };
   }> = async (_, { input }, { principal }) => {
+    refuseNulls(input);
     if (input.keys.length > MAX_DECLARED_KEYS)
       throw badInput(`There are ${input.keys.length} keys; at most ${MAX_DECLARED_KEYS} are allowed.`);
     const declared = readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
-    const options = { prune: input.prune ?? false };
+    const options = { prune: input.prune };
     if (input.dryRun) {
       const plan = await keys.plan(declared, options, principal);
       return { changes: changesIn(plan), created: [], unchanged: plan.unchanged };
@@ -46,12 +48,11 @@ function declarationOf({ name, description, roles, permissions, expiresAt, enabl
   return {
     name,
     description,
-    roles: roles ?? [],
-    permissions: (permissions ?? []).flatMap(({ resource, actions }) =>
-      actions.map((action) => `${resource}:${action}`),
-    ),
+    roles,
+    permissions:
+      permissions && permissions.flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`)),
     expiresAt,
-    ...(enabled != null && { enabled }),
+    enabled,
   };
 }
 

@@ -163,7 +163,7 @@ input CreateApiKeyInput {
   overwrite: Boolean = false
 }
 
-"""Changes to a key. Omitted fields stay as they are."""
+"""Changes to a key. Omitted fields stay as they are; null is refused where it means nothing."""
 input UpdateApiKeyInput {
   "The id of the key."
   id: ID!

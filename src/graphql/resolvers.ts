@@ -10,6 +10,7 @@ import type { RotationRequest } from '../keys/key/rotation.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers, ServiceInfo } from './extension.ts';
+import { refuseNulls } from './nulls.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
 import { chainResolversOf } from './chain-resolvers.ts';
 import { loadersOf } from './loaders.ts';
@@ -61,29 +62,28 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       name: string;
       description?: string | null;
       expiresAt?: string | null;
-      overwrite?: boolean | null;
+      overwrite: boolean;
     };
   }> = async (_, { input }, { principal }) => {
+    refuseNulls(input, ['description', 'expiresAt']);
     const { name, description, overwrite } = input;
     const expiresAt = input.expiresAt ?? undefined;
-    const created = await keys.create(
-      { name, description, expiresAt, overwrite: overwrite ?? false, ...grantsOf(input) },
-      principal,
-    );
+    const created = await keys.create({ name, description, expiresAt, overwrite, ...grantsOf(input) }, principal);
     return { key: created.secret, apiKey: created.key };
   };
   const updateApiKey: Resolve<{
-    input: GrantsInput & { id: string; name?: string | null; description?: string | null; expiresAt?: string | null };
-  }> = (_, { input }, { principal }) => {
+    input: GrantsInput & { id: string; name?: string; description?: string | null; expiresAt?: string | null };
+  }> = async (_, { input }, { principal }) => {
+    refuseNulls(input, ['description', 'expiresAt']);
     const given = grantsOf(input);
     const change = {
-      ...(input.name == null ? {} : { name: input.name }),
+      ...(input.name === undefined ? {} : { name: input.name }),
       ...(input.description === undefined ? {} : { description: input.description }),
       ...(input.expiresAt === undefined ? {} : { expiresAt: input.expiresAt }),
-      ...(input.roles == null ? {} : { roles: given.roles }),
-      ...(input.permissions == null ? {} : { permissions: given.permissions }),
+      ...(input.roles === undefined ? {} : { roles: given.roles }),
+      ...(input.permissions === undefined ? {} : { permissions: given.permissions }),
     };
-    return keys.update(input.id, change, principal).then(({ after }) => after);
+    return (await keys.update(input.id, change, principal)).after;
   };
   const setApiKeyEnabled: Resolve<{ id: string; enabled: boolean }> = async (_, { id, enabled }, { principal }) =>
     (await keys.setEnabled(id, enabled, principal)).after;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
-import { isKeysError, type KeysError, type NameTakenError } from '../keys/errors.ts';
+import type { DeclarationIssue } from '../keys/apply/declaration.ts';
+import { isKeysError, type Issue, type KeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
 
@@ -85,7 +86,20 @@ function remedyOf(error: KeysError): string {
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {
   const remedy = remedyOf(error);
   const missing = 'missing' in error ? { missing: error.missing } : {};
-  return { message: error.message + remedy, extensions: { code: error.code, ...missing } };
+  return { message: error.message + remedy, extensions: { code: error.code, ...missing, ...problemsOf(error) } };
+}
+
+/** All faults of an input, each with its place in it; an empty one is that of the whole input. */
+function problemsOf(error: KeysError): { problems?: object[] } {
+  if (!('issues' in error)) return {};
+  const issues = error.issues as readonly (Issue | DeclarationIssue)[];
+  return {
+    problems: issues.map((issue) => ({
+      code: 'code' in issue ? issue.code : error.code,
+      message: redactSecrets(issue.message),
+      path: 'path' in issue ? issue.path : issue.field === undefined ? [] : [issue.field],
+    })),
+  };
 }
 
 /** The code of an error that has none: without a path it is about the document, with one about a field. */

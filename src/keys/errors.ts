@@ -13,6 +13,8 @@ export interface Issue {
     | 'USAGE';
   /** A sentence that names the value; it never holds a secret. */
   message: string;
+  /** The field of the request that it is about, if it is about one. */
+  field?: string;
 }
 
 /** Every code that a `KeysError` can carry. Codes are stable: scripts compare them. */

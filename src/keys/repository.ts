@@ -1,6 +1,7 @@
 import type { ApiKey, StoredKey } from './key/api-key.ts';
 import type { AuditDraft, AuditReader, AuditWriter } from './audit/audit-entry.ts';
 import type { Permission, Role } from './permissions/catalog.ts';
+import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
@@ -140,7 +141,7 @@ export interface KeyRepository extends KeyFinder {
    */
   write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: { revokes?: boolean }): Promise<Result>;
   /** Keeps keys apart, at least one, each after the key that created it, in pieces between which others can write. */
-  stage(keys: readonly StoredKey[], entry: BatchEntry): Promise<StagedKeys>;
+  stage(keys: readonly StoredKey[], entry: BatchEntry, onProgress?: ProgressReport): Promise<StagedKeys>;
   /** Removes the staged keys of a batch, or all, in pieces as well. */
   clearStaged(batch?: string): Promise<void>;
   /** Resolves when the store answers. */

@@ -11,6 +11,7 @@ import type { Actor } from './authorization/principal.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
 import { Transactions } from './changes/transactions.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
+import type { ProgressReport } from './progress.ts';
 import { createSecret } from './secret/secret.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
 import { importKeys } from './transfer/import-keys.ts';
@@ -22,6 +23,14 @@ export interface KeysOptions extends ManagementOptions {
   schedule: (work: () => void, delayMs: number) => void;
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
+}
+
+/** How keys are imported. */
+export interface ImportKeysOptions {
+  /** Only check whether they can be. */
+  dryRun?: boolean | undefined;
+  /** Is told how many keys are ready to be imported. */
+  onProgress?: ProgressReport | undefined;
 }
 
 /** How declared keys are applied. */
@@ -63,11 +72,14 @@ export class KeysService extends KeyManagement {
    * only checks whether they can be. The report has the outcome of each line.
    * @throws KeysError STORE_…; what reading the input throws
    */
-  async importKeys(input: AsyncIterable<Uint8Array>, { dryRun = false } = {}): Promise<ImportReport> {
+  async importKeys(
+    input: AsyncIterable<Uint8Array>,
+    { dryRun = false, onProgress }: ImportKeysOptions = {},
+  ): Promise<ImportReport> {
     const now = this.#options.clock();
     const lines = await readImport(input, { ...this.#options, now });
     if (dryRun) return checkImport(this.#options.repository, lines);
-    return importKeys(lines, { ...this.#options, transactions: this.#transactions, now });
+    return importKeys(lines, { ...this.#options, transactions: this.#transactions, now, onProgress });
   }
 
   /**

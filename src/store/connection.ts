@@ -5,6 +5,9 @@ import type { KeyRow, Tables } from './tables.ts';
 /** The supported databases, for the few places where their SQL differs. */
 export type DialectName = 'sqlite' | 'postgres';
 
+/** Whether a store must exist when it is opened or, beyond that, need no migration. */
+export type MustExist = boolean | 'migrated';
+
 /** Work to do in one transaction. It calls `keysChanged` with the ids of those that it changes or deletes. */
 export type WriteWork<Result> = (
   transaction: Kysely<Tables>,

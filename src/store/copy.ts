@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
+import type { ProgressReport } from '../keys/progress.ts';
 import type { Connection } from './connection.ts';
 import { withBulkInserts, withSnapshot } from './copy-sessions.ts';
 import { insertRows, type Row } from './insert-rows.ts';
@@ -19,6 +20,12 @@ export interface StoreCopy {
   to: string;
 }
 
+/** Who is told how far a copy has come, in rows. */
+export interface CopyReports {
+  onCopied?: ProgressReport;
+  onCompared?: ProgressReport;
+}
+
 const PAGE_ROWS = 500;
 
 /** What is known of a table that was read: the number of its rows, and a digest of them. */
@@ -33,19 +40,24 @@ interface TableDigest {
  * verified to be identical.
  * @throws KeysError STORE_NOT_EMPTY, STORE_…
  */
-export async function copyStore(from: Connection, to: Connection): Promise<StoreCopy> {
+export async function copyStore(from: Connection, to: Connection, reports: CopyReports = {}): Promise<StoreCopy> {
   const { location } = to;
   const { digests, head } = await withSnapshot(from, (source) =>
     to.write((transaction, keysChanged) =>
       withBulkInserts(transaction, to.dialect, async (target) => {
         await requireEmpty(target, location);
         const copied = new Map<string, TableDigest>();
+        const total = await countRows(source);
+        const [noteCopied, noteCompared] = [sumOf(total, reports.onCopied), sumOf(total, reports.onCompared)];
         for (const table of TABLE_NAMES) {
-          const insert = (rows: readonly Row[]) => insertRows(target, to.dialect, table, rows);
+          const insert = async (rows: readonly Row[]) => {
+            await insertRows(target, to.dialect, table, rows);
+            await noteCopied(rows);
+          };
           copied.set(table, await digestOf(source, table, insert));
         }
         for (const table of TABLE_NAMES) {
-          if ((await digestOf(target, table)).digest !== copied.get(table)!.digest)
+          if ((await digestOf(target, table, noteCompared)).digest !== copied.get(table)!.digest)
             throw new KeysError(
               'STORE_FAILED',
               `The copy of ${table} in ${location} differs from the original. Nothing was copied. Try again.`,
@@ -81,11 +93,33 @@ async function headOf(db: Kysely<Tables>): Promise<string | undefined> {
   return (await db.selectFrom('audit_head').select('hash').executeTakeFirst())?.hash;
 }
 
+/** How many rows a store has. */
+async function countRows(db: Kysely<Tables>): Promise<number> {
+  let total = 0;
+  for (const table of TABLE_NAMES) {
+    const row = await db
+      .selectFrom(table)
+      .select(sql<number>`count(*)`.as('count'))
+      .executeTakeFirstOrThrow();
+    total += Number(row.count);
+  }
+  return total;
+}
+
+/** Reports the sum of the rows so far. */
+function sumOf(total: number, report: ProgressReport | undefined): (rows: readonly Row[]) => Promise<void> {
+  let done = 0;
+  return async (rows) => {
+    done += rows.length;
+    await report?.(done, total);
+  };
+}
+
 /** Reads a table, and does something with each page of it, if given. */
 async function digestOf(
   db: Kysely<Tables>,
   table: keyof typeof TABLES,
-  work: (rows: Row[]) => Promise<void> = async () => {},
+  work: (rows: readonly Row[]) => Promise<void> = async () => {},
 ): Promise<TableDigest> {
   const digest = createHash('sha256');
   let count = 0;

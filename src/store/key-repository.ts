@@ -63,7 +63,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(storedKeyOf);
       }),
 
-    stage: (keys, entry) => stageKeys(connection, keys, entry, auditKey),
+    stage: (keys, entry, onProgress) => stageKeys(connection, { keys, entry, onProgress }, auditKey),
     clearStaged: (batch) => clearStagedKeys(connection, batch),
 
     write: (work, options) =>

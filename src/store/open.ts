@@ -1,7 +1,7 @@
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, MustExist } from './connection.ts';
 import { readAuditKey } from './audit-key.ts';
 import { emptyRepository } from './empty-repository.ts';
 import { createKeyRepository } from './key-repository.ts';
@@ -87,7 +87,7 @@ export async function openConnection({
   writeWaitMs = lockWaitMs,
   busyTimeoutMs = 0,
   mustExist = false,
-}: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: boolean }): Promise<Connection> {
+}: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: MustExist }): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);

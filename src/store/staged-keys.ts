@@ -3,6 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { auditValuesOf, type AuditPosition, CHAIN_START, chainHash } from '../keys/audit/audit-entry.ts';
 import { requireAuditKey } from '../keys/audit/audit-key.ts';
 import type { StoredKey } from '../keys/key/api-key.ts';
+import type { ProgressReport } from '../keys/progress.ts';
 import type { BatchEntry, StagedKeys } from '../keys/repository.ts';
 import { findPosition, setHead } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
@@ -20,8 +21,11 @@ const COLUMNS = [...KEY_COLUMNS, 'search_text', 'name_skeleton'] as const satisf
 /** See `KeyRepository.stage`. */
 export async function stageKeys(
   connection: Connection,
-  keys: readonly StoredKey[],
-  entry: BatchEntry,
+  {
+    keys,
+    entry,
+    onProgress,
+  }: { keys: readonly StoredKey[]; entry: BatchEntry; onProgress: ProgressReport | undefined },
   auditKey: KeyObject | undefined,
 ): Promise<StagedKeys> {
   const batch = randomUUID();
@@ -29,6 +33,7 @@ export async function stageKeys(
     for (let start = 0; start < keys.length; start += PIECE_ROWS) {
       const rows = keys.slice(start, start + PIECE_ROWS).map((key, index) => stagedRowOf(batch, start + index, key));
       await connection.write((db) => insertRows(db, connection.dialect, 'staged_keys', rows));
+      await onProgress?.(start + rows.length, keys.length);
     }
     const head = await connection.run((db) => findPosition(db, 'audit_head'));
     return { batch, keys, entry, chain: chainOf(head, { keys, entry }, auditKey) };

@@ -20,6 +20,8 @@ const SURFACE: Record<string, string[]> = {
   'apikey:apply': ['--adopt', '--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
   'apikey:copy': ['--to <database>', ...ALWAYS],
   'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
+  'apikey:complete': ['<shell>', '--database <path>', '--no-color'],
+  'apikey:completion': ['<shell>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS],
   'apikey:delete': [...NAMED, ...ALWAYS, ...ASKING],
   'apikey:disable': [...NAMED, ...ALWAYS],

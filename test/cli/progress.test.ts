@@ -1,39 +1,197 @@
 import assert from 'node:assert/strict';
-import { progressOf } from '../../src/cli/audit/progress.ts';
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { Progress, type Unit } from '../../src/cli/progress.ts';
+import { openConnection } from '../../src/store/open.ts';
+import { copyStore } from '../../src/store/copy.ts';
+import { testCli } from '../support/cli.ts';
 import { jsonLines, openTestKeys } from '../support/keys.ts';
+import { ROOT } from '../support/process.ts';
+import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 describe('the progress of a long command', () => {
-  async function notesOf(isErrorTerminal: boolean, steps: readonly number[]): Promise<string[]> {
-    const notes: string[] = [];
-    const note = async (text: string) => void notes.push(text);
-    const report = progressOf({ isErrorTerminal, note }, { verb: 'Verified', plural: 'entries' });
-    for (const done of steps) await report(done);
-    return notes;
+  /** What is drawn and noted, each with the time of its report, in milliseconds since the start. */
+  async function shown(
+    errorColumns: number | undefined,
+    reports: readonly (readonly [at: number, done: number, total?: number])[],
+    unit: Unit = 'keys',
+  ): Promise<[number, string][]> {
+    const written: [number, string][] = [];
+    const start = 1_000_000;
+    let now = start;
+    const write = async (text: string) => void written.push([now - start, text]);
+    const progress = new Progress(
+      { canRedraw: errorColumns !== undefined, errorColumns, note: write, status: write },
+      () => now,
+    );
+    const report = progress.of('Copying', unit);
+    for (const [at, done, total] of reports) {
+      now = start + at;
+      await report(done, total);
+    }
+    await progress.end();
+    return written;
   }
 
-  it('is noted at every 100,000, if somebody may be watching', async () => {
-    const steps = [1000, 99_000, 100_500, 199_000, 201_000, 250_000, 1000, 100_000];
-    assert.deepEqual(await notesOf(true, steps), [
-      'Verified 100000 entries.',
-      'Verified 200000 entries.',
-      'Verified 100000 entries.',
+  it('is a bar on a terminal, drawn ten times a second at most, and cleared in the end', async () => {
+    const steps = [100, 499, 500, 550, 600, 2000].map((at) => [at, at * 100, 200_000] as const);
+    assert.deepEqual(await shown(80, steps), [
+      [500, '[########----------------------]  25%  Copying 50,000 of 200,000 keys'],
+      [600, '[#########---------------------]  30%  Copying 60,000 of 200,000 keys'],
+      [2000, '[##############################] 100%  Copying 200,000 of 200,000 keys'],
+      [2000, ''],
     ]);
-    assert.deepEqual(await notesOf(false, steps), []);
   });
 
-  it('is that of the pages that were verified and compared', async () => {
-    const { keys, store } = await openTestKeys();
-    const line = (_: unknown, index: number) => ({
+  it('is a line every five seconds elsewhere', async () => {
+    const steps = [600, 4999, 5000, 9999, 10_000].map((at) => [at, at, 30_000] as const);
+    assert.deepEqual(await shown(undefined, steps), [
+      [5000, 'Copying 5,000 of 30,000 keys (16%).'],
+      [10_000, 'Copying 10,000 of 30,000 keys (33%).'],
+    ]);
+    assert.deepEqual(await shown(undefined, [[5000, 1_250_000]], 'bytes'), [[5000, 'Copying 1.3 MB.']]);
+  });
+
+  it('is not shown of what takes less than half a second', async () => {
+    for (const columns of [80, undefined]) assert.deepEqual(await shown(columns, [[499, 1, 2]]), []);
+  });
+
+  it('fits terminals of any width', async () => {
+    for (let columns = 1; columns <= 200; columns += 1) {
+      for (const [, text] of await shown(columns, [[500, 123_456, 1_000_000_000]])) {
+        assert.ok(text.length < columns, `${columns}: ${text}`);
+        assert.ok(text.length <= 100, text);
+      }
+    }
+    const [[, narrow]] = (await shown(40, [[500, 1000, 4000]])) as [[number, string]];
+    assert.equal(narrow, ' 25%  Copying 1,000 of 4,000 keys');
+    const [[, unknown]] = (await shown(40, [[500, 1000]], 'files')) as [[number, string]];
+    assert.equal(unknown, 'Copying 1,000 files');
+  });
+
+  it('is never more than all', async () => {
+    const percents = (
+      await shown(undefined, [
+        [5000, 0, 0],
+        [10_000, 7, 5],
+      ])
+    ).map(([, text]) => text);
+    assert.deepEqual(percents, ['Copying 0 of 0 keys (100%).', 'Copying 7 of 5 keys (100%).']);
+  });
+});
+
+describe('progress is reported', () => {
+  const lines = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({
       name: `Imported ${index}`,
       sha256: index.toString(16).padStart(64, '0'),
       roles: ['GUEST'],
-    });
-    await keys.importKeys(jsonLines(...Array.from({ length: 1500 }, line)));
-    const done: number[] = [];
-    const report = async (count: number) => void done.push(count);
-    await keys.verifyAuditLog(undefined, report);
-    await keys.compareWithAuditLog(report);
-    assert.deepEqual(done, [1000, 1500, 500, 1000, 1500, 1500]);
+    }));
+
+  it('of keys that are imported, and of the pages that are verified and compared', async () => {
+    const { keys, store } = await openTestKeys();
+    const done: [string, number, number | undefined][] = [];
+    const report = (what: string) => async (count: number, total?: number) => void done.push([what, count, total]);
+    await keys.importKeys(jsonLines(...lines(1500)), { onProgress: report('imported') });
+    await keys.verifyAuditLog(undefined, report('verified'));
+    await keys.compareWithAuditLog(report('compared'));
+    assert.deepEqual(done, [
+      ['imported', 1000, 1500],
+      ['imported', 1500, 1500],
+      ['verified', 1000, 1500],
+      ['verified', 1500, 1500],
+      ...[500, 1000, 1500, 1500].map((count) => ['compared', count, undefined]),
+    ]);
     await store.close();
+  });
+
+  it('of rows that are copied and compared', async () => {
+    const cli = testCli();
+    const file = join(tempFolder(), 'keys.jsonl');
+    writeFileSync(
+      file,
+      lines(600)
+        .map((line) => JSON.stringify(line))
+        .join('\n'),
+    );
+    await cli.run(['apikey', 'import', file]);
+    const from = await openConnection({ database: cli.database });
+    const to = await openConnection({ database: tempStore() });
+    const reports: Record<'copied' | 'compared', number[]> = { copied: [], compared: [] };
+    const totals = new Set<number | undefined>();
+    const note = (what: keyof typeof reports) => async (count: number, total?: number) => {
+      reports[what].push(count);
+      totals.add(total);
+    };
+    await copyStore(from, to, { onCopied: note('copied'), onCompared: note('compared') });
+    for (const counts of Object.values(reports)) {
+      assert.deepEqual(
+        counts,
+        counts.toSorted((one, other) => one - other),
+      );
+      assert.deepEqual([counts.at(-1)], [...totals]);
+    }
+    await Promise.all([from.close(), to.close()]);
+  });
+});
+
+/** What clears the line that was drawn. */
+const CLEARED = '\r\u001b[K';
+
+describe('progress on a real terminal', () => {
+  const args = (pipe: string) => ['apikey', 'import', pipe, '--dry-run'];
+
+  /** Starts an import from a pipe, and feeds it until progress is shown. */
+  async function watched(start: (args: readonly string[], env: NodeJS.ProcessEnv) => TerminalSession) {
+    const pipe = join(tempFolder(), 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const writer = openSync(pipe, 'r+');
+    const session = start(args(pipe), { SVC_API_DATABASE: tempStore() });
+    const isShown = () => session.screen.includes('Reading ');
+    await until(() => {
+      if (!isShown()) writeSync(writer, '\n');
+      return isShown();
+    });
+    return { session, pipe, finish: () => closeSync(writer) };
+  }
+
+  it('is cleared when the command ends, and nothing of it is on stdout', async () => {
+    const stdout = join(tempFolder(), 'stdout');
+    const { session, finish } = await watched((command, env) => cliOnTerminal(command, env, stdout));
+    finish();
+    assert.equal(await session.end(), 0);
+    assert.ok(session.raw.startsWith(`${CLEARED}Reading 0.0 MB`));
+    // What follows the last of it is on a line that was cleared.
+    assert.match(session.raw.split(CLEARED).at(-1)!, /^(?!Reading)[^\r]+\r\n$/);
+    assert.doesNotMatch(readFileSync(stdout, 'utf8'), /Reading/);
+  });
+
+  it('is cleared by Ctrl-C, which ends the command as ever', async () => {
+    const { session } = await watched(cliOnTerminal);
+    session.type(KEYS.ctrlC);
+    await session.end();
+    assert.ok(session.raw.trimEnd().endsWith(CLEARED.trim()));
+    assert.equal(session.signal, constants.signals.SIGINT);
+  });
+
+  it('leaves a terminal alone that cannot draw a line anew, and what is none', async () => {
+    const script = `import { processTerminal } from ${JSON.stringify(join(ROOT, 'src/cli/terminal.ts'))};
+      processTerminal.out('<' + processTerminal.canRedraw + '>');`;
+    const redrawsOn = async (TERM: string) => {
+      const session = new TerminalSession(
+        'env',
+        [`TERM=${TERM}`, process.execPath, '--input-type=module', '-e', script],
+        {},
+      );
+      await session.end();
+      return session.screen;
+    };
+    assert.deepEqual([await redrawsOn('xterm'), await redrawsOn('dumb')], ['<true>', '<false>']);
+    const piped = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    assert.equal(piped, '<false>');
   });
 });

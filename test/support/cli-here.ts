@@ -38,12 +38,13 @@ async function run(args: readonly string[]): Promise<Finished> {
     canPrompt: false,
     isInputTerminal: false,
     isTerminal: false,
-    isErrorTerminal: false,
+    canRedraw: false,
     errorColumns: undefined,
     columns: 80,
     out: async (text) => void (written.stdout += text),
     deliver: async (text) => void (written.stdout += text),
     note: async (text) => void (written.stderr += `${text}\n`),
+    status: async () => {},
     stopWaiting: () => {},
   };
   const command = Object.assign(new Command(args.slice(verb ? 2 : 1), loaded), { terminal });

@@ -34,6 +34,8 @@ export class TerminalSession {
   #written = '';
   #from = 0;
   #exit: number | undefined;
+  /** The number of the signal that ended the program, if one did. */
+  signal: number | undefined;
   #changed = () => {};
 
   constructor(
@@ -47,8 +49,9 @@ export class TerminalSession {
       this.#written += data;
       this.#changed();
     });
-    this.#pty.onExit(({ exitCode }) => {
+    this.#pty.onExit(({ exitCode, signal }) => {
       this.#exit = exitCode;
+      this.signal = signal;
       this.#changed();
     });
   }

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
 import { flush } from '@oclif/core/flush';
@@ -6,39 +6,53 @@ import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
 import { reportFailure } from '../explain/report.ts';
 import { processTerminal } from '../terminal.ts';
-import { completedBash } from './bash.ts';
-import { fishScript } from './fish.ts';
-import { completedZsh } from './zsh.ts';
+import { SHELLS } from './reply.ts';
+import { scriptOf } from './script.ts';
+
+const COMMANDS = ['autocomplete', 'autocomplete:script'];
 
 /**
- * Runs `svc-api autocomplete …` with `@oclif/plugin-autocomplete`, and adds what that lacks: fish, and the values of
- * flags. Only `bin/run.js` calls it, so a host never gets it.
+ * Runs `svc-api autocomplete …` with `@oclif/plugin-autocomplete`, and adds what that lacks: fish, the values of flags,
+ * and the names of keys. Only `bin/run.js` calls it, so a host never gets it.
  */
 export async function autocomplete(args: readonly string[], options: LoadOptions): Promise<void> {
   try {
     const config = await Config.load(options);
-    if (isForFish(args, config.shell)) return processTerminal.out(fishScript(config.commands));
+    await addFish(config);
+    if (isForFish(args, config.shell)) return processTerminal.out(scriptOf('fish', config));
     await run([...args], config);
     await flush();
+    if (!isRun(args)) return;
     const functions = join(config.cacheDir, 'autocomplete', 'functions');
-    await Promise.all([
-      rewrite(join(functions, 'bash', `${config.bin}.bash`), completedBash),
-      rewrite(join(functions, 'zsh', `_${config.bin}`), completedZsh),
-    ]);
+    await writeFile(join(functions, 'bash', `${config.bin}.bash`), scriptOf('bash', config));
+    await writeFile(join(functions, 'zsh', `_${config.bin}`), scriptOf('zsh', config));
   } catch (error) {
     await reportFailure(error, args, options);
   }
 }
 
-/** Whether fish is asked for by name, or no shell is named and the user's shell is fish. */
-function isForFish([command, shell, ...more]: readonly string[], userShell: string): boolean {
-  return command === 'autocomplete' && more.length === 0 && (shell ?? userShell) === 'fish';
+/** Lets the help and the errors of the plugin's commands speak of fish. */
+async function addFish(config: Config): Promise<void> {
+  for (const id of COMMANDS) {
+    const loadable = config.findCommand(id, { must: true });
+    for (const command of [loadable, await loadable.load()]) {
+      command.args['shell']!.options = [...SHELLS, 'powershell'];
+      command.examples = (command.examples ?? []).flatMap((example) =>
+        typeof example === 'string' && example.endsWith(' zsh')
+          ? [example, example.replace(/zsh$/, 'fish')]
+          : [example],
+      );
+    }
+  }
 }
 
-/** Rewrites a file that the plugin has generated, if it exists. */
-async function rewrite(path: string, transform: (text: string) => string): Promise<void> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
-  if (text === undefined) return;
-  const rewritten = transform(text);
-  if (rewritten !== text) await writeFile(path, rewritten);
+/** Whether fish is asked for by name, or no shell is named and the user's shell is fish. */
+function isForFish(args: readonly string[], userShell: string): boolean {
+  const [command, shell, ...more] = args[1] === 'script' ? [args[0], ...args.slice(2)] : args;
+  return command !== 'help' && more.length === 0 && (shell ?? userShell) === 'fish';
+}
+
+/** Whether the plugin has written its scripts, and not only shown help. */
+function isRun(args: readonly string[]): boolean {
+  return args[0] === 'autocomplete' && args[1] !== 'script' && !args.some((arg) => arg === '--help' || arg === '-h');
 }

@@ -1,41 +1,53 @@
-import { VALUES } from './values.ts';
+import type { Completed } from './completed.ts';
 
-/** Functions that complete the values of flags. A comma starts the next item, a colon the action of a resource. */
-const FUNCTIONS = `
-_svc-api_roles() {
-  compset -P '*,'
-  compadd "$@" - ${VALUES.roles.join(' ')}
+/** The script for zsh: to be sourced, or a file of its function path. */
+export function zshScript(completed: Completed): string {
+  const { bin, ask, prefix } = completed;
+  return `#compdef ${bin}
+# Completion of ${bin} for zsh
+${previousOf(completed)}
+${prefix}() {
+${othersOf(completed)}  local -a reply texts shown suffix
+  local line word description typed="\${(j: :)words[1,CURRENT-1]} $QIPREFIX$IPREFIX$PREFIX"
+  reply=("\${(@f)$(COMP_BUFFER="$LBUFFER" COMP_LINE="$typed" ${ask} 2>/dev/null </dev/null)}")
+  case $reply[1] in
+    files | folders)
+      [[ $PREFIX == --*=* ]] && compset -P '*='
+      [[ $reply[1] == files ]] && _files || _files -/
+      return
+      ;;
+    open) suffix=(-S '') ;;
+  esac
+  for line in $reply[2,-1]; do
+    word=\${line%%$'\\t'*} description=
+    [[ $line == *$'\\t'* ]] && description="  -- \${line#*$'\\t'}"
+    texts+=("$word")
+    shown+=("$word$description")
+  done
+  (( $#texts )) && compadd "\${suffix[@]}" -l -d shown -a texts
 }
 
-_svc-api_permissions() {
-  compset -P '*,'
-  if compset -P '*:'; then
-    compadd "$@" - ${VALUES.actions.join(' ')}
-  else
-    compadd -S : "$@" - ${VALUES.resources.join(' ')}
-  fi
-}
-
-_svc-api_statuses() {
-  compadd "$@" - ${VALUES.statuses.join(' ')}
-}
+if [[ $funcstack[1] == _${bin} ]]; then
+  ${prefix} "$@"
+else
+  compdef ${prefix} ${bin}
+fi
 `;
-
-const FUNCTION_OF = {
-  roles: '_svc-api_roles',
-  permissions: '_svc-api_permissions',
-  status: '_svc-api_statuses',
-} as const;
-
-/** The plugin's zsh script, completing the values of flags where it would complete files. */
-export function completedZsh(script: string): string {
-  if (script.includes(FUNCTIONS)) return script;
-  const [head, ...lines] = script.split('\n').map(completedLine);
-  return [head, FUNCTIONS, ...lines].join('\n');
 }
 
-/** The plugin writes a flag as `--roles"[Its description.]:file:_files" \`. */
-function completedLine(line: string): string {
-  const flag = /^(?:"\*")?--(roles|permissions|status)"\[/.exec(line)?.[1] as keyof typeof FUNCTION_OF | undefined;
-  return flag ? line.replace(/:file:_files" \\$/, `:${flag}:${FUNCTION_OF[flag]}" \\`) : line;
+function previousOf({ bin, prefix, topics }: Completed): string {
+  if (!topics) return '';
+  return `
+# What completes the other commands of ${bin}.
+[[ \${_comps[${bin}]} == ${prefix} ]] || ${prefix}_others=\${_comps[${bin}]}
+`;
+}
+
+function othersOf({ prefix, topics }: Completed): string {
+  if (!topics) return '';
+  return `  if [[ -n $${prefix}_others && ( CURRENT -eq 2 || $words[2] != (${topics.join('|')})(|:*) ) ]]; then
+    $${prefix}_others "$@"
+    return
+  fi
+`;
 }

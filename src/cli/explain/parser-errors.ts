@@ -37,7 +37,9 @@ function unknownFlags(typed: readonly string[], place: Place): string {
   const shown = typed.map((flag) => shownFlag(flag, names));
   const close = shown.flatMap((flag) => closeTo(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
   const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
-  return `Nonexistent flag${many}: ${shown.map((flag) => printable(flag)).join(', ')}. ${didYouMean(close) ?? `Leave ${them} out.`}`;
+  const list = shown.map((flag) => printable(flag)).join(', ');
+  const remedy = didYouMean(close) ?? `Leave ${them} out.`;
+  return `Nonexistent flag${many}: ${list}. ${remedy}`;
 }
 
 /** An unknown flag without what may be its value: `--token=…`, `-p…`. */

@@ -46,6 +46,11 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: 'the width of the terminal; 80 where the output is not a terminal',
   },
   {
+    name: 'COLUMNS',
+    meaning: 'Width to which `list` and `log` are shortened on a terminal.',
+    otherwise: 'the width of the terminal',
+  },
+  {
     name: 'API_KEY',
     meaning: 'Set by `exec` for its command, to the secret of the temporary key; `--env` names another variable.',
   },

@@ -1,5 +1,7 @@
+import { fstatSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { KeysError } from '../../keys/errors.ts';
+import type { ProgressReport } from '../../keys/progress.ts';
 import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
 import type { Terminal } from '../terminal.ts';
@@ -7,8 +9,12 @@ import type { Terminal } from '../terminal.ts';
 /** Where a command reads from. */
 export interface Input {
   bytes: AsyncIterable<Uint8Array>;
+  /** How many there are, if it is a file. */
+  size: number | undefined;
   close(): Promise<void>;
 }
+
+const STDIN = 0;
 
 /**
  * Opens a file, or stdin if the path is "-" or missing.
@@ -21,9 +27,31 @@ export async function openInput(path: string | undefined, terminal: Terminal): P
       'USAGE',
       'There is no input. Pass a file, pipe the lines to stdin, or pass "-" to type them here.',
     );
-  if (path === undefined || path === '-') return { bytes: bytesOf('stdin', process.stdin), close: async () => {} };
+  if (path === undefined || path === '-') {
+    const size = sizeOf(fstatSync(STDIN));
+    return { bytes: bytesOf('stdin', process.stdin), size, close: async () => {} };
+  }
   const file = await openFile(path);
-  return { bytes: bytesOf(path, file.createReadStream({ autoClose: false })), close: () => file.close() };
+  const bytes = bytesOf(path, file.createReadStream({ autoClose: false }));
+  return { bytes, size: sizeOf(await file.stat()), close: () => file.close() };
+}
+
+/** The same bytes, reporting how many were read. */
+export async function* countedBytes(
+  bytes: AsyncIterable<Uint8Array>,
+  size: number | undefined,
+  report: ProgressReport,
+): AsyncGenerator<Uint8Array> {
+  let read = 0;
+  for await (const chunk of bytes) {
+    yield chunk;
+    read += chunk.length;
+    await report(read, size);
+  }
+}
+
+function sizeOf(stat: Stats): number | undefined {
+  return stat.isFile() ? stat.size : undefined;
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -1,4 +1,5 @@
 import type { Identification, SecretStatus } from '../../keys/authentication/identify.ts';
+import type { ProgressReport } from '../../keys/progress.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { type FoundSecret, SecretFinder } from '../../keys/secret/secret-finder.ts';
 import { printable } from '../../keys/text.ts';
@@ -26,6 +27,8 @@ export interface ScanOptions {
   onFound: (findings: Finding[]) => Promise<void>;
   /** Called for what could not be read; the scan continues. */
   onUnreadable: (text: string) => void;
+  /** Told after each piece how many files were read before it. */
+  onProgress?: ProgressReport;
 }
 
 /** The longest path that is shown in full. */
@@ -36,7 +39,7 @@ const MAX_PATH_LENGTH = 4096;
  * @returns how many files were read
  * @throws CliError USAGE; KeysError STORE_…
  */
-export async function scan({ paths, git, identify, onFound, onUnreadable }: ScanOptions): Promise<number> {
+export async function scan({ paths, git, identify, onFound, onUnreadable, onProgress }: ScanOptions): Promise<number> {
   const unreadable = (path: Buffer, error: unknown) =>
     onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
   let files = 0;
@@ -52,6 +55,7 @@ export async function scan({ paths, git, identify, onFound, onUnreadable }: Scan
       for (const found of finder.find(chunk))
         findings.push(findingOf(source.path, found, await identify(found.secret)));
       if (findings.length > 0) await onFound(findings);
+      await onProgress?.(files - 1);
     }
   }
   return files;

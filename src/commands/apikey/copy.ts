@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { countOf } from '../../cli/views/count.ts';
+import { withProgress } from '../../cli/progress.ts';
 import { warn } from '../../cli/terminal.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
@@ -47,7 +48,12 @@ export default class Copy extends BaseCommand {
       try {
         if (to.location === from.location)
           throw new CliError('USAGE', `--to is the store itself: ${to.location}. Choose another one.`);
-        const copy = await copyStore(from, to);
+        const copy = await withProgress(this.terminal, (progress) =>
+          copyStore(from, to, {
+            onCopied: progress.of('Copying', 'rows'),
+            onCompared: progress.of('Comparing', 'rows'),
+          }),
+        );
         const entries = countOf(copy.auditEntries, 'entry', 'entries');
         const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
         const shown = await this.print(

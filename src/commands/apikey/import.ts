@@ -3,8 +3,10 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { ReportedFailure } from '../../cli/failure.ts';
 import { failureOf, reportText, summaryOf } from '../../cli/views/import-report.ts';
-import { openInput } from '../../cli/input/input.ts';
+import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
+import { withProgress } from '../../cli/progress.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
+import type { OpenKeys } from '../../open-keys.ts';
 import type { ImportReport } from '../../keys/transfer/import.ts';
 
 export default class Import extends KeyCommand {
@@ -42,13 +44,22 @@ export default class Import extends KeyCommand {
     try {
       const report = await this.withKeys(
         flags.database,
-        (keys) => keys.importKeys(input.bytes, { dryRun: flags['dry-run'] }),
+        (keys) => this.import(keys, input, flags['dry-run']),
         flags['dry-run'] ? 'empty' : 'create',
       );
       return await this.report(report, flags.verbose);
     } finally {
       await input.close();
     }
+  }
+
+  private import(keys: OpenKeys, { bytes, size }: Input, dryRun: boolean): Promise<ImportReport> {
+    return withProgress(this.terminal, (progress) =>
+      keys.importKeys(countedBytes(bytes, size, progress.of('Reading', 'bytes')), {
+        dryRun,
+        onProgress: progress.of('Importing', 'keys'),
+      }),
+    );
   }
 
   private async report(report: ImportReport, all = false): Promise<object> {

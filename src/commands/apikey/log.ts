@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
-import { progressOf } from '../../cli/audit/progress.ts';
+import { withProgress } from '../../cli/progress.ts';
 import { runPrune } from '../../cli/audit/prune-log.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
@@ -145,12 +145,12 @@ export default class Log extends KeyCommand {
   }
 
   private async verify(keys: OpenKeys, head: string | undefined): Promise<object> {
-    const result = await keys.verifyAuditLog(head, progressOf(this.terminal, { verb: 'Verified', plural: 'entries' }));
-    const comparison =
-      'entries' in result
-        ? await keys.compareWithAuditLog(progressOf(this.terminal, { verb: 'Compared', plural: 'keys' }))
-        : undefined;
-    const { whole, json, text } = verificationView(result, comparison);
+    const { whole, json, text } = await withProgress(this.terminal, async (progress) => {
+      const result = await keys.verifyAuditLog(head, progress.of('Verifying', 'entries'));
+      const comparison =
+        'entries' in result ? await keys.compareWithAuditLog(progress.of('Comparing', 'keys')) : undefined;
+      return verificationView(result, comparison);
+    });
     if (!whole) process.exitCode = BROKEN;
     return this.print(json, text);
   }

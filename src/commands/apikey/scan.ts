@@ -1,8 +1,9 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { withProgress } from '../../cli/progress.ts';
 import { FoundKeys } from '../../cli/scan/found-keys.ts';
-import { type Finding, scan } from '../../cli/scan/scan.ts';
+import { type Finding, scan, type ScanOptions } from '../../cli/scan/scan.ts';
 import { withKeys } from '../../cli/with-keys.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
@@ -51,7 +52,7 @@ export default class Scan extends KeyCommand {
     const all: Finding[] = [];
     let [found, unreadable] = [0, 0];
     let noted = Promise.resolve();
-    const files = await scan({
+    const options: ScanOptions = {
       paths,
       git,
       identify: (secret) => keys.identify(secret),
@@ -67,7 +68,10 @@ export default class Scan extends KeyCommand {
         unreadable += 1;
         noted = noted.then(() => this.terminal.note(text));
       },
-    });
+    };
+    const files = await withProgress(this.terminal, (progress) =>
+      scan({ ...options, onProgress: progress.of('Scanning', 'files') }),
+    );
     await noted;
     const { live, revoked } = keys;
     if (live > 0) process.exitCode = LIVE;

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import { type AuditEntry, type AuditReader, type AuditValues, auditValuesOf } from './audit-entry.ts';
-import type { ProgressReport } from './verify.ts';
+import type { ProgressReport } from '../progress.ts';
 
 /** A key that is not as the audit log says. */
 export interface KeyDifference {

@@ -1,4 +1,5 @@
 import { KeysError } from '../errors.ts';
+import type { ProgressReport } from '../progress.ts';
 import { printable } from '../text.ts';
 import {
   type AuditEntry,
@@ -31,9 +32,6 @@ export function readAuditHead(text: string): AuditPosition {
     `"${printable(text)}" is not the head of a log. Write it as <number>:<hash>, as --verify prints it.`,
   );
 }
-
-/** Is told how much was done, again and again. It is waited for. */
-export type ProgressReport = (done: number) => Promise<void>;
 
 /**
  * Verifies the whole log. Entries that are appended meanwhile are not checked.
@@ -74,7 +72,7 @@ async function verifyFrom(
       hash = entry.hash;
       if (number === known?.number && hash !== known.hash) return notThat(number);
     }
-    await onProgress?.(number - first.number);
+    await onProgress?.(number - first.number, head.number - first.number);
   }
   if (hash !== head.hash) return { broken: number, reason: 'is not the one that was written last' };
   const [later] = await log.find({ order: 'oldest', after: head.number, limit: 1 });

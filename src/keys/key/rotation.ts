@@ -60,23 +60,30 @@ export function readRotation(
   const issues: Issue[] = [];
   if (duration === undefined) {
     const remedy = lowerCaseHint(text) ?? 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.';
-    issues.push({ code: 'EXPIRY_INVALID', message: `"${printable(text)}" is not a duration. ${remedy}` });
+    const message = `"${printable(text)}" is not a duration. ${remedy}`;
+    issues.push({ code: 'EXPIRY_INVALID', message, field: 'grace' });
   } else if (duration > MAX_GRACE_DAYS * UNIT_MS.d) {
     const message = `"${printable(text)}" is longer than ${MAX_GRACE_DAYS} days. Choose a shorter grace period.`;
-    issues.push({ code: 'EXPIRY_INVALID', message });
+    issues.push({ code: 'EXPIRY_INVALID', message, field: 'grace' });
   }
   if (!activation)
     issues.push({
       code: 'USAGE',
       message: `"${printable(activate ?? '')}" is not an activation. Use now or on-first-use.`,
+      field: 'activate',
     });
   const since = createdSince == null ? 0 : readPastTime(createdSince, now);
   if (since === undefined) {
     const time = createdSince ?? '';
-    issues.push({ code: 'INPUT_INVALID', message: `"${printable(time)}" is not a time. ${pastTimeRemedy(time)}` });
+    const message = `"${printable(time)}" is not a time. ${pastTimeRemedy(time)}`;
+    issues.push({ code: 'INPUT_INVALID', message, field: 'createdSince' });
   }
   if (createdSince != null && !disableCreated)
-    issues.push({ code: 'USAGE', message: 'A time of creation is only for disabling the created keys.' });
+    issues.push({
+      code: 'USAGE',
+      message: 'A time of creation is only for disabling the created keys.',
+      field: 'createdSince',
+    });
   return {
     grace: duration ?? 0,
     activate: activation ?? 'NOW',

@@ -14,16 +14,20 @@ export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: nu
 /** All issues with the given values. */
 export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
   const { name, description, roles = [], permissions = [] } = change;
-  const texts = [
-    name === undefined ? undefined : validateName(name),
-    description === undefined || description === null ? undefined : validateDescription(description),
-  ];
   return [
-    ...texts.filter((issue) => issue !== undefined),
-    ...parseRoles(roles, catalog).issues,
-    ...parsePermissions(permissions, catalog).issues,
-    ...validateExpiry(change, now),
+    ...about('name', name === undefined ? [] : [validateName(name)]),
+    ...about(
+      'description',
+      description === undefined || description === null ? [] : [validateDescription(description)],
+    ),
+    ...about('roles', parseRoles(roles, catalog).issues),
+    ...about('permissions', parsePermissions(permissions, catalog).issues),
+    ...about(change.expiresIn === undefined ? 'expiresAt' : 'expiresIn', validateExpiry(change, now)),
   ];
+}
+
+function about(field: string, issues: readonly (Issue | undefined)[]): Issue[] {
+  return issues.flatMap((issue) => (issue ? { ...issue, field } : []));
 }
 
 /** Requires at least one role or permission. Invalid items count: they are issues of their own. */

@@ -1,5 +1,5 @@
 /** The built-in resources. A host adds its own. */
-export const RESOURCES = [
+const RESOURCES = [
   'ACTIVATION_CODE',
   'API_KEY',
   'ARRAY',

@@ -4,6 +4,7 @@ import type { Transaction } from '../changes/transaction.ts';
 import type { Transactions } from '../changes/transactions.ts';
 import type { StoredKey } from '../key/api-key.ts';
 import { skeletonOf } from '../key/skeleton.ts';
+import type { ProgressReport } from '../progress.ts';
 import type { KeyRepository, StagedKeys } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
 import { checkImport, type ImportReport } from './import.ts';
@@ -16,6 +17,8 @@ export interface ImportOptions {
   operator: string;
   /** Milliseconds since 1970. */
   now: number;
+  /** Is told how many keys are staged. */
+  onProgress?: ProgressReport | undefined;
 }
 
 /** With more changes meanwhile, everything is checked again. */
@@ -26,7 +29,7 @@ const MAX_CHANGES = 1000;
  * transaction that makes keys of them only looks at what was changed since.
  */
 export async function importKeys(lines: readonly ImportLine[], options: ImportOptions): Promise<ImportReport> {
-  const { repository, transactions, operator, now } = options;
+  const { repository, transactions, operator, now, onProgress } = options;
   const keys = lines.flatMap(({ key }) => key ?? []);
   const entry = { at: now, actor: { kind: 'CLI', id: null, name: operator }, action: 'IMPORT' } as const;
   let staged: StagedKeys | undefined;
@@ -37,7 +40,7 @@ export async function importKeys(lines: readonly ImportLine[], options: ImportOp
       if (report.failed > 0 || keys.length === 0) return report;
       // What an import left that was killed. Another that still runs finds out, and stages its keys again.
       if (isFirst) await repository.clearStaged();
-      staged ??= await repository.stage(keys, entry);
+      staged ??= await repository.stage(keys, entry, onProgress);
       const values = valuesOf(keys);
       const outcome = await transactions.run(
         OPERATOR,

@@ -78,7 +78,10 @@ function readKey(
   issues: readonly Issue[],
   { catalog, now, randomBytes, randomId }: ImportContext,
 ): Omit<ImportLine, 'line'> {
-  const errors = [...issues, ...validateNewKey(fields, catalog, now)];
+  const errors: ImportProblem[] = [...issues, ...validateNewKey(fields, catalog, now)].map(({ code, message }) => ({
+    code,
+    message,
+  }));
   const secret = accept(readImportedSecret(fields, randomBytes));
   const expiry = accept(expiresAt === undefined ? null : readImportedExpiry(expiresAt, now));
   const id = accept(readId(fields.id, 'id'));

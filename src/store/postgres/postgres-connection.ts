@@ -2,9 +2,10 @@ import type { Kysely } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
 import type { HearingReport } from '../../keys/repository.ts';
-import type { Connection, WriteWork } from '../connection.ts';
+import type { Connection, MustExist, WriteWork } from '../connection.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 import { type PostgresAddress, readPostgresUrl } from './postgres-address.ts';
+import { olderStore } from '../errors.ts';
 import { isLockTimeout, isLost, isSerializationFailure, postgresError } from './postgres-errors.ts';
 import { PostgresListener } from './postgres-listener.ts';
 import { lockWriters, migratePostgres, requireOwner, versionOf } from './postgres-migrate.ts';
@@ -54,7 +55,7 @@ export class PostgresConnection implements Connection {
       lockWaitMs,
       writeWaitMs = lockWaitMs,
       mustExist,
-    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: boolean },
+    }: { lockWaitMs: number; writeWaitMs?: number; mustExist: MustExist },
   ): Promise<PostgresConnection> {
     const { location, schema, owner, config } = readPostgresUrl(url);
     const timedConfig = withTimeouts(config, lockWaitMs);
@@ -64,6 +65,8 @@ export class PostgresConnection implements Connection {
       const version = await findVersion(db, { location, schema, owner });
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
+      if (version !== undefined && version < MIGRATIONS.length && mustExist === 'migrated')
+        throw olderStore(location, version);
       if (version !== undefined && version < MIGRATIONS.length) await requireOwner(db, location, version);
       const created = version !== MIGRATIONS.length && (await migrate(timedConfig, location, schema));
       const renewPool = () => void (generation.number += 1);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { realpathSync, statSync, truncateSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
-import type { FoundRow } from '../connection.ts';
+import type { FoundRow, MustExist } from '../connection.ts';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
 import { ChangedKeys } from './changed-keys.ts';
@@ -27,7 +27,7 @@ export interface Waits {
 }
 
 export interface OpenFileOptions extends Waits {
-  mustExist: boolean;
+  mustExist: MustExist;
   /** Called after each commit. */
   committed: () => void;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
-import type { Connection, FoundRow, WriteOptions, WriteWork } from '../connection.ts';
+import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '../connection.ts';
 import { KeyChanges } from '../key-changes.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
@@ -25,7 +25,7 @@ const REPLACED_WAIT_MS = 2 * WATCH_MS;
 interface SqliteOptions extends Waits {
   /** How long a change waits for the lock, in all. Default: `lockWaitMs`. */
   writeWaitMs?: number;
-  mustExist: boolean;
+  mustExist: MustExist;
 }
 
 /** An open SQLite store that follows its path: if another file is put there, that one is opened instead. */
@@ -132,7 +132,7 @@ export class SqliteConnection implements Connection {
   }
 
   /** Opens the file for the first time. A server that is idle may not have noticed yet that it was replaced. */
-  async #open(mustExist: boolean): Promise<void> {
+  async #open(mustExist: MustExist): Promise<void> {
     const deadline = performance.now() + Math.min(REPLACED_WAIT_MS, this.#waits.lockWaitMs);
     const isRetryable = (error: unknown) => isReplaced(error) && performance.now() <= deadline;
     await retry(() => this.#openFile(mustExist), { isRetryable });
@@ -140,7 +140,7 @@ export class SqliteConnection implements Connection {
   }
 
   /** Opens the file. One of 0 bytes becomes a store, unless the store must exist. */
-  async #openFile(mustExist: boolean): Promise<OpenFile> {
+  async #openFile(mustExist: MustExist): Promise<OpenFile> {
     const options = { ...this.#waits, mustExist, committed: () => this.#recheckFile() };
     // SQLite needs room for its -shm file: 32 KiB.
     this.#opening ??= this.#reserve

@@ -1,6 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
+import { olderStore } from '../errors.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
+import type { MustExist } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 
 /** Marks an SQLite file as a key store: "svck". */
@@ -12,11 +14,12 @@ const APPLICATION_ID = 0x73_76_63_6b;
  * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version,
  * STORE_UNAVAILABLE for an empty file if the store must exist
  */
-export async function migrateSqlite(db: Kysely<Tables>, location: string, mustExist: boolean): Promise<void> {
+export async function migrateSqlite(db: Kysely<Tables>, location: string, mustExist: MustExist): Promise<void> {
   const current = await versionOf(db, location);
   if (current === MIGRATIONS.length) return;
   if (current === 0 && mustExist)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
+  if (mustExist === 'migrated') throw olderStore(location, current);
   await sql`pragma journal_mode = wal`.execute(db);
   await db.transaction().execute(async (transaction) => {
     const version = await versionOf(transaction, location);

@@ -11,7 +11,9 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toSorted()
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
-const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help and serve.';
+const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help, serve and version.';
+const HELP_SUBJECTS =
+  'The commands of "svc-api" are apikey, autocomplete, environment, exit-codes, help, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
@@ -30,7 +32,13 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['apikey:lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey LST --roles ADMIN', `There is no command "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lst --help', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['verison', `There is no command "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${HELP_SUBJECTS}`, AT_ROOT],
+  [
+    'help exit-code',
+    `There is no command "exit-code". Did you mean "svc-api help exit-codes"? ${HELP_SUBJECTS}`,
+    AT_ROOT,
+  ],
   [
     'help apikey lst',
     `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_COMMANDS}`,

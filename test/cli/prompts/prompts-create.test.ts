@@ -175,10 +175,10 @@ describe('apikey --create on a terminal', () => {
   it('has no key that chooses all roles or actions', async () => {
     const cli = testCli();
     const terminal = start(cli, ['--name', 'A key', '--description', '']);
-    await terminal.answer('? Roles', `ai${enter}`);
+    await terminal.answer('? Roles', `a${enter}`);
     await terminal.answer('? Permissions: choose a resource', `vms`);
     await terminal.answer('❯ VMS', enter);
-    await terminal.answer('? Actions on VMS', `ai${space}${enter}`);
+    await terminal.answer('? Actions on VMS', `i${space}${enter}`);
     await terminal.answer('? Permissions: VMS:CREATE_ANY. Add another resource', enter);
     await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);

@@ -132,7 +132,9 @@ describe('apikey --delete on a terminal', () => {
       await terminal.see('? API keys to delete');
       terminal.type(`a${ctrlU}i${ctrlU}1${ctrlU}\u0001${ctrlU}`);
       await terminal.see('type to search');
-      terminal.type(`Service 12${space}${enter}`);
+      terminal.type('Service');
+      await terminal.answer('tab select', `${space}12${space}`);
+      await terminal.answer('? API keys to delete Service 12 ', enter);
       assert.equal(await terminal.end(), 0);
       assert.doesNotMatch(terminal.screen, /chosen:/);
       assert.match(terminal.screen, /\nNo API keys found to delete: none was chosen\n$/);

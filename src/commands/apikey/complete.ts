@@ -1,0 +1,85 @@
+import * as Args from '@oclif/core/args';
+import { BaseCommand } from '../../cli/base-command.ts';
+import { readCommandLine } from '../../cli/completion/command-line.ts';
+import { offerFor } from '../../cli/completion/offer.ts';
+import { type Shell, SHELLS, replyOf } from '../../cli/completion/reply.ts';
+import { resolveOffer } from '../../cli/completion/resolve-offer.ts';
+import { hostResources } from '../../cli/host.ts';
+import { validateName } from '../../keys/key/name.ts';
+import { createCatalog } from '../../keys/permissions/catalog.ts';
+import { normalizeText } from '../../keys/text.ts';
+
+/** Somebody waits with a finger on the key: what takes longer is given up. */
+const WAIT_MS = 5000;
+const LOCK_WAIT_MS = 300;
+const MAX_NAMES = 100;
+
+/** Which store the line is about. */
+interface Place {
+  database: string | undefined;
+  env: NodeJS.ProcessEnv;
+}
+
+/** What the scripts of `apikey completion` ask. Whatever is wrong, nothing is offered, and nothing is said. */
+export default class Complete extends BaseCommand {
+  static override hidden = true;
+  static override enableJsonFlag = false;
+  static override summary = 'Print what may follow the command line in COMP_LINE.';
+  static override examples = [
+    {
+      description: 'Complete the name of a command',
+      command: 'COMP_LINE="<%= config.bin %> apikey sh" <%= config.bin %> apikey complete bash',
+    },
+  ];
+  static override args = { shell: Args.string({ options: [...SHELLS], required: true, ignoreStdin: true }) };
+
+  async run(): Promise<void> {
+    const deadline = setTimeout(() => process.exit(0), WAIT_MS);
+    try {
+      await this.reply();
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  private async reply(): Promise<void> {
+    const { args } = await this.parse(Complete);
+    const { env } = process;
+    const line = readCommandLine(env['COMP_LINE'] ?? '', { env, breaks: env['COMP_WORDBREAKS'] });
+    // Beside the command, zsh gives the whole line, which has variables that are set for it alone; fish sets them.
+    const { variables } = readCommandLine(env['COMP_BUFFER'] ?? '', { env });
+    const { commands, topicSeparator: separator } = this.config;
+    const offer = offerFor(line, { commands, separator });
+    if (!offer) return;
+    const reply = await resolveOffer(offer, {
+      names: (start) => namesFrom(start, { database: offer.database, env: { ...env, ...variables } }),
+      catalog: async () => createCatalog(await hostResources(this.config).catch(() => [])),
+    });
+    const text = replyOf(reply, args.shell as Shell, line);
+    await this.terminal.out(text.replaceAll('<%= config.bin %>', this.config.bin));
+  }
+
+  override async catch(): Promise<void> {}
+}
+
+/** The names that begin with a text. A store that is missing is not created, and an old one not migrated. */
+async function namesFrom(start: string, { database, env }: Place): Promise<string[]> {
+  const [{ openConnection }, { keyNamesFrom }] = await Promise.all([
+    import('../../store/open.ts'),
+    import('../../store/key-names.ts'),
+  ]);
+  const connection = await openConnection({
+    database,
+    env,
+    mustExist: 'migrated',
+    lockWaitMs: LOCK_WAIT_MS,
+    busyTimeoutMs: LOCK_WAIT_MS,
+  });
+  try {
+    const names = await keyNamesFrom(connection, normalizeText(start), MAX_NAMES);
+    // Another program may have written anything into the store.
+    return names.filter((name) => validateName(name) === undefined);
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,39 @@
+import * as Args from '@oclif/core/args';
+import { BaseCommand } from '../../cli/base-command.ts';
+import { type Shell, SHELLS } from '../../cli/completion/reply.ts';
+
+export default class Completion extends BaseCommand {
+  static override enableJsonFlag = false;
+  static override summary = 'Print a script with which a shell completes commands, flags, values, and names of keys.';
+  static override description =
+    'In a CLI that has svc-api as a plugin, the script completes the commands of svc-api under the name of that CLI, ' +
+    'and leaves the others to what completed them before.';
+  static override examples = [
+    {
+      description: 'In bash, for all shells to come',
+      command: '<%= config.bin %> apikey completion bash >> ~/.bashrc',
+    },
+    {
+      description: 'In zsh, after the compinit of ~/.zshrc',
+      command: '<%= config.bin %> apikey completion zsh >> ~/.zshrc',
+    },
+    {
+      description: 'In fish',
+      command: '<%= config.bin %> apikey completion fish > ~/.config/fish/completions/<%= config.bin %>-apikey.fish',
+    },
+  ];
+  static override args = {
+    shell: Args.string({
+      description: 'The shell.',
+      options: [...SHELLS],
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+
+  async run(): Promise<void> {
+    const { args } = await this.parse(Completion);
+    const { scriptOf } = await import('../../cli/completion/script.ts');
+    await this.terminal.out(scriptOf(args.shell as Shell, this.config));
+  }
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { testCli } from '../../support/cli.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly } from '../../support/direct.ts';
+import { type Finished, ROOT, runCli } from '../../support/process.ts';
+import { tempFolder, tempStore } from '../../support/temp.ts';
+
+/** What a shell gets for a line, whose end is the cursor. */
+function ask(shell: string, line: string, env: NodeJS.ProcessEnv = {}): Promise<Finished> {
+  const breaks = ` \t\n"'><=;|&(:`;
+  return runCli(['apikey', 'complete', shell], { env: { COMP_LINE: line, COMP_WORDBREAKS: breaks, ...env } });
+}
+
+const NOTHING: Finished = { stdout: '', stderr: '', code: 0, signal: null };
+
+/** The words that a shell gets, without the line before them. */
+async function words(shell: string, line: string, env: NodeJS.ProcessEnv = {}): Promise<string[]> {
+  const { stdout, stderr, code } = await ask(shell, line, env);
+  assert.deepEqual([stderr, code], ['', 0]);
+  return stdout.split('\n').slice(1, -1);
+}
+
+describeOnEach('completion of names', (dialect) => {
+  let env: NodeJS.ProcessEnv;
+  before(async () => {
+    const cli = testCli();
+    env = { SVC_API_DATABASE: cli.database };
+    for (const name of ['CI deploy', 'CI test', 'Zoë 2']) await cli.given(name);
+  });
+
+  it('finds those that begin with what is typed, as each shell writes them', async () => {
+    assert.deepEqual(await words('bash', 'svc-api apikey show C', env), ['CI\\ deploy', 'CI\\ test']);
+    assert.deepEqual(await words('bash', 'svc-api apikey show CI\\ d', env), ['CI\\ deploy']);
+    assert.deepEqual(await words('bash', 'svc-api apikey show "CI d', env), ['CI deploy']);
+    assert.deepEqual(await words('zsh', "svc-api apikey show 'CI d", env), ['CI deploy']);
+    assert.deepEqual(await words('fish', 'svc-api apikey show --name=CI\\ d', env), ['--name=CI deploy']);
+    assert.deepEqual(await words('fish', 'svc-api apikey show ', env), ['CI deploy', 'CI test', 'Zoë 2']);
+    // Decomposed, as some keyboards type it.
+    assert.deepEqual(await words('bash', 'svc-api apikey show Zoe\u0308', env), ['Zoë\\ 2']);
+  });
+
+  it('finds the first of many and the last, which have in common what all have', async () => {
+    const many = testCli();
+    const lines = Array.from({ length: 150 }, (_, index) => {
+      const sha256 = index.toString(16).padStart(64, '0');
+      return JSON.stringify({ name: `Key ${String(index).padStart(3, '0')}`, sha256, roles: ['GUEST'] });
+    });
+    const file = join(tempFolder(), 'keys.jsonl');
+    writeFileSync(file, lines.join('\n'));
+    assert.equal((await many.run(['apikey', 'import', file])).code, 0);
+    const found = await words('fish', 'svc-api apikey show ', { SVC_API_DATABASE: many.database });
+    assert.deepEqual([found.length, found[0], found[99], found[100]], [101, 'Key 000', 'Key 099', 'Key 149']);
+  });
+
+  it('creates no store', async () => {
+    const database = tempStore();
+    assert.deepEqual(await ask('bash', 'svc-api apikey show C', { SVC_API_DATABASE: database }), NOTHING);
+    const list = await runCli(['apikey', 'list'], { env: { SVC_API_DATABASE: database } });
+    assert.match(list.stderr, /does not exist/);
+    if (dialect === 'sqlite') assert.ok(!existsSync(database));
+  });
+
+  it('gives a shell nothing but names, whatever another program wrote', async () => {
+    const hostile = testCli();
+    const names = [
+      '$(touch pwned)',
+      '`touch pwned`',
+      'x; touch pwned',
+      '-rf',
+      'a\nb',
+      'a\tb',
+      '\u001b[2J',
+      "a'b",
+      'a\u202eb',
+    ];
+    for (const [index, name] of names.entries()) {
+      await hostile.given(`Key ${index}`);
+      await changeDirectly(
+        hostile.database,
+        `update api_keys set name = '${name.replaceAll("'", "''")}' where name = 'Key ${index}'`,
+      );
+    }
+    await hostile.given('Good one');
+    const own = { SVC_API_DATABASE: hostile.database };
+    assert.deepEqual(await words('bash', 'svc-api apikey show ', own), ['Good\\ one']);
+    assert.deepEqual(await words('zsh', 'svc-api apikey show ', own), ['Good one']);
+    assert.deepEqual(await words('fish', 'svc-api apikey show ', own), ['Good one']);
+  });
+});
+
+describe('completion, whatever the store', () => {
+  const line = (database: string) => `svc-api apikey show --database ${database} C`;
+
+  it('says nothing where it is damaged, locked, of another program, a folder or a device', async () => {
+    const [damaged, locked] = [testCli(), testCli()];
+    for (const cli of [damaged, locked]) await cli.given('CI');
+    truncateSync(damaged.database, 3000);
+    const holder = new Database(locked.database);
+    holder.exec('pragma locking_mode = exclusive; begin exclusive; delete from clock');
+    const notes = join(tempFolder(), 'notes.txt');
+    writeFileSync(notes, 'This is no key store, and it stays as it is.');
+    try {
+      for (const database of [damaged.database, locked.database, notes, tempFolder(), '/dev/zero', 'mysql://x/y'])
+        assert.deepEqual(await ask('bash', line(database)), NOTHING, database);
+    } finally {
+      holder.close();
+    }
+  });
+
+  it('migrates none that is older', async () => {
+    const folder = tempFolder();
+    const database = join(folder, 'keys.sqlite');
+    copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), database);
+    const before = readFileSync(database);
+    assert.deepEqual(await ask('bash', line(database)), NOTHING);
+    assert.deepEqual(readFileSync(database), before);
+    assert.deepEqual(readdirSync(folder), ['keys.sqlite']);
+  });
+
+  it('gives up where a server does not answer', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as { port: number };
+    try {
+      assert.deepEqual(await ask('bash', line(`postgres://nobody@127.0.0.1:${port}/keys`)), NOTHING);
+    } finally {
+      silent.close();
+    }
+  });
+});
+
+describe('what is completed', () => {
+  it('are files and folders where a command takes one, and nowhere else', async () => {
+    const kinds = {
+      'apikey apply -f ': 'files',
+      'apikey apply --file=': 'files',
+      'apikey apply --secrets-dir ': 'folders',
+      'apikey scan one ': 'files',
+      'apikey import ': 'files',
+      'apikey copy --to ': 'files',
+      'apikey list --database ': 'files',
+      'serve --database ': 'files',
+      'apikey import one ': '',
+      'apikey create --description ': '',
+      'apikey create --name ': '',
+      'apikey exec --name ': '',
+      'apikey exec --roles GUEST -- ': '',
+      'apikey list --search ': '',
+      'apikey list ': '',
+      'serve --host ': '',
+      'nothing ': '',
+    };
+    const got = Object.fromEntries(
+      await Promise.all(
+        Object.keys(kinds).map(async (line) => [line, (await ask('bash', `svc-api ${line}`)).stdout.split('\n', 1)[0]]),
+      ),
+    );
+    assert.deepEqual(got, kinds);
+  });
+
+  it('are flags that are not there yet, and no hidden command', async () => {
+    const flags = await words('zsh', 'svc-api apikey copy --to x --');
+    assert.deepEqual(
+      flags.map((flag) => flag.split('\t')[0]),
+      ['--json', '--database', '--no-color', '--help'],
+    );
+    assert.match(flags[1]!, /^--database\tPath or postgres:\/\/ URL of the key store\. /);
+    const commands = await words('bash', 'svc-api apikey ');
+    assert.ok(commands.includes('completion') && !commands.includes('complete'));
+  });
+
+  it('is not what the line would execute', async () => {
+    const folder = tempFolder();
+    const { stdout } = await runCli(['apikey', 'complete', 'bash'], {
+      cwd: folder,
+      env: { COMP_LINE: 'svc-api apikey --database $(touch pwned) --roles `touch pwned` --permissions DOC' },
+    });
+    assert.equal(stdout, 'open\nDOCKER:\n');
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
