@@ -55,7 +55,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     remedy: 'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work.',
   },
   GRAPHQL_UNSUPPORTED: {
-    meaning: 'svc-api gets a graphql that `serve` cannot work with; the error says which one, and from where.',
+    meaning: '`serve` gets a graphql that it cannot work with; the error says which one, and from where.',
     causes: ['a package.json sets the version of graphql for all packages, by `overrides` or `resolutions`'],
     remedy: 'Remove that, or write `"graphql": "^16.8.1"` into its dependencies; install again, and run `npm dedupe`.',
   },

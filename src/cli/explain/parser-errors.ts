@@ -38,7 +38,8 @@ function unknownFlags(typed: readonly string[], place: Place): string {
   const close = shown.flatMap((flag) => closeTo(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
   const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
   const list = shown.map((flag) => printable(flag)).join(', ');
-  return `Nonexistent flag${many}: ${list}. ${didYouMean(close) ?? `Leave ${them} out.`}`;
+  const remedy = didYouMean(close) ?? `Leave ${them} out.`;
+  return `Nonexistent flag${many}: ${list}. ${remedy}`;
 }
 
 /** An unknown flag without what may be its value: `--token=…`, `-p…`. */
