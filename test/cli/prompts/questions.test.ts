@@ -61,6 +61,7 @@ describe('on a terminal', () => {
     const { id } = await cli.given('CI');
     const terminal = start(cli, ['apikey', 'create', '--roles', 'GUEST', '--description', '', '--yes']);
     await terminal.answer('? Name', `CI${enter}`);
+    await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);
     assert.ok(!terminal.screen.includes('Replace it?'), terminal.screen);
     assert.match(terminal.screen, /\nReplaced API key "CI" /);
