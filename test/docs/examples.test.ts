@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { testCli } from '../support/cli.ts';
-import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { testCli, UUID } from '../support/cli.ts';
+import { pathWithCli, runBlock } from '../support/pages.ts';
+import { type Finished, finished, ROOT } from '../support/process.ts';
+import { isAccepted } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /** A folder as a pipeline has it: the keys' file, scripts of the project, and svc-api on the path. */
 function workspace(): { folder: string; run: (script: string, input?: string) => Promise<Finished>; database: string } {
   const folder = tempFolder();
-  const bin = join(folder, 'bin');
-  mkdirSync(bin);
-  symlinkSync(BIN, join(bin, 'svc-api'));
   cpSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml'));
   const scripts = { 'deploy.sh': 'env | grep -c "=svc_" > deployed', 'store-secret.sh': 'cat > stored' };
   for (const [name, text] of Object.entries(scripts)) {
@@ -20,14 +19,8 @@ function workspace(): { folder: string; run: (script: string, input?: string) =>
     chmodSync(join(folder, name), 0o755);
   }
   const database = join(folder, 'store', 'keys.sqlite');
-  const path = [bin, dirname(process.execPath), process.env['PATH']].join(delimiter);
-  const run = (script: string, input = '') => {
-    const env = cleanEnv({ PATH: path, SVC_API_DATABASE: database, RUNNER_TEMP: folder });
-    const child = spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env });
-    child.stdin.end(input);
-    return finished(child);
-  };
-  return { folder, run, database };
+  const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: database, SECRETS: join(folder, 'keys') };
+  return { folder, run: (script, input) => runBlock(script, folder, env, input), database };
 }
 
 const example = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
@@ -91,41 +84,134 @@ describe('the examples', () => {
     assert.ok(!existsSync(join(folder, 'new-secret')));
   });
 
-  it('for Ansible work, and tell what changed', async () => {
-    const [play] = parse(example('ansible/keys.yml')) as [{ tasks: Record<string, { argv: string[] }>[] }];
-    const { folder, run } = workspace();
-    const commands = play.tasks.map((task) =>
-      task['ansible.builtin.command']!.argv.map((word) => word.replace('/etc/service', folder)),
-    );
-    assert.equal(commands.length, 3);
-    const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' ');
-    for (const changes of [true, false]) {
-      for (const command of commands) {
-        const { code, stdout, stderr } = await run(quoted(command));
-        assert.equal(code, 0, stdout + stderr);
-        if (!command.includes('apply')) continue;
-        const { created, updated, deleted } = JSON.parse(stdout) as Record<string, number>;
-        assert.equal(created! + updated! + deleted! > 0, changes);
-        assert.ok(!stdout.includes('svc_'));
+  it('for GitLab CI fail where a key may do what it must not', async () => {
+    const pipeline = parse(example('gitlab-ci/.gitlab-ci.yml')) as Record<string, { script: string[] }>;
+    const { run, database } = workspace();
+    await testCli(database).given('CI deploy', { roles: ['ADMIN'] });
+    const { code, stdout } = await run(pipeline['least privilege']!.script.join('\n'));
+    assert.deepEqual([code, stdout.split('\n').at(-2)], [1, 'yes: role ADMIN']);
+  });
+
+  it('for GitLab CI take a rotation back whose secret could not be stored, so that the next one works', async () => {
+    const { rotate } = parse(example('gitlab-ci/.gitlab-ci.yml')) as Record<string, { script: string[] }>;
+    const { folder, run, database } = workspace();
+    const { key } = await testCli(database).given('CI deploy');
+    const script = rotate!.script.join('\n');
+    writeFileSync(join(folder, 'store-secret.sh'), '#!/bin/sh\nexit 7\n');
+    assert.equal((await run(script)).code, 1);
+    assert.equal(await isAccepted(database, key), true);
+    writeFileSync(join(folder, 'store-secret.sh'), '#!/bin/sh\ncat > stored\n');
+    const { code, stderr } = await run(script);
+    assert.equal(code, 0, stderr);
+    assert.equal(await isAccepted(database, readFileSync(join(folder, 'stored'), 'utf8').trim()), true);
+  });
+
+  describe('for Ansible', () => {
+    interface Task {
+      become_user?: string;
+      block?: Task[];
+      'ansible.builtin.command'?: { argv: string[] };
+    }
+    const [play] = parse(example('ansible/keys.yml')) as [{ tasks: Task[]; environment: Record<string, string> }];
+    const tasks = play.tasks.flatMap(({ block, ...outer }) => block?.map((task) => ({ ...outer, ...task })) ?? [outer]);
+    const commands = tasks.filter((task) => task['ansible.builtin.command'] !== undefined);
+
+    it('work, and tell what changed', async () => {
+      const { folder, run } = workspace();
+      const quoted = (words: string[]) => words.map((word) => `'${word.replace('{{ folder }}', folder)}'`).join(' ');
+      assert.equal(commands.length, 3);
+      for (const changes of [true, false]) {
+        for (const task of commands) {
+          const { argv } = task['ansible.builtin.command']!;
+          const { code, stdout, stderr } = await run(quoted(argv));
+          assert.equal(code, 0, stdout + stderr);
+          if (!argv.includes('apply')) continue;
+          const { created, updated, deleted } = JSON.parse(stdout) as Record<string, number>;
+          assert.equal(created! + updated! + deleted! > 0, changes);
+          assert.ok(!stdout.includes('svc_'));
+        }
       }
+    });
+
+    it('run every command as the user who owns the store', () => {
+      assert.deepEqual(
+        commands.map((task) => task.become_user),
+        ['svc-api', 'svc-api', 'svc-api'],
+      );
+    });
+
+    const canBecome =
+      process.getuid?.() === 0 && existsSync('/usr/bin/ansible-playbook') && existsSync('/usr/bin/sudo');
+    if (canBecome) {
+      it('play twice on a host: the second time, nothing changes', async () => {
+        const { folder, run } = workspace();
+        chmodSync(folder, 0o755);
+        const store = join(folder, 'service');
+        const playbook = example('ansible/keys.yml')
+          .replaceAll(/: svc-api\b/g, ': nobody')
+          .replaceAll('group: nobody', 'group: nogroup')
+          .replace('folder: /var/lib/svc-api', `folder: ${store}`)
+          .replace('environment:', "$&\n    PATH: \"{{ lookup('env', 'PATH') }}\"");
+        writeFileSync(join(folder, 'keys.yml'), playbook);
+        writeFileSync(join(folder, 'hosts.ini'), '[services]\nhere ansible_connection=local\n');
+        for (const changed of [3, 0]) {
+          const { code, stdout, stderr } = await run(`HOME='${folder}' ansible-playbook -i hosts.ini keys.yml`);
+          assert.equal(code, 0, stdout + stderr);
+          assert.match(stdout, new RegExp(`^here .* ok=5 +changed=${changed} .* failed=0 `, 'm'));
+        }
+        for (const path of ['keys.sqlite', 'keys.yaml', 'secrets', 'secrets/CI deploy'])
+          assert.equal(statSync(join(store, path)).uid, 65_534, path);
+      });
     }
   });
 
-  it('for Terraform works as an external data source: JSON in, flat strings out', async () => {
-    const { run, database } = workspace();
-    await testCli(database).given('CI deploy');
-    const { stdout, code, stderr } = await run(
-      `sh '${join(ROOT, 'examples/terraform/key.sh')}'`,
-      '{"name":"CI deploy"}',
-    );
-    assert.equal(code, 0, stderr);
-    const facts = JSON.parse(stdout) as Record<string, unknown>;
-    assert.deepEqual(
-      [facts['name'], facts['status'], facts['expiresAt'], facts['roles']],
-      ['CI deploy', 'ACTIVE', 'never', 'VIEWER'],
-    );
-    for (const value of Object.values(facts)) assert.equal(typeof value, 'string');
-    assert.notEqual((await run(`sh '${join(ROOT, 'examples/terraform/key.sh')}'`, '{"name":"Nobody"}')).code, 0);
-    assert.match(example('terraform/main.tf'), /program = \["sh", "\$\{path\.module\}\/key\.sh"\]/);
+  describe('for Terraform, an external data source', () => {
+    const ask = (run: (script: string, input: string) => Promise<Finished>, name: string) =>
+      run(`node '${join(ROOT, 'examples/terraform/key.mjs')}'`, JSON.stringify({ name }));
+
+    it('answers with flat strings, and no secret', async () => {
+      const { run, database } = workspace();
+      await testCli(database).given('CI deploy');
+      const { stdout, code, stderr } = await ask(run, 'CI deploy');
+      assert.equal(code, 0, stderr);
+      const { id, prefix, ...facts } = JSON.parse(stdout) as Record<string, string>;
+      assert.match(id!, UUID);
+      assert.match(prefix!, /^svc_\w{12}_…$/);
+      assert.deepEqual(facts, {
+        name: 'CI deploy',
+        status: 'ACTIVE',
+        expiresAt: 'never',
+        roles: 'VIEWER',
+        permissions: '',
+      });
+    });
+
+    const FAULTS = {
+      Nobody: /"Nobody"/,
+      'The "quoted" one': /The "quoted" one/,
+      '--json': /--name/,
+      '': /name/,
+    };
+    for (const [name, error] of Object.entries(FAULTS)) {
+      it(`says what is wrong with the name ${JSON.stringify(name)}, and fails`, async () => {
+        const { run, database } = workspace();
+        await testCli(database).given('CI deploy');
+        const { stdout, code, stderr } = await ask(run, name);
+        assert.deepEqual([stdout, code], ['', 1]);
+        assert.match(stderr, error);
+      });
+    }
+
+    it('says so where svc-api is not in the PATH', async () => {
+      const { stdout, code, stderr } = await ask(
+        (script, input) => workspace().run(`PATH='${dirname(process.execPath)}'; ${script}`, input),
+        'CI deploy',
+      );
+      assert.deepEqual([stdout, stderr, code], ['', 'svc-api cannot be run: spawnSync svc-api ENOENT\n', 1]);
+    });
+
+    it('is called by its own program', () => {
+      assert.match(example('terraform/main.tf'), /program = \["node", "\$\{path\.module\}\/key\.mjs"\]/);
+    });
   });
 });

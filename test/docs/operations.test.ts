@@ -1,35 +1,130 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
-import { BIN, cleanEnv, finished, ROOT } from '../support/process.ts';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { parse } from 'yaml';
+import { testCli, type TestCli } from '../support/cli.ts';
+import { blockWith, blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
+import { type Finished, ROOT, runCli } from '../support/process.ts';
+import { NOBODY, serviceMachine } from '../support/service-machine.ts';
 import { keysIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
-const [, section = ''] = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8').split('## A key for one command\n');
-const blocks = Array.from(section.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!);
+const PAGE = 'docs/operations.md';
+
+/** A folder with svc-api in the path, and a store in it. */
+function workspace(): { folder: string; cli: TestCli; run: (block: string) => Promise<Finished> } {
+  const folder = tempFolder();
+  const cli = testCli(join(folder, 'store', 'keys.sqlite'));
+  const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: cli.database };
+  return { folder, cli, run: (block) => runBlock(block, folder, env) };
+}
 
 describe('a key for one command, as docs/operations.md has it', () => {
+  const blocks = blocksOf(PAGE).filter((block) => block.includes('./report.sh'));
   for (const [index, name] of ['exec', 'the shell trap that it replaces'].entries()) {
     it(`works, passes the exit code, and leaves no key: ${name}`, async () => {
-      const folder = tempFolder();
-      const database = join(folder, 'keys.sqlite');
-      mkdirSync(join(folder, 'bin'));
-      symlinkSync(BIN, join(folder, 'bin/svc-api'));
-      writeFileSync(
-        join(folder, 'report.sh'),
-        '#!/bin/sh\nsvc-api apikey list | cut -f 2,3\necho "$API_KEY"\nexit 3\n',
-        { mode: 0o755 },
-      );
-      const path = [join(folder, 'bin'), dirname(process.execPath), process.env['PATH']].join(delimiter);
-      const shell = spawn('sh', ['-c', blocks[index]!], {
-        cwd: folder,
-        env: cleanEnv({ PATH: path, SVC_API_DATABASE: database }),
-      });
-      const { stdout, code } = await finished(shell);
+      const { folder, cli, run } = workspace();
+      const report = '#!/bin/sh\nsvc-api apikey list | cut -f 2,3\necho "$API_KEY"\nexit 3\n';
+      writeFileSync(join(folder, 'report.sh'), report, { mode: 0o755 });
+      const { stdout, code } = await run(blocks[index]!);
       assert.match(stdout, /^ACTIVE\tVIEWER\nsvc_\w{62}\n/);
       assert.equal(code, 3);
-      assert.deepEqual(await keysIn(database), []);
+      assert.deepEqual(await keysIn(cli.database), []);
     });
   }
+});
+
+describe('the audit log, as docs/operations.md has it', () => {
+  it('is verified and pruned once a week', async () => {
+    const { cli, run } = workspace();
+    await cli.given('CI deploy');
+    const { code, stdout, stderr } = await run(blockWith('--prune', PAGE));
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^The audit log is intact: 1 entry/);
+  });
+
+  it('is compared with a head that was kept', async () => {
+    const { cli, run } = workspace();
+    await cli.given('CI deploy');
+    const [keep, compare] = blockWith('audit-head.txt', PAGE).trim().split('\n') as [string, string];
+    assert.equal((await run(keep)).code, 0);
+    await cli.given('Other');
+    assert.equal((await run(compare)).code, 0);
+    const other = await run(`rm "$SVC_API_DATABASE"* && svc-api apikey create --name A --roles GUEST && ${compare}`);
+    assert.equal(other.code, 1);
+  });
+
+  (process.getuid?.() === 0 ? it : it.skip)('gets a key that the service’s user reads', async () => {
+    const { run, folder } = serviceMachine();
+    const asService = 'runuser -u svc-api -- env SVC_API_DATABASE=/var/lib/svc-api/keys.sqlite svc-api apikey';
+    const block = blockWith('audit.key', PAGE);
+    const { code, stderr } = await run(
+      `${block}${asService} create --name A --roles GUEST && ${asService} log --verify`,
+    );
+    assert.equal(code, 0, stderr);
+    const key = statSync(join(folder, 'settings', 'audit.key'));
+    assert.deepEqual([key.uid, key.mode & 0o777], [NOBODY, 0o600]);
+    const without = await run(`${asService} create --name B --roles GUEST --json`);
+    assert.match(without.stdout, /"STORE_AUDIT_KEY"/);
+  });
+});
+
+(process.getuid?.() === 0 ? describe : describe.skip)('Kubernetes, as docs/operations.md has it', () => {
+  it('gives the service’s user a folder of its own in a volume', async () => {
+    const volume = tempFolder();
+    // As Kubernetes mounts it with fsGroup, for a store that was opened up by it.
+    chownSync(volume, 0, 1000);
+    chmodSync(volume, 0o2775);
+    const pod = parse(blockWith('initContainers', PAGE, 'yaml')) as {
+      securityContext: { runAsUser: number; runAsGroup: number };
+      initContainers: { command: [string, string, string] }[];
+    };
+    const [shell, flag, script] = pod.initContainers[0]!.command;
+    execFileSync(shell, [flag, script.replaceAll('/data', volume)]);
+    const database = join(volume, 'svc-api', 'keys.sqlite');
+    const user = { uid: pod.securityContext.runAsUser, gid: pod.securityContext.runAsGroup };
+    const { code, stderr } = await runCli(['apikey', 'create', '--name', 'A', '--roles', 'GUEST'], {
+      ...user,
+      env: { SVC_API_DATABASE: database, HOME: volume },
+    });
+    assert.equal(code, 0, stderr);
+  });
+});
+
+describe('a clock that was far in the future, as docs/operations.md has it', () => {
+  it('is forgotten by a line of SQL', async () => {
+    const { cli } = workspace();
+    const { key } = await cli.given('A', { expiresIn: '1h' });
+    const change = (sql: string) => {
+      const store = new Database(cli.database);
+      store.exec(sql);
+      store.close();
+    };
+    change(`update clock set latest = ${Date.now() + 7_200_000}`);
+    const verify = async () => (await cli.run(['apikey', 'verify', '-'], { input: key })).code;
+    assert.equal(await verify(), 3);
+    const [, sql] = /run `(delete from clock)` in the store/.exec(readFileSync(join(ROOT, PAGE), 'utf8'))!;
+    change(sql!);
+    assert.equal(await verify(), 0);
+  });
+});
+
+const sqlite = existsSync('/usr/bin/sqlite3');
+(sqlite ? describe : describe.skip)('a backup, as docs/storage.md has it', () => {
+  it('is private, and can be restored', async () => {
+    const { cli, folder, run } = workspace();
+    await cli.given('Before');
+    const made = await run(blockWith('.backup', 'docs/storage.md'));
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal(statSync(join(folder, 'copy.sqlite')).mode & 0o777, 0o600);
+    await cli.given('After');
+    assert.equal((await run(blockWith('cp copy.sqlite', 'docs/storage.md'))).code, 0);
+    assert.deepEqual(
+      (await keysIn(cli.database)).map(({ name }) => name),
+      ['Before'],
+    );
+    assert.equal((await cli.run(['apikey', 'log', '--verify'])).code, 0);
+  });
 });

@@ -3,13 +3,14 @@ import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
 import { packPackage, printable } from '../support/host.ts';
+import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const DOCUMENT = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 /** Its package managers, each with the commands of the first install, of the second, and to run the program. */
 const MANAGERS = Array.from(DOCUMENT.matchAll(/^\| (.+) \| `(.+)` \| `(.+)` \| `(.+)` \|$/gm), ([, ...row]) => row);
-const COMMANDS = Array.from(DOCUMENT.matchAll(/^```sh\n(.*?)^```$/gms), ([, commands]) => commands!);
+const COMMANDS = blocksOf('docs/installing.md').filter((block) => block.includes('svc-api --version'));
 
 const PACKAGES: Record<string, Record<string, string>> = {
   'npm 10 to 12': { npm: '10.9.9' },

@@ -75,8 +75,8 @@ export class TerminalSession {
   }
 
   /** Waits for a text after the one that was last waited for. */
-  async see(text: string): Promise<void> {
-    await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`);
+  async see(text: string, deadlineMs?: number): Promise<void> {
+    await this.#until(() => this.screen.indexOf(text, this.#from) >= 0, `"${text}"`, deadlineMs);
     this.#from = this.screen.indexOf(text, this.#from) + text.length;
   }
 
@@ -113,11 +113,11 @@ export class TerminalSession {
     if (this.#exit === undefined) this.#pty.kill('SIGKILL');
   }
 
-  #until(reached: () => boolean, what: string): Promise<void> {
+  #until(reached: () => boolean, what: string, deadlineMs = DEADLINE_MS): Promise<void> {
     return new Promise((resolve, reject) => {
       const deadline = setTimeout(
         () => reject(new Error(`Waited in vain for ${what}. Written so far:\n${this.screen}`)),
-        DEADLINE_MS,
+        deadlineMs,
       );
       this.#changed = () => {
         const done = reached();

@@ -45,8 +45,8 @@ See svc-api apikey can --help
         'Error: Nonexistent flag: --rolls. Did',
         '       you mean --roles?',
         'Code: USAGE',
-        'Usage: svc-api apikey create [--json]',
-        '       [--database <path>] [--no-color]',
+        'Usage: svc-api apikey create [NAME]',
+        '       [--json] [--database <path>]',
         'See svc-api apikey create --help',
       ],
     );

@@ -59,7 +59,17 @@ describe('on a terminal', () => {
   it('--yes replaces a key whose name is typed, and asks for the rest', async () => {
     const cli = testCli();
     const { id } = await cli.given('CI');
-    const terminal = start(cli, ['apikey', 'create', '--roles', 'GUEST', '--description', '', '--yes']);
+    const terminal = start(cli, [
+      'apikey',
+      'create',
+      '--roles',
+      'GUEST',
+      '--description',
+      '',
+      '--expires-in',
+      '1d',
+      '--yes',
+    ]);
     await terminal.answer('? Name', `CI${enter}`);
     await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { SECRET } from '../support/cli.ts';
+import { blockWith } from '../support/pages.ts';
+import { cleanEnv, ROOT } from '../support/process.ts';
+import { query } from '../support/server.ts';
+import { NOBODY, serviceMachine } from '../support/service-machine.ts';
+
+const PAGE = 'docs/service.md';
+
+const owner = (path: string) => statSync(path).uid;
+
+(process.getuid?.() === 0 ? describe : describe.skip)('docs/service.md, as root', () => {
+  const LIST = blockWith('apikey list', PAGE);
+  const CREATE = LIST.replace('apikey list', 'apikey create --name Own --roles GUEST');
+
+  it('has commands that are run as the service’s user, on its store', async () => {
+    const { run, store, database } = serviceMachine();
+    assert.match((await run(CREATE)).stdout.trim(), SECRET);
+    assert.match((await run(LIST)).stdout, /^Own\tACTIVE\tGUEST\t/);
+    assert.deepEqual([owner(database), existsSync(join(store, 'keys.sqlite-reserve'))], [NOBODY, true]);
+  });
+
+  it('has a command of its own for that, which takes flags as they are', async () => {
+    const { run, database } = serviceMachine();
+    const { stdout, code } = await run(blockWith('service-keys create', PAGE));
+    assert.equal(code, 0);
+    assert.match(stdout.trim(), SECRET);
+    assert.match((await run('service-keys list --search "CI deploy"')).stdout, /^CI deploy\tACTIVE\tVIEWER\t/);
+    assert.equal(owner(database), NOBODY);
+  });
+
+  it('says what happens to the service’s user who does not name the store', async () => {
+    const { stderr, code } = await serviceMachine().run(LIST.replace(/env \S+/, ''));
+    assert.match(stderr, /does not exist|permission denied/);
+    assert.equal(code, 1);
+  });
+
+  it('says what happens if root names the store: its files belong to the owner of its folder, others to root', async () => {
+    const { run, folder, store, database } = serviceMachine();
+    const apply = `printf 'keys: [{ name: A, roles: [GUEST] }]' | svc-api apikey apply -f - --secrets-dir ${folder}/secrets`;
+    const { code, stderr } = await run(apply, { SVC_API_DATABASE: database });
+    assert.equal(code, 0, stderr);
+    assert.deepEqual([database, join(store, 'keys.sqlite-reserve'), join(folder, 'secrets', 'A')].map(owner), [
+      NOBODY,
+      NOBODY,
+      0,
+    ]);
+    assert.match((await run(LIST)).stdout, /^A\t/);
+    assert.match((await run(LIST.replace('apikey list', 'apikey log'))).stdout, /\tcli root\tCREATE\t/);
+  });
+
+  it('says what happens if root does not: another store', async () => {
+    const { run, home, database } = serviceMachine();
+    await run(CREATE);
+    await run('svc-api apikey create --name Lost --roles GUEST', { XDG_DATA_HOME: undefined });
+    assert.ok(existsSync(join(home, '.local/share/svc-api/keys.sqlite')));
+    assert.doesNotMatch((await run(LIST)).stdout, /Lost/);
+    assert.equal(owner(database), NOBODY);
+  });
+
+  it('says what mends a store that root has made before its folder had its owner', async () => {
+    const { run, store, database } = serviceMachine();
+    chownSync(store, 0, 0);
+    await run('svc-api apikey create --name A --roles GUEST', { SVC_API_DATABASE: database });
+    assert.match((await run(LIST)).stderr, /permission denied/);
+    const [, mend] = /`(chown -R .*?)`/.exec(readFileSync(join(ROOT, PAGE), 'utf8'))!;
+    await run(mend!);
+    assert.match((await run(LIST)).stdout, /^A\t/);
+  });
+
+  it('has a unit whose program serves a store in a folder of its own, with no home', async () => {
+    const { folder, database, env, run } = serviceMachine();
+    const unit = readFileSync(join(ROOT, 'examples/systemd/svc-api.service'), 'utf8');
+    const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)![1]!;
+    assert.deepEqual([setting('User'), setting('StateDirectory')], ['svc-api', 'svc-api']);
+    const [variable, path] = setting('Environment').split('=') as [string, string];
+    assert.equal(path, '/var/lib/svc-api/keys.sqlite');
+    const server = spawn('sh', ['-c', `umask ${setting('UMask')}; exec ${setting('ExecStart')} --port 0`], {
+      cwd: '/',
+      uid: NOBODY,
+      gid: NOBODY,
+      env: cleanEnv({ ...env, HOME: join(folder, 'none'), [variable]: database, LOG_LEVEL: 'error' }),
+    });
+    try {
+      const [line] = (await once(server.stdout, 'data')) as [Buffer];
+      const url = /^Listening on (\S+)\n$/.exec(String(line))![1]!;
+      const { stdout } = await run(CREATE);
+      const { body } = await query(url, stdout.trim(), '{ me { name } }');
+      assert.deepEqual(body, { data: { me: { name: 'Own' } } });
+    } finally {
+      server.kill();
+    }
+  });
+});

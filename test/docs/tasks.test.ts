@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { testCli } from '../support/cli.ts';
+import { pathWithCli, runBlock } from '../support/pages.ts';
+import { ROOT } from '../support/process.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+
+/** The commands in the second column. */
+const COMMANDS = readFileSync(join(ROOT, 'docs/tasks.md'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .flatMap((line) => Array.from(line.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, command]) => command!))
+  .map((command) => (command.startsWith('svc-api') ? command : `svc-api apikey ${command}`));
+
+/** Those that stay until they are stopped, and that which only tells how to set it up. */
+const OTHERS = [
+  'svc-api serve',
+  'svc-api serve --port 8080 --workers 4',
+  'svc-api apikey log --follow',
+  'svc-api autocomplete',
+];
+
+/** What a command says by its exit code, besides 0. */
+const ANSWERS: Record<string, number> = { can: 4, scan: 3 };
+
+describe('docs/tasks.md', () => {
+  it('has a command for each task', () => {
+    assert.ok(COMMANDS.length > 30);
+    assert.deepEqual(
+      OTHERS.filter((command) => !COMMANDS.includes(command)),
+      [],
+    );
+  });
+
+  for (const command of COMMANDS.filter((each) => !OTHERS.includes(each))) {
+    it(`has one that works: ${command}`, async () => {
+      const folder = tempFolder();
+      const cli = testCli();
+      const run = (script: string, input = '') =>
+        runBlock(script, folder, { PATH: pathOf, SVC_API_DATABASE: cli.database }, input);
+      const pathOf = pathWithCli(folder);
+      const isNew = / (create --name|import)/.test(command) && !command.includes('--overwrite');
+      const { key } = isNew ? { key: '' } : await cli.given('CI deploy');
+      if (!isNew) await cli.given('Night job');
+      if (/--finish|--rollback/.test(command)) await cli.run(['apikey', 'rotate', 'CI deploy', '--grace', '1h']);
+      mkdirSync(join(folder, 'project'));
+      const put = (name: string, text: string) => writeFileSync(join(folder, name), text, { mode: 0o755 });
+      put('report.sh', '#!/bin/sh\ntest -n "$API_KEY"\n');
+      put('keys.jsonl', '{"name":"CI","secret":"sk_live_4eC39HqLyjWDarjtT1zdp7dc","roles":["VIEWER"]}\n');
+      put('leak.txt', key);
+      cpSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml'));
+      execFileSync('git', ['init', '--quiet'], { cwd: folder });
+
+      // A PostgreSQL server is not at hand; what asks at a terminal is told here; so are the secrets' folder.
+      const typed = command
+        .replace(/postgres:\/\/\S+/, tempStore())
+        .replace(/--prune\b.*/, '$& --yes')
+        .replace(/apply .*/, '$& --secrets-dir secrets');
+      const { code, stdout, stderr } = await run(typed, `${key}\n`);
+      const verb = command.split(' ')[2]!;
+      const wanted = key === '' || !(verb in ANSWERS) ? [0] : [0, ANSWERS[verb]];
+      assert.ok(wanted.includes(code!), `${code}: ${stdout}${stderr}`);
+    });
+  }
+});

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { blocksOf } from '../support/pages.ts';
+import { ROOT } from '../support/process.ts';
+import { TerminalSession } from '../support/pty.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const ZSH = ['/usr/bin/zsh', '/bin/zsh'].find((path) => existsSync(path));
+/** Shells that read no start-up files, and write down the status of each command. */
+const SHELLS = [
+  {
+    name: 'bash',
+    file: 'bash',
+    args: ['--norc', '--noprofile', '-i'],
+    hook: `PROMPT_COMMAND='echo $? >> "$STATUSES"'`,
+  },
+  ...(ZSH ? [{ name: 'zsh', file: ZSH, args: ['-f', '-i'], hook: 'precmd() { echo $? >> "$STATUSES" }' }] : []),
+];
+type Shell = (typeof SHELLS)[number];
+/** How long a whole tour may take on a busy machine. */
+const WHOLE_TOUR_MS = 100_000;
+/** What a terminal sends before and after a text that is pasted. */
+const [PASTE, PASTED] = ['\u001b[200~', '\u001b[201~'];
+
+interface Typed {
+  /** All that was on the terminal. */
+  screen: string;
+  /** The statuses of the commands. */
+  statuses: string[];
+}
+
+/** What a user types in a fresh home, until the shell answers after it; fails if anything is left behind. */
+async function typeAll(blocks: readonly string[], shell: Shell, way: 'by line' | 'at once' | 'pasted'): Promise<Typed> {
+  const [home, temp] = [tempFolder(), join(tempFolder(), 'tmp')];
+  mkdirSync(temp);
+  const log = join(tempFolder(), 'statuses');
+  const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
+  const env = { HOME: home, TMPDIR: temp, PATH: path, PS1: 'READY ', PS2: 'READY ', STATUSES: log };
+  const terminal = new TerminalSession(shell.file, shell.args, env);
+  try {
+    await terminal.answer('READY', `${shell.hook}\r`);
+    await terminal.see('READY');
+    const text = blocks.join('').replaceAll('\n', '\r');
+    if (way === 'by line') {
+      for (const line of text.split('\r').filter((each) => each !== '')) {
+        terminal.type(`${line}\r`);
+        await terminal.see('READY');
+      }
+    } else terminal.type(way === 'pasted' ? `${PASTE}${text.slice(0, -1)}${PASTED}\r` : text);
+    terminal.type('echo "[$SVC_API_DATABASE$KEY]" all "typed"\r');
+    await terminal.see('[] all typed', WHOLE_TOUR_MS);
+    assert.throws(() => process.kill(serverOn(terminal), 0), /ESRCH/, 'the server is stopped');
+    assert.deepEqual(readdirSync(temp), [], 'the folder is removed');
+    assert.equal(existsSync(join(home, '.local')), false, 'the user’s own store is not touched');
+    return { screen: terminal.screen, statuses: readFileSync(log, 'utf8').trim().split('\n') };
+  } finally {
+    terminal.close();
+    // In vain, unless the test fails.
+    spawnSync('kill', [String(serverOn(terminal))]);
+  }
+}
+
+/** The process that the shell says it has started in the background. */
+const serverOn = (terminal: TerminalSession) => Number(/^\[1\] (\d+)$/m.exec(terminal.screen)?.[1]);
+
+const TOURS = [
+  {
+    page: 'README.md',
+    blocks: blocksOf('README.md').filter((block) => !block.startsWith('npm ci')),
+    failing: [],
+    outputs: [
+      /Created API key "CI deploy" .* with roles VIEWER/,
+      /"path":\["apiKeys"\],"extensions":\{"code":"FORBIDDEN".*"data":\{"me":\{"name":"CI deploy","roles":\["VIEWER"\]\}/,
+      /^CI deploy\b.*\bVIEWER\b/m,
+      /Successfully deleted 1 API key/,
+    ],
+  },
+  {
+    page: 'docs/tour.md',
+    blocks: blocksOf('docs/tour.md'),
+    failing: ['2'], // apply --dry-run, as the page says
+    outputs: [
+      /Created API key "CI deploy" .* with roles VIEWER/,
+      /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}",\n {2}"name": "Docker bot"/,
+      /API key "Contractor" is disabled/,
+      /^Contractor\b.*\bGUEST\b/m,
+      /Plan: 1 to create, 1 to update, 0 to delete, 0 unchanged\./,
+      /Applied: 1 created, 1 updated, 0 deleted, 0 unchanged\./,
+      /Applied: 0 created, 0 updated, 0 deleted, 2 unchanged\./,
+      /"extensions":\{"code":"FORBIDDEN","missing":\["API_KEY:READ_OWN"\]\}.*"data":\{"me":\{"name":"CI deploy","roles":\["VIEWER"\]\}/,
+      /"description":"Temporary, for the command \\"sh\\"\. Deleted when it ends\.","expiresAt":"/,
+      /Rotated API key "CI deploy"/,
+      /\bROTATE\b/,
+      /yes: role VIEWER/,
+      /Replaced API key "CI deploy"/,
+      /\{"errors":\[\{"message":"The API key is not valid\."/,
+      /"createApiKey":\{"key":"svc_/,
+      /"deleted": 2,/,
+      /"data":\{"me":\{"name":"CI deploy"\},"info"/,
+      /--permissions INFO:READ_ANY,ME:READ_OWN/,
+    ],
+  },
+];
+
+for (const { page, blocks, failing, outputs } of TOURS) {
+  describe(`the tour of ${page}, in one terminal`, () => {
+    const check = ({ screen }: Typed) => {
+      let rest = screen;
+      for (const output of outputs) {
+        const at = output.exec(rest);
+        assert.ok(at, `${String(output)} is missing in:\n${rest}`);
+        rest = rest.slice(at.index + at[0].length);
+      }
+    };
+    it('works in bash line by line', async () => {
+      const typed = await typeAll(blocks, SHELLS[0]!, 'by line');
+      check(typed);
+      assert.deepEqual(
+        typed.statuses.filter((status) => status !== '0'),
+        failing,
+      );
+    });
+
+    for (const shell of SHELLS) {
+      it(`works in ${shell.name} typed all at once: no command reads the lines after it`, async () => {
+        const typed = await typeAll(blocks, shell, 'at once');
+        check(typed);
+        assert.deepEqual(
+          typed.statuses.filter((status) => status !== '0'),
+          failing,
+        );
+      });
+
+      it(`works in ${shell.name} pasted as one text`, async () => check(await typeAll(blocks, shell, 'pasted')));
+    }
+  });
+}

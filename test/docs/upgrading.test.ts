@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
+import { NOBODY, serviceMachine } from '../support/service-machine.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const PAGE = 'docs/upgrading.md';
+/** Programs that change the machine only say what they were told. */
+const STUBS = 'systemctl() { echo systemctl "$@"; }; npm() { echo npm "$@"; }; userdel() { echo userdel "$@"; };\n';
+const AS_SERVICE = 'runuser -u svc-api -- env SVC_API_DATABASE=/var/lib/svc-api/keys.sqlite svc-api apikey';
+
+(process.getuid?.() === 0 ? describe : describe.skip)('docs/upgrading.md, for a service', () => {
+  it('copies the store, which belongs to the service, and the copy can take its place again', async () => {
+    const { run, store, database } = serviceMachine();
+    await run(`${AS_SERVICE} create --name Before --roles GUEST`);
+    const { stdout, stderr, code } = await run(STUBS + blockWith('systemctl stop', PAGE));
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^systemctl stop svc-api\nnpm install --global svc-api\nsystemctl start svc-api\nsvc-api\//);
+    const copy = statSync(join(store, 'before.sqlite'));
+    assert.deepEqual([copy.uid, copy.mode & 0o777], [NOBODY, 0o600]);
+    await run(`${AS_SERVICE} create --name After --roles GUEST`);
+    copyFileSync(join(store, 'before.sqlite'), database);
+    assert.match((await run(`${AS_SERVICE} list`)).stdout, /^Before\t.*\n$/);
+  });
+
+  it('removes all of a service', async () => {
+    const { run, folder, store } = serviceMachine();
+    await run(`${AS_SERVICE} create --name Key --roles GUEST`);
+    mkdirSync(join(folder, 'units'));
+    const own = [store, join(folder, 'bin/service-keys'), join(folder, 'units/svc-api.service')];
+    for (const file of own.slice(1)) writeFileSync(file, '');
+    const { stdout, code } = await run(STUBS + blockWith('userdel', PAGE));
+    assert.deepEqual([stdout, code], ['systemctl disable --now svc-api\nuserdel svc-api\n', 0]);
+    assert.deepEqual(own.filter(existsSync), []);
+  });
+});
+
+describe('docs/upgrading.md', () => {
+  const REMOVE = blockWith('XDG_CACHE_HOME', PAGE);
+
+  it('names all that is left in a home: store, caches, completion', async () => {
+    const [home, folder] = [tempFolder(), tempFolder()];
+    const env = { HOME: home, XDG_CACHE_HOME: undefined, PATH: pathWithCli(folder) };
+    writeFileSync(join(home, '.bashrc'), 'echo mine\n');
+    const used = await runBlock(
+      `svc-api apikey create --name A --roles GUEST
+      svc-api autocomplete bash --refresh-cache
+      for shell in bash zsh; do svc-api autocomplete script $shell >> ~/.\${shell}rc; done
+      mkdir -p ~/.config/fish/completions
+      svc-api autocomplete fish > ~/.config/fish/completions/svc-api.fish`,
+      folder,
+      env,
+    );
+    assert.equal(used.code, 0, used.stderr);
+    const { code, stderr } = await runBlock(REMOVE, folder, env);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(globSync('**/*svc-api*', { cwd: home }), []);
+    assert.deepEqual(
+      ['.bashrc', '.zshrc'].map((file) => readFileSync(join(home, file), 'utf8').trim()),
+      ['echo mine', ''],
+    );
+  });
+
+  it('can be followed where there is nothing to remove', async () => {
+    const { code, stderr } = await runBlock(REMOVE, tempFolder(), { HOME: tempFolder(), XDG_CACHE_HOME: undefined });
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+});

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { mustRun, packPackage, run } from '../support/host.ts';
+import { blockWith, blocksOf } from '../support/pages.ts';
+import { ROOT } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const PAGE = 'docs/installing.md';
+const NPM = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true' };
+
+describe('docs/installing.md, in a fresh home', () => {
+  let folder: string;
+  let env: NodeJS.ProcessEnv;
+  /** Runs a script where the packed file is. */
+  const sh = (script: string) => run('sh', ['-ec', script], { cwd: folder, env });
+  before(async () => {
+    const tarball = await packPackage();
+    folder = dirname(tarball);
+    const home = tempFolder();
+    mkdirSync(join(home, '.local'));
+    // Where npm may write: as `npm config set prefix ~/.local`.
+    env = { ...NPM, HOME: home, XDG_DATA_HOME: undefined, npm_config_prefix: join(home, '.local') };
+  });
+
+  it('installs a program for all of one’s commands, once its folder is in the PATH', async () => {
+    const install = blockWith('npm install --global', PAGE);
+    const path = blockWith('npm prefix --global', PAGE);
+    const { code, stdout, stderr } = await sh(path + install);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^svc-api\/\d+\.\d+\.\d+ /m);
+  });
+
+  it('has the examples, and the unit where docs/service.md copies it from', async () => {
+    const [copied] = /\$\(npm root --global\)\/\S+\.service/.exec(blockWith('systemctl enable', 'docs/service.md'))!;
+    for (const path of [copied, '$(npm root --global)/svc-api/examples/terraform/key.mjs'])
+      assert.equal((await sh(`test -f "${path}"`)).code, 0, path);
+  });
+
+  it('makes a store in the home, and none elsewhere', async () => {
+    const { code } = await sh(`${blockWith('npm prefix --global', PAGE)}svc-api apikey create --name A --roles GUEST`);
+    assert.equal(code, 0);
+    assert.ok(existsSync(join(env['HOME']!, '.local/share/svc-api/keys.sqlite')));
+  });
+
+  it('finds pg where both are global', async () => {
+    await mustRun('npm', ['install', '--global', 'pg@8'], { cwd: folder, env });
+    const url = 'postgres://nobody@127.0.0.1:1/keys';
+    const { stdout } = await sh(
+      `${blockWith('npm prefix --global', PAGE)}svc-api apikey list --json --database ${url} || true`,
+    );
+    assert.match(stdout, /127\.0\.0\.1.*"code": "STORE_UNAVAILABLE"/s);
+    assert.doesNotMatch(stdout, /npm install/);
+  });
+
+  it('is removed as docs/upgrading.md has it', async () => {
+    assert.equal((await sh(blockWith('npm uninstall', 'docs/upgrading.md'))).code, 0);
+    assert.ok(!existsSync(join(env['HOME']!, '.local/bin/svc-api')));
+  });
+
+  it('runs without being installed', async () => {
+    const { code, stdout, stderr } = await sh(blockWith('npx --yes', PAGE));
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^svc-api\/\d+\.\d+\.\d+ /);
+  });
+
+  it('makes a CLI with a resource of its own, as docs/resources.md has it', async () => {
+    const project = join(tempFolder(), 'garden');
+    mkdirSync(project);
+    const tarball = join(folder, 'svc-api-0.1.0.tgz');
+    const script = blocksOf('docs/resources.md').join('').replace('install svc-api', `install '${tarball}'`);
+    const path = [env['PATH'] ?? process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');
+    const { code, stdout, stderr } = await run('sh', ['-ec', script], { cwd: project, env: { ...env, PATH: path } });
+    assert.equal(code, 0, stderr);
+    const replies = stdout
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as { data: { water: object | null }; errors?: { message: string }[] });
+    assert.deepEqual(
+      replies.map(({ data, errors }) => [data.water, errors?.[0]!.message]),
+      [
+        [null, 'This key lacks BED:UPDATE_ANY.'],
+        [{ name: 'Herbs', watered: true }, undefined],
+      ],
+    );
+  });
+});

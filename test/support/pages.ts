@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { BIN, cleanEnv, type Finished, finished, ROOT } from './process.ts';
+
+/** The code blocks of a page in one language, in order. */
+export function blocksOf(page: string, language = 'sh'): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  return Array.from(text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')), (match) => match[1]!);
+}
+
+/** The only code block of a page that contains a text. */
+export function blockWith(text: string, page: string, language?: string): string {
+  const [block, ...others] = blocksOf(page, language).filter((each) => each.includes(text));
+  if (block === undefined || others.length > 0) throw new Error(`${page} has not one block with ${text}.`);
+  return block;
+}
+
+/** A PATH with this checkout's `svc-api`, put into a folder, and the Node that runs the tests. */
+export function pathWithCli(folder: string): string {
+  const bin = join(folder, 'bin');
+  mkdirSync(bin, { recursive: true });
+  symlinkSync(BIN, join(bin, 'svc-api'));
+  // Last: a curl and a sqlite3 of our own for machines that have none.
+  return [bin, dirname(process.execPath), process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
+}
+
+/** Runs a block as a script that ends with its first failure. */
+export function runBlock(block: string, cwd: string, env: NodeJS.ProcessEnv, input = ''): Promise<Finished> {
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', block], { cwd, env: cleanEnv(env) });
+  shell.stdin.on('error', () => {}); // It may end before it has read all.
+  shell.stdin.end(input);
+  return finished(shell);
+}
