@@ -71,7 +71,6 @@ describe('on a terminal', () => {
       '--yes',
     ]);
     await terminal.answer('? Name', `CI${enter}`);
-    await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);
     assert.ok(!terminal.screen.includes('Replace it?'), terminal.screen);
     assert.match(terminal.screen, /\nReplaced API key "CI" /);
