@@ -28,7 +28,8 @@ export default class Complete extends BaseCommand {
   static override examples = [
     {
       description: 'Complete the name of a command',
-      command: 'COMP_LINE="<%= config.bin %> apikey sh" <%= config.bin %> apikey complete bash',
+      command:
+        'COMP_LINE="<%= config.bin %> apikey<%= config.topicSeparator %>sh" <%= config.bin %> <%= command.id %> bash',
     },
   ];
   static override args = { shell: Args.string({ options: [...SHELLS], required: true, ignoreStdin: true }) };

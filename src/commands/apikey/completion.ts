@@ -11,15 +11,15 @@ export default class Completion extends BaseCommand {
   static override examples = [
     {
       description: 'In bash, for all shells to come',
-      command: '<%= config.bin %> apikey completion bash >> ~/.bashrc',
+      command: '<%= config.bin %> <%= command.id %> bash >> ~/.bashrc',
     },
     {
       description: 'In zsh, after the compinit of ~/.zshrc',
-      command: '<%= config.bin %> apikey completion zsh >> ~/.zshrc',
+      command: '<%= config.bin %> <%= command.id %> zsh >> ~/.zshrc',
     },
     {
       description: 'In fish',
-      command: '<%= config.bin %> apikey completion fish > ~/.config/fish/completions/<%= config.bin %>-apikey.fish',
+      command: '<%= config.bin %> <%= command.id %> fish > ~/.config/fish/completions/<%= config.bin %>-apikey.fish',
     },
   ];
   static override args = {
