@@ -22,6 +22,7 @@ const CLEARED = new Set([
   'XDG_DATA_HOME',
   'FORCE_COLOR',
   'NO_COLOR',
+  'CI',
   'DEBUG',
   'COLUMNS',
 ]);

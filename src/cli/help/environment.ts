@@ -35,11 +35,7 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: 'only output to a terminal has them',
   },
   { name: 'FORCE_COLOR', meaning: '0 for no colours; 1 for colours even where the output is not a terminal.' },
-  {
-    name: 'COLUMNS',
-    meaning: 'Width to which `list` and `log` are shortened on a terminal.',
-    otherwise: 'the width of the terminal',
-  },
+  { name: 'TERM', meaning: 'If it is dumb, progress is printed as lines, not as a bar.' },
   {
     name: 'OCLIF_COLUMNS',
     meaning: 'Width of the help.',
@@ -77,5 +73,9 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   { name: 'HOME', meaning: 'Home folder of the user, which is written as ~ here.' },
   { name: 'SHELL', meaning: 'The shell that `autocomplete` is for if it names none.' },
+  {
+    name: 'COMP_…',
+    meaning: 'Set by the scripts of completion when they ask: COMP_LINE, COMP_WORDBREAKS and COMP_BUFFER.',
+  },
   { name: 'NODE_DISABLE_COMPILE_CACHE', meaning: 'If it is not empty, no compiled code is kept.' },
 ];

@@ -19,7 +19,9 @@ export default class Completion extends BaseCommand {
     },
     {
       description: 'In fish',
-      command: '<%= config.bin %> <%= command.id %> fish > ~/.config/fish/completions/<%= config.bin %>-apikey.fish',
+      command:
+        'mkdir -p ~/.config/fish/completions && ' +
+        '<%= config.bin %> <%= command.id %> fish >\n~/.config/fish/completions/<%= config.bin %>-apikey.fish',
     },
   ];
   static override args = {
