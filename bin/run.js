@@ -8,6 +8,7 @@ refuseUnsupportedNode();
 // By default, Node would open its inspector, which shows all memory and runs what it is told.
 process.on('SIGUSR1', () => {});
 standInForUser();
+requireBuild();
 require('./compile-cache.cjs').enableCompileCache();
 const typed = process.argv.slice(2);
 const [command] = typed;
@@ -31,6 +32,13 @@ function standInForUser() {
     process.env.HOME ??= '/';
     process.env.SHELL ??= '/bin/sh';
   }
+}
+
+/** In a checkout, `npm ci` alone builds nothing. */
+function requireBuild() {
+  if (require('node:fs').existsSync(require('node:path').join(import.meta.dirname, '../dist/program.cjs'))) return;
+  process.stderr.write('Error: svc-api is not built yet. Run "npm run build" in its checkout.\n');
+  process.exit(1);
 }
 
 async function complete() {

@@ -7,8 +7,10 @@ import { type Finished, ROOT, runCli } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const folder = tempFolder();
-const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object };
-const OWN_COMMANDS = Object.keys(manifest.commands);
+const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+  commands: Record<string, { hidden?: boolean }>;
+};
+const OWN_COMMANDS = Object.keys(manifest.commands).filter((id) => !manifest.commands[id]!.hidden);
 const noStore = join(folder, 'notes.txt');
 writeFileSync(noStore, 'This is no key store, and it stays as it is.');
 
@@ -85,7 +87,7 @@ function steady({ stdout, stderr, code }: Finished): object {
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
       .replaceAll(/\/\S+\/svc-api\/keys\.sqlite/g, 'STORE')
       .replaceAll(/file:\S+(?=\/docs\/errors\.md#)/g, 'PACKAGE')
-      .replaceAll(/^(Usage:|See) acme /gm, '$1 svc-api ')
+      .replaceAll(/^(Usage:|See| {6}) acme /gm, '$1 svc-api ')
       .replaceAll(/^\{"level".*\n/gm, '');
   return { stdout: clean(stdout), stderr: clean(stderr), code };
 }

@@ -140,6 +140,7 @@ describe('the packed package', () => {
       'bin',
       'commands',
       'dirname',
+      'helpClass',
       'topicSeparator',
       'topics',
     ]);
@@ -187,7 +188,7 @@ describe('the packed package', () => {
       const bin = join(folder, 'node_modules/.bin/svc-api');
       await mustRun(bin, ['autocomplete', 'bash'], { cwd: folder, env: { XDG_CACHE_HOME: cache } });
       const script = readFileSync(join(cache, 'svc-api/autocomplete/functions/bash/svc-api.bash'), 'utf8');
-      assert.match(script, /\napikey:create --.*\n[^]*\ncomplete -F _svc-api_complete svc-api\n$/);
+      assert.match(script, /^# Completion of svc-api for bash\n[^]*\ncomplete -F \w+ svc-api\n$/);
       assert.match(await mustRun(bin, ['autocomplete', 'fish'], { cwd: folder }), /^# Completion of svc-api for fish/);
     });
 
