@@ -10,7 +10,8 @@ const folder = tempFolder();
 const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
   commands: Record<string, { hidden?: boolean }>;
 };
-const OWN_COMMANDS = Object.keys(manifest.commands).filter((id) => !manifest.commands[id]!.hidden);
+const OWN_COMMANDS = Object.keys(manifest.commands);
+const OWN_TOPICS = OWN_COMMANDS.filter((id) => !manifest.commands[id]!.hidden);
 const noStore = join(folder, 'notes.txt');
 writeFileSync(noStore, 'This is no key store, and it stays as it is.');
 
@@ -220,7 +221,7 @@ for (const [core, help, autocomplete] of [
         const withIt = await withPlugins(host, [...others, 'svc-api'], () => knownTo(host));
         assert.deepEqual(withIt, {
           commands: [...without.commands, ...OWN_COMMANDS].toSorted(),
-          topics: [...without.topics, ...OWN_COMMANDS].toSorted(),
+          topics: [...without.topics, ...OWN_TOPICS].toSorted(),
           hooks: without.hooks,
         });
       }
