@@ -27,8 +27,8 @@ const ROOMS: Record<string, string[]> = {
   keys: [
     'errors',
     'secret',
-    'nearest',
     'text',
+    'nearest',
     'time',
     'steady-clock',
     'turns',
