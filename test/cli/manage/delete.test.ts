@@ -66,8 +66,9 @@ describeOnEach('apikey --delete', () => {
   });
 
   it('says so where a named key could not be there, as there is no store', async () => {
-    const { database, run } = testCli();
-    const { stderr, code } = await run(['apikey', '--delete', '--name', 'Robot']);
+    const cli = testCli();
+    const { database } = cli;
+    const { stderr, code } = await cli.run(['apikey', '--delete', '--name', 'Robot']);
     const store = database.startsWith('postgres') ? 'postgres://' : database;
     assert.ok(
       stderr.startsWith(`No API keys found to delete: no API key is named "Robot": the key store ${store}`),
