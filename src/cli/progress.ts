@@ -11,7 +11,7 @@ const LINE_MS = 5000;
 const [MIN_BAR, MAX_BAR] = [10, 30];
 
 /** What is counted. */
-export type Unit = 'keys' | 'entries' | 'rows' | 'files' | 'bytes';
+export type Unit = 'keys' | 'entries' | 'rows' | 'bytes';
 
 /** Where progress is shown. */
 export type ProgressTerminal = Pick<Terminal, 'canRedraw' | 'errorColumns' | 'status'>;

@@ -66,8 +66,8 @@ describe('the progress of a long command', () => {
     }
     const [[, narrow]] = (await shown(40, [[500, 1000, 4000]])) as [[number, string]];
     assert.equal(narrow, ' 25%  Copying 1,000 of 4,000 keys');
-    const [[, unknown]] = (await shown(40, [[500, 1000]], 'files')) as [[number, string]];
-    assert.equal(unknown, 'Copying 1,000 files');
+    const [[, unknown]] = (await shown(40, [[500, 1000]], 'rows')) as [[number, string]];
+    assert.equal(unknown, 'Copying 1,000 rows');
   });
 
   it('is never more than all', async () => {
@@ -217,6 +217,34 @@ describe('progress on a real terminal', () => {
     session.kill('SIGTERM');
     await session.end();
     assert.equal(session.signal, system.signals.SIGTERM);
+  });
+
+  it('is of the bytes of one large input', async () => {
+    const cli = testCli();
+    await cli.given('Any');
+    const { session, writer, finish } = await watched(cliOnTerminal, (pipe) => ['apikey', 'scan', pipe], cli.database);
+    await until(() => {
+      writeSync(writer, '\n'.repeat(4096));
+      return /Scanning 0\.[1-9] MB/.test(session.screen);
+    });
+    finish();
+    assert.equal(await session.end(), 0);
+  });
+
+  it('is not drawn into what the user types', async () => {
+    const cli = testCli();
+    await cli.given('Any');
+    for (const command of [['import', '-', '--dry-run'], ['scan', '-']]) {
+      const session = cliOnTerminal(['apikey', ...command], { SVC_API_DATABASE: cli.database });
+      const start = performance.now();
+      await until(() => {
+        session.type(KEYS.enter);
+        return performance.now() - start > 3000;
+      });
+      session.type(KEYS.ctrlD);
+      assert.equal(await session.end(), 0, session.screen);
+      assert.doesNotMatch(session.screen, /Reading|Scanning/);
+    }
   });
 
   it('leaves a terminal alone that cannot draw a line anew, and what is none', async () => {
