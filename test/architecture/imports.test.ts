@@ -92,6 +92,7 @@ const ROOMS: Record<string, string[]> = {
     'error-codes',
     'failure',
     'output',
+    'hidden-secrets',
     'colors',
     'deliver-secrets',
     'captured',
