@@ -234,7 +234,10 @@ describe('progress on a real terminal', () => {
   it('is not drawn into what the user types', async () => {
     const cli = testCli();
     await cli.given('Any');
-    for (const command of [['import', '-', '--dry-run'], ['scan', '-']]) {
+    for (const command of [
+      ['import', '-', '--dry-run'],
+      ['scan', '-'],
+    ]) {
       const session = cliOnTerminal(['apikey', ...command], { SVC_API_DATABASE: cli.database });
       const start = performance.now();
       await until(() => {

@@ -150,6 +150,13 @@ describe('apikey list', () => {
     });
   });
 
+  it('says which of the picked columns a terminal is too narrow for', async () => {
+    for (const args of [['--wide'], ['--columns', 'name,status,roles,permissions,prefix,created,uses,id']]) {
+      const lines = await onTerminal(20, args);
+      assert.match(lines.slice(5).join(' '), /^The terminal is too narrow for .+\. Pick fewer columns, or widen it\.$/);
+    }
+  });
+
   it('refuses flags that contradict each other', async () => {
     for (const [one, other, ...args] of [
       ['--all', '--limit', '--all', '--limit', '5'],
