@@ -28,8 +28,8 @@ export class Progress {
   #isDrawn = false;
   readonly #interrupted = (signal: NodeJS.Signals) => {
     this.end();
-    // Unless somebody else listens, it ends the process as it would have without us. Who waits for a reader listens only
-    // because we do, and has stopped by then.
+    // Unless somebody else listens, it ends the process as it would have without us. Who waits for a reader listens
+    // only because we do, and has stopped by then.
     queueMicrotask(() => {
       if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
     });

@@ -1,6 +1,9 @@
 import stringWidth from 'string-width';
 
-/** What stays together because it is read or pasted as one: quoted text, a flag with its value, a part of a usage. No part is searched twice. */
+/**
+ * What stays together because it is read or pasted as one: quoted text, a flag with its value, a part of a usage. No
+ * part is searched twice.
+ */
 const UNBROKEN = /(?:"[^"]*"|\[[^[\]]*\]|(?<![\w-])--?[\w-]+ <[^<>]*>|\S)+/g;
 
 /**
