@@ -30,7 +30,7 @@ function useOf([topic, ...more]) {
   if (VERSION.has(topic) && !asksForHelp) return 'version';
   if (topic !== 'apikey') return 'help';
   if (asksForHelp) return 'command-help';
-  return /^[a-z]+$/.test(command) ? command : topic;
+  return /^[a-z]+$/.test(command) && !VERSION.has(command) ? command : topic;
 }
 
 /** The same from the packages and chunks: GraphQL, which `serve` runs, must be loaded once, with a host's extensions. */

@@ -1,6 +1,6 @@
 import type { ProgressReport } from '../keys/progress.ts';
 import { TERMINATING_SIGNALS } from './signals.ts';
-import type { Terminal } from './terminal.ts';
+import { DEFAULT_COLUMNS, type Terminal } from './terminal.ts';
 
 /** Work that ends sooner, in milliseconds, shows no progress. */
 const QUIET_MS = 500;
@@ -9,16 +9,17 @@ const REDRAW_MS = 100;
 const LINE_MS = 5000;
 
 const [MIN_BAR, MAX_BAR] = [10, 30];
-/** The width of a terminal that does not know its own. */
-const DEFAULT_COLUMNS = 80;
 
 /** What is counted. */
-export type Unit = 'keys' | 'entries' | 'rows' | 'files' | 'bytes';
+export type Unit = 'keys' | 'entries' | 'rows' | 'bytes';
 
 /** Where progress is shown. */
-export type ProgressTerminal = Pick<Terminal, 'canRedraw' | 'errorColumns' | 'note' | 'status'>;
+export type ProgressTerminal = Pick<Terminal, 'canRedraw' | 'errorColumns' | 'status'>;
 
-/** Shows on stderr how far a long command has come: as a bar on a terminal, elsewhere as a line every five seconds. */
+/**
+ * Shows on stderr how far a long command has come: as a bar on a terminal, elsewhere as a line every five seconds. The
+ * work never waits for that: what a stopped terminal does not take is left out.
+ */
 export class Progress {
   readonly #terminal: ProgressTerminal;
   readonly #now: () => number;
@@ -26,9 +27,12 @@ export class Progress {
   readonly #quietUntil: number;
   #isDrawn = false;
   readonly #interrupted = (signal: NodeJS.Signals) => {
-    void this.end();
-    // Unless somebody else listens, it ends the process as it would have without us.
-    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    this.end();
+    // Unless somebody else listens, it ends the process as it would have without us. Who waits for a reader listens
+    // only because we do, and has stopped by then.
+    queueMicrotask(() => {
+      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    });
   };
 
   /** @param now the time in milliseconds, from any moment on */
@@ -48,17 +52,17 @@ export class Progress {
       this.#shownAt = now;
       const text = `${verb} ${amountOf(done, total, unit)}`;
       const percent = total === undefined ? undefined : percentOf(done, total);
-      if (!canRedraw) return this.#terminal.note(`${text}${percent === undefined ? '' : ` (${percent}%)`}.`);
+      if (!canRedraw) return this.#terminal.status(`${text}${percent === undefined ? '' : ` (${percent}%)`}.`);
       if (!this.#isDrawn) for (const signal of TERMINATING_SIGNALS) process.on(signal, this.#interrupted);
       this.#isDrawn = true;
-      await this.#terminal.status(lineOf(text, percent, errorColumns));
+      this.#terminal.status(lineOf(text, percent, errorColumns));
     };
   }
 
   /** Leaves nothing behind. */
-  async end(): Promise<void> {
+  end(): void {
     for (const signal of TERMINATING_SIGNALS) process.off(signal, this.#interrupted);
-    if (this.#isDrawn) await this.#terminal.status('');
+    if (this.#isDrawn) this.#terminal.status('');
     this.#isDrawn = false;
   }
 }
@@ -72,7 +76,7 @@ export async function withProgress<Result>(
   try {
     return await work(progress);
   } finally {
-    await progress.end();
+    progress.end();
   }
 }
 

@@ -24,8 +24,11 @@ export interface Terminal {
   deliver(text: string): Promise<void>;
   /** Writes a line to stderr; a failure is ignored. */
   note(text: string): Promise<void>;
-  /** Draws the last line of stderr anew, which other output replaces; an empty one is cleared. */
-  status(text: string): Promise<void>;
+  /**
+   * Shows passing text on stderr, where there is room for it at once: as the last line, which is drawn anew and which
+   * other output replaces, or where that can't be, as a line. An empty text clears the last line.
+   */
+  status(text: string): void;
   /** From now on nothing waits for a reader: what is not read at once is given up. */
   stopWaiting(): void;
 }
@@ -39,11 +42,11 @@ type OutputStream = typeof process.stdout | typeof process.stderr;
 
 /** How long a reader gets to make room, before the next try. */
 const RETRY_MS = 5;
-/** The width of a terminal that does not know its own. */
-const DEFAULT_COLUMNS = 80;
+/** The width of a terminal that does not know its own, in columns. */
+export const DEFAULT_COLUMNS = 80;
 
-/** Erases from the cursor to the end of the line (ECMA-48, 8.3.41). */
-const CLEAR_LINE = '\u001b[K';
+/** Goes to the start of the line, and erases from there to its end (ECMA-48, 8.3.41). */
+const CLEAR_LINE = '\r\u001b[K';
 
 /** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
 class ProcessTerminal implements Terminal {
@@ -76,9 +79,9 @@ class ProcessTerminal implements Terminal {
   }
 
   async out(text: string): Promise<void> {
-    await this.status('');
+    this.status('');
     try {
-      await this.#writeAll(process.stdout, text);
+      await this.#writeAll(process.stdout, this.isTerminal ? this.#overStatus(text) : text);
       flush(process.stdout.fd);
     } catch (error) {
       if (error instanceof CliError) throw error;
@@ -92,26 +95,29 @@ class ProcessTerminal implements Terminal {
   }
 
   async note(text: string): Promise<void> {
-    await this.status('');
-    await this.#tell(`${text}\n`);
+    try {
+      await this.#writeAll(process.stderr, `${this.#overStatus(text)}\n`);
+    } catch {
+      // Without stderr there is nobody left to tell.
+    }
   }
 
-  async status(text: string): Promise<void> {
+  status(text: string): void {
+    if (!this.canRedraw) return text === '' ? undefined : void writeAtOnce(process.stderr, `${text}\n`);
     if (text === '' && !this.#hasStatus) return;
-    this.#hasStatus = text !== '';
-    await this.#tell(`\r${CLEAR_LINE}${text}`);
+    const isWritten = writeAtOnce(process.stderr, CLEAR_LINE + text);
+    this.#hasStatus = isWritten ? text !== '' : this.#hasStatus;
   }
 
   stopWaiting(): void {
     this.#waits = false;
   }
 
-  async #tell(text: string): Promise<void> {
-    try {
-      await this.#writeAll(process.stderr, text);
-    } catch {
-      // Without stderr there is nobody left to tell.
-    }
+  /** Text that replaces the last line, also where it could not be cleared, as the terminal was held. */
+  #overStatus(text: string): string {
+    const isDrawn = this.#hasStatus;
+    this.#hasStatus = false;
+    return isDrawn ? CLEAR_LINE + text : text;
   }
 
   async #writeAll(stream: OutputStream, text: string): Promise<void> {
@@ -133,6 +139,20 @@ class ProcessTerminal implements Terminal {
 }
 
 export const processTerminal: Terminal = new ProcessTerminal();
+
+/** Writes what there is room for, without waiting. @returns whether any of it was written */
+function writeAtOnce(stream: OutputStream, text: string): boolean {
+  if (isCaptured(stream)) {
+    void writeCaptured(stream, text).catch(() => {});
+    return true;
+  }
+  neverBlock(stream);
+  try {
+    return writeSync(stream.fd, text) > 0;
+  } catch {
+    return false;
+  }
+}
 
 function outputFailed(reason: string, cause?: unknown): CliError {
   return new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${reason}).`, { cause });

@@ -88,6 +88,12 @@ describe('the help', () => {
     assert.match(stderr, /There is no help on "svc_0a1B2c3D4e5F_…"\. Topics are environment and exit-codes;/);
   });
 
+  it('of a topic takes no further words', async () => {
+    const { stdout, stderr, code } = await runCli(['apikey', 'help', 'exit-codes', 'foo']);
+    assert.deepEqual([stdout, code], ['', 2]);
+    assert.match(stderr, /^Error: Unexpected argument: foo\. /);
+  });
+
   it('groups the flags of the two modes of apikey, the global ones last', async () => {
     const sections = sectionsOf(await outputOf(['apikey', '--help']));
     const flagsOf = (header: string) =>
@@ -144,6 +150,21 @@ describe('the help', () => {
       }
     }
   });
+});
+
+describe('the version', () => {
+  for (const args of [
+    ['version', 'foo'],
+    ['version', '--nonsense=hunter2'],
+    ['-v', 'foo'],
+    ['apikey', 'version'],
+  ])
+    it(`is not shown where something else is typed: ${args.join(' ')}`, async () => {
+      const { stdout, stderr, code } = await runCli(args);
+      assert.deepEqual([stdout, code], ['', 2]);
+      assert.match(stderr, /^Error: (Unexpected argument: (foo|--nonsense)\.|There is no command) .*\nCode: USAGE\n/);
+      assert.ok(!stderr.includes('hunter2'));
+    });
 });
 
 describe('the help on a word that objects have', () => {

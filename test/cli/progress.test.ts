@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
-import { constants } from 'node:os';
+import { closeSync, constants, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { constants as system } from 'node:os';
 import { join } from 'node:path';
 import { Progress, type Unit } from '../../src/cli/progress.ts';
 import { openConnection } from '../../src/store/open.ts';
@@ -23,17 +23,14 @@ describe('the progress of a long command', () => {
     const written: [number, string][] = [];
     const start = 1_000_000;
     let now = start;
-    const write = async (text: string) => void written.push([now - start, text]);
-    const progress = new Progress(
-      { canRedraw: errorColumns !== undefined, errorColumns, note: write, status: write },
-      () => now,
-    );
+    const status = (text: string) => void written.push([now - start, text]);
+    const progress = new Progress({ canRedraw: errorColumns !== undefined, errorColumns, status }, () => now);
     const report = progress.of('Copying', unit);
     for (const [at, done, total] of reports) {
       now = start + at;
       await report(done, total);
     }
-    await progress.end();
+    progress.end();
     return written;
   }
 
@@ -69,8 +66,8 @@ describe('the progress of a long command', () => {
     }
     const [[, narrow]] = (await shown(40, [[500, 1000, 4000]])) as [[number, string]];
     assert.equal(narrow, ' 25%  Copying 1,000 of 4,000 keys');
-    const [[, unknown]] = (await shown(40, [[500, 1000]], 'files')) as [[number, string]];
-    assert.equal(unknown, 'Copying 1,000 files');
+    const [[, unknown]] = (await shown(40, [[500, 1000]], 'rows')) as [[number, string]];
+    assert.equal(unknown, 'Copying 1,000 rows');
   });
 
   it('is never more than all', async () => {
@@ -145,18 +142,35 @@ const CLEARED = '\r\u001b[K';
 describe('progress on a real terminal', () => {
   const args = (pipe: string) => ['apikey', 'import', pipe, '--dry-run'];
 
-  /** Starts an import from a pipe, and feeds it until progress is shown. */
-  async function watched(start: (args: readonly string[], env: NodeJS.ProcessEnv) => TerminalSession) {
+  /** Starts a command that reads a pipe, an import unless told otherwise, and feeds it until progress is shown. */
+  async function watched(
+    start: (args: readonly string[], env: NodeJS.ProcessEnv) => TerminalSession,
+    argsFor: (pipe: string) => readonly string[] = args,
+    database = tempStore(),
+  ) {
     const pipe = join(tempFolder(), 'pipe');
     execFileSync('mkfifo', [pipe]);
-    const writer = openSync(pipe, 'r+');
-    const session = start(args(pipe), { SVC_API_DATABASE: tempStore() });
-    const isShown = () => session.screen.includes('Reading ');
+    const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    const session = start(argsFor(pipe), { SVC_API_DATABASE: database });
+    const isShown = () => /Reading |Scanning /.test(session.screen);
     await until(() => {
       if (!isShown()) writeSync(writer, '\n');
       return isShown();
     });
-    return { session, pipe, finish: () => closeSync(writer) };
+    return { session, pipe, writer, finish: () => closeSync(writer) };
+  }
+
+  /** Feeds a command as it reads. */
+  async function feed(writer: number, bytes: number): Promise<void> {
+    let rest = bytes;
+    await until(() => {
+      try {
+        rest -= writeSync(writer, '\n'.repeat(Math.min(rest, 4096)));
+      } catch (error) {
+        assert.equal((error as NodeJS.ErrnoException).code, 'EAGAIN');
+      }
+      return rest === 0;
+    });
   }
 
   it('is cleared when the command ends, and nothing of it is on stdout', async () => {
@@ -175,7 +189,65 @@ describe('progress on a real terminal', () => {
     session.type(KEYS.ctrlC);
     await session.end();
     assert.ok(session.raw.trimEnd().endsWith(CLEARED.trim()));
-    assert.equal(session.signal, constants.signals.SIGINT);
+    assert.equal(session.signal, system.signals.SIGINT);
+  });
+
+  it('holds up neither the work nor a signal while the terminal is stopped', async () => {
+    const { session, writer } = await watched((command, env) => cliOnTerminal(command, env, '/dev/null'));
+    session.type(KEYS.ctrlS);
+    // More than the pipe and the program hold without reading on.
+    await feed(writer, 500_000);
+    session.kill('SIGTERM');
+    await session.end();
+    assert.equal(session.signal, system.signals.SIGTERM);
+  });
+
+  it('leaves a signal alone that comes while a message waits for the terminal', async () => {
+    const cli = testCli();
+    const { key, name } = await cli.given('Leaked');
+    const { session, writer } = await watched(
+      (command, env) => cliOnTerminal(command, env, '/dev/null'),
+      (pipe) => ['apikey', 'scan', '--revoke', pipe],
+      cli.database,
+    );
+    session.type(KEYS.ctrlS);
+    // What is drawn or told from now on is not taken by the terminal.
+    writeSync(writer, `${key}\n`);
+    await until(async () => (await cli.run(['apikey', 'show', name, '--json'])).stdout.includes('"DISABLED"'));
+    session.kill('SIGTERM');
+    await session.end();
+    assert.equal(session.signal, system.signals.SIGTERM);
+  });
+
+  it('is of the bytes of one large input', async () => {
+    const cli = testCli();
+    await cli.given('Any');
+    const { session, writer, finish } = await watched(cliOnTerminal, (pipe) => ['apikey', 'scan', pipe], cli.database);
+    await until(() => {
+      writeSync(writer, '\n'.repeat(4096));
+      return /Scanning 0\.[1-9] MB/.test(session.screen);
+    });
+    finish();
+    assert.equal(await session.end(), 0);
+  });
+
+  it('is not drawn into what the user types', async () => {
+    const cli = testCli();
+    await cli.given('Any');
+    for (const command of [
+      ['import', '-', '--dry-run'],
+      ['scan', '-'],
+    ]) {
+      const session = cliOnTerminal(['apikey', ...command], { SVC_API_DATABASE: cli.database });
+      const start = performance.now();
+      await until(() => {
+        session.type(KEYS.enter);
+        return performance.now() - start > 3000;
+      });
+      session.type(KEYS.ctrlD);
+      assert.equal(await session.end(), 0, session.screen);
+      assert.doesNotMatch(session.screen, /Reading|Scanning/);
+    }
   });
 
   it('leaves a terminal alone that cannot draw a line anew, and what is none', async () => {

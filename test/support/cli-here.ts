@@ -44,7 +44,7 @@ async function run(args: readonly string[]): Promise<Finished> {
     out: async (text) => void (written.stdout += text),
     deliver: async (text) => void (written.stdout += text),
     note: async (text) => void (written.stderr += `${text}\n`),
-    status: async () => {},
+    status: () => {},
     stopWaiting: () => {},
   };
   const command = Object.assign(new Command(args.slice(verb ? 2 : 1), loaded), { terminal });

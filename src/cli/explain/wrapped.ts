@@ -1,7 +1,10 @@
 import stringWidth from 'string-width';
 
-/** What stays together because it is read or pasted as one: quoted text, a flag with its value, a part of a usage. */
-const UNBROKEN = /(?:"[^"]*"|\[[^\]]*\]|--?[\w-]+ <[^>]*>|\S)+/g;
+/**
+ * What stays together because it is read or pasted as one: quoted text, a flag with its value, a part of a usage. No
+ * part is searched twice.
+ */
+const UNBROKEN = /(?:"[^"]*"|\[[^[\]]*\]|(?<![\w-])--?[\w-]+ <[^<>]*>|\S)+/g;
 
 /**
  * A line of text after a label, wrapped at spaces; later lines are indented by the width of the label. Longer words are

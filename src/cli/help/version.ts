@@ -1,3 +1,5 @@
+import { printable } from '../../keys/text.ts';
+import { CliError } from '../errors.ts';
 import { processTerminal, type Terminal } from '../terminal.ts';
 import type { HelpTopic } from './topics.ts';
 
@@ -6,15 +8,23 @@ export const VERSION_TOPIC: HelpTopic = {
   sections: [{ header: 'USAGE', body: '$ svc-api version [--json]\n$ svc-api --version\n$ svc-api -v' }],
 };
 
-/** Prints the version of svc-api itself, for `svc-api version`; a host has its own. @throws CliError OUTPUT_FAILED */
+/** Prints the version of svc-api itself; a host has its own. @throws CliError USAGE, OUTPUT_FAILED */
 export async function printVersion(
   version: string,
   args: readonly string[],
   terminal: Pick<Terminal, 'out'> = processTerminal,
 ): Promise<void> {
+  const [, ...others] = args.filter((arg) => arg !== '--json' && arg !== '--no-color');
+  if (others.length > 0)
+    throw new CliError('USAGE', `Unexpected argument: ${printable(nameOnly(others[0]!))}. Leave it out.`);
   const platform = `${process.platform}-${process.arch}`;
   const json = JSON.stringify({ version, platform, node: process.versions.node }, null, 2);
   await terminal.out(
     args.includes('--json') ? `${json}\n` : `svc-api/${version} ${platform} node-${process.version}\n`,
   );
+}
+
+/** A flag without its value, which may be secret. */
+function nameOnly(arg: string): string {
+  return arg.startsWith('-') ? arg.replace(/[=:].*/s, '') : arg;
 }

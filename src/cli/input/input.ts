@@ -11,6 +11,8 @@ export interface Input {
   bytes: AsyncIterable<Uint8Array>;
   /** How many there are, if it is a file. */
   size: number | undefined;
+  /** Whether the user types them. */
+  isTyped: boolean;
   close(): Promise<void>;
 }
 
@@ -29,11 +31,11 @@ export async function openInput(path: string | undefined, terminal: Terminal): P
     );
   if (path === undefined || path === '-') {
     const size = sizeOf(fstatSync(STDIN));
-    return { bytes: bytesOf('stdin', process.stdin), size, close: async () => {} };
+    return { bytes: bytesOf('stdin', process.stdin), size, isTyped: terminal.isInputTerminal, close: async () => {} };
   }
   const file = await openFile(path);
   const bytes = bytesOf(path, file.createReadStream({ autoClose: false }));
-  return { bytes, size: sizeOf(await file.stat()), close: () => file.close() };
+  return { bytes, size: sizeOf(await file.stat()), isTyped: false, close: () => file.close() };
 }
 
 /** The same bytes, reporting how many were read. */

@@ -1,4 +1,5 @@
 import { CliError } from '../errors.ts';
+import { DEFAULT_COLUMNS } from '../terminal.ts';
 
 /** Prompts go to stderr: stdout is for the secret alone. */
 export const ON_STDERR = { output: process.stderr } as const;
@@ -21,7 +22,7 @@ export function isLowScreen(): boolean {
 
 /** The width of the terminal that prompts are on, in columns. */
 export function screenWidth(): number {
-  return process.stderr.columns || 80;
+  return process.stderr.columns || DEFAULT_COLUMNS;
 }
 
 function screenHeight(): number {

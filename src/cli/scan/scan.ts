@@ -27,7 +27,7 @@ export interface ScanOptions {
   onFound: (findings: Finding[]) => Promise<void>;
   /** Called for what could not be read; the scan continues. */
   onUnreadable: (text: string) => void;
-  /** Told after each piece how many files were read before it. */
+  /** Told after each piece how many bytes were read. */
   onProgress?: ProgressReport;
 }
 
@@ -42,7 +42,7 @@ const MAX_PATH_LENGTH = 4096;
 export async function scan({ paths, git, identify, onFound, onUnreadable, onProgress }: ScanOptions): Promise<number> {
   const unreadable = (path: Buffer, error: unknown) =>
     onUnreadable(`${shown(path)} could not be read: ${reasonOf(error)}.`);
-  let files = 0;
+  let [files, bytes] = [0, 0];
   for await (const source of sourcesOf(paths, git, unreadable)) {
     const finder = new SecretFinder();
     files += 1;
@@ -52,10 +52,12 @@ export async function scan({ paths, git, identify, onFound, onUnreadable, onProg
     };
     for await (const chunk of chunksOf(source, failed)) {
       const findings: Finding[] = [];
+      const size = chunk.length;
       for (const found of finder.find(chunk))
         findings.push(findingOf(source.path, found, await identify(found.secret)));
       if (findings.length > 0) await onFound(findings);
-      await onProgress?.(files - 1);
+      bytes += size;
+      await onProgress?.(bytes);
     }
   }
   return files;

@@ -47,6 +47,15 @@ export async function openTable(
   };
 }
 
+/** The titles of those columns that can't stand within a width, however short the others get. */
+export function titlesLeftOut(columns: readonly Column[], total: number): string[] {
+  const widths = layOut(
+    columns.map(({ least = Infinity, leaves }) => ({ natural: least, least, leaves })),
+    total,
+  );
+  return columns.filter((_, index) => widths[index] === 0).map(({ title }) => title);
+}
+
 function plain(cell: string): string {
   return stripVTControlCharacters(cell).replaceAll('\t', ' ');
 }

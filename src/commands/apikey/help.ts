@@ -24,6 +24,10 @@ export default class ApiKeyHelp extends BaseCommand {
       import('@oclif/core/help'),
     ]);
     const topic = topicNamed(words[0] ?? '');
+    if (topic && words.length > 1) {
+      const { unexpectedArguments } = await import('../../cli/explain/unknown-command.ts');
+      throw new CliError('USAGE', unexpectedArguments(words.slice(1)));
+    }
     if (topic) return this.terminal.out(`${topicText(topic, this.config)}\n`);
     const id = ['apikey', ...words].join(':');
     if (!this.config.findCommand(id)) {

@@ -53,9 +53,9 @@ export default class Import extends KeyCommand {
     }
   }
 
-  private import(keys: OpenKeys, { bytes, size }: Input, dryRun: boolean): Promise<ImportReport> {
+  private import(keys: OpenKeys, { bytes, size, isTyped }: Input, dryRun: boolean): Promise<ImportReport> {
     return withProgress(this.terminal, (progress) =>
-      keys.importKeys(countedBytes(bytes, size, progress.of('Reading', 'bytes')), {
+      keys.importKeys(isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')), {
         dryRun,
         onProgress: progress.of('Importing', 'keys'),
       }),

@@ -12,8 +12,9 @@ import {
   type KeyColumn,
   pickColumns,
 } from '../../cli/views/key-columns.ts';
+import { listOf } from '../../keys/text.ts';
 import type { KeyJson } from '../../cli/views/key-view.ts';
-import { openTable } from '../../cli/views/table.ts';
+import { openTable, titlesLeftOut } from '../../cli/views/table.ts';
 
 export default class List extends KeyCommand {
   static override summary = 'List API keys, oldest first.';
@@ -63,6 +64,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       const pages = listPages(open, query, all);
       if (this.jsonEnabled()) return this.printJson(pages);
       const last = await this.printTable(pages, columns, flags.wide);
+      if (flags.columns) await this.noteLeftOut(columns);
       return all ? undefined : last;
     });
   }
@@ -83,6 +85,14 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       all.next = next;
     }
     return this.print(all, undefined);
+  }
+
+  /** Nothing that the user picked is left out without a word. */
+  private async noteLeftOut(columns: readonly KeyColumn[]): Promise<void> {
+    if (!this.terminal.isTerminal) return;
+    const titles = titlesLeftOut(columns, this.terminal.columns);
+    if (titles.length === 0) return;
+    await this.terminal.note(`The terminal is too narrow for ${listOf(titles)}. Pick fewer columns, or widen it.`);
   }
 
   /** @returns the last page */

@@ -69,8 +69,10 @@ export default class Scan extends KeyCommand {
         noted = noted.then(() => this.terminal.note(text));
       },
     };
+    // It would be drawn into what the user types.
+    const isTyped = paths.includes('-') && this.terminal.isInputTerminal;
     const files = await withProgress(this.terminal, (progress) =>
-      scan({ ...options, onProgress: progress.of('Scanning', 'files') }),
+      scan({ ...options, ...(!isTyped && { onProgress: progress.of('Scanning', 'bytes') }) }),
     );
     await noted;
     const { live, revoked } = keys;

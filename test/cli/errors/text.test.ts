@@ -8,6 +8,13 @@ import { runCli } from '../../support/process.ts';
 import { cliOnTerminal, type TerminalSession } from '../../support/pty.ts';
 import { tempStore } from '../../support/temp.ts';
 
+describe('a long line', () => {
+  it('is wrapped in a time that grows as its length does', () => {
+    for (const word of ['-'.repeat(300_000), '['.repeat(300_000), '-a <'.repeat(75_000)])
+      assert.ok(wrapped('Error: ', `${word} end`, 40).endsWith(' end'));
+  });
+});
+
 describe('an error', () => {
   let session: TerminalSession | undefined;
   afterEach(() => session?.close());

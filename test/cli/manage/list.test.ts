@@ -149,6 +149,11 @@ describe('apikey list', () => {
     });
   });
 
+  it('says which of the picked columns a terminal is too narrow for', async () => {
+    const lines = await onTerminal(20, ['--columns', 'name,status,roles,permissions,prefix,created,uses,id']);
+    assert.match(lines.slice(5).join(' '), /^The terminal is too narrow for .+\. Pick fewer columns, or widen it\.$/);
+  });
+
   it('refuses flags that contradict each other', async () => {
     for (const [one, other, ...args] of [
       ['--all', '--limit', '--all', '--limit', '5'],
