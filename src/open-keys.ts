@@ -20,6 +20,8 @@ export interface OpenKeys extends KeysService {
   readonly location: string;
   /** Whether opening it has created the store. */
   readonly created: boolean;
+  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
+  readonly exists: boolean;
   /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
   clockBehindMs(): number;
   /**
@@ -71,6 +73,7 @@ export async function openKeys({ resources, maxVerifiedKeys, ...options }: OpenK
   return Object.assign(service, {
     location: store.location,
     created: store.created,
+    exists: store.exists,
     clockBehindMs: () => clock.behind(),
     watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
     hasSearchIndex: () => store.hasSearchIndex(),

@@ -6,6 +6,7 @@ import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import { turnColorsOff } from './colors.ts';
 import { hostDatabase } from './default-store.ts';
+import { withHiddenSecrets } from './hidden-secrets.ts';
 import { CliError, isParserError } from './errors.ts';
 import type { Failed } from './explain/present.ts';
 import { ReportedFailure } from './failure.ts';
@@ -85,10 +86,14 @@ export abstract class BaseCommand extends Command {
     return json;
   }
 
-  /** Like `print`, for output that must not get lost, such as a secret. @throws CliError OUTPUT_FAILED */
+  /**
+   * Like `print`, for output that must not get lost, such as a secret.
+   * @returns the object, whose secrets are hidden
+   * @throws CliError OUTPUT_FAILED
+   */
   protected async deliver<Json extends object>(json: Json, text: string): Promise<Json> {
     await this.terminal.deliver(this.output(json, text)!);
-    return json;
+    return withHiddenSecrets(json);
   }
 
   /** Prints nothing: oclif would print the result, which `print` has done. */

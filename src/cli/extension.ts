@@ -20,7 +20,7 @@ const ALLOWED = `It may return { ${Object.keys(FIELDS).join(', ')} }, each of wh
 export function readExtension(result: unknown): SchemaExtension {
   if (!isObject(result)) throw new Error(`It returned ${kindOf(result)}. ${ALLOWED}`);
   for (const [field, value] of Object.entries(result)) {
-    const [allowed, isRight] = FIELDS[field] ?? [];
+    const [allowed, isRight] = (Object.hasOwn(FIELDS, field) && FIELDS[field]) || [];
     if (!isRight) throw new Error(`It returned "${printable(field)}", which is not a field. ${ALLOWED}`);
     if (value !== undefined && !isRight(value))
       throw new Error(`Its field "${field}" is ${kindOf(value)}; it must be ${allowed}.`);

@@ -1,3 +1,4 @@
+import { suggestion } from './nearest.ts';
 import type { ApiKey } from './key/api-key.ts';
 import type { Catalog, Role } from './permissions/catalog.ts';
 import { KeysError, assertValid } from './errors.ts';
@@ -90,7 +91,10 @@ function readRoles(items: readonly string[], catalog: Catalog): Role[] {
 function readStatus(text: string): Status {
   const status = STATUSES.find((name) => name === text.trim().toUpperCase());
   if (!status)
-    throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a status. The statuses are ${listOf(STATUSES)}.`);
+    throw new KeysError(
+      'INPUT_INVALID',
+      `"${printable(text)}" is not a status. ${suggestion(text.trim(), STATUSES)}The statuses are ${listOf(STATUSES)}.`,
+    );
   return status;
 }
 

@@ -1,3 +1,5 @@
+import { listOf } from './text.ts';
+
 /** How much of a word is compared. */
 const MAX_LENGTH = 64;
 
@@ -18,6 +20,12 @@ export function nearest(
     .toSorted((a, b) => a.distance - b.distance)
     .slice(0, maxCount)
     .map(({ candidate }) => candidate);
+}
+
+/** `Did you mean EXPIRED? `, with a space behind it; empty where nothing is close. */
+export function suggestion(word: string, candidates: readonly string[]): string {
+  const close = nearest(word, candidates);
+  return close.length > 0 ? `Did you mean ${listOf(close, 'or')}? ` : '';
 }
 
 /** Distance of Damerau and Levenshtein, where neighbours may be swapped; 1 if one word is a prefix of the other. */

@@ -19,6 +19,8 @@ export interface Store {
   location: string;
   /** Whether this program has just created the store. */
   created: boolean;
+  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
+  exists: boolean;
   /** Whether searches of keys go by an index: see `hasSearchIndex`. */
   hasSearchIndex(): Promise<boolean>;
   close(): Promise<void>;
@@ -54,6 +56,7 @@ export async function openStore({ ifMissing = 'create', ...options }: OpenStoreO
     repository: createKeyRepository(connection, auditKey),
     location: connection.location,
     created: connection.created,
+    exists: true,
     hasSearchIndex: () => hasSearchIndex(connection),
     close: () => connection.close(),
   };
@@ -66,6 +69,7 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
     repository: emptyRepository(location),
     location,
     created: false,
+    exists: false,
     hasSearchIndex: async () => true,
     close: async () => {},
   };

@@ -27,8 +27,8 @@ const ROOMS: Record<string, string[]> = {
   keys: [
     'errors',
     'secret',
-    'nearest',
     'text',
+    'nearest',
     'time',
     'steady-clock',
     'turns',
@@ -92,6 +92,7 @@ const ROOMS: Record<string, string[]> = {
     'error-codes',
     'failure',
     'output',
+    'hidden-secrets',
     'colors',
     'deliver-secrets',
     'captured',

@@ -154,6 +154,19 @@ describe('the help', () => {
   });
 });
 
+describe('the help on a word that objects have', () => {
+  for (const args of [
+    ['help', 'constructor'],
+    ['help', '__proto__'],
+    ['apikey', 'help', 'constructor'],
+  ])
+    it(`is an error like any other: ${args.join(' ')}`, async () => {
+      const { stderr, code } = await runCli(args);
+      assert.match(stderr, /^Error: There is no (command|help on) ".*\nCode: USAGE\n/);
+      assert.equal(code, 2);
+    });
+});
+
 describe('the help topics', () => {
   it('are shown by help, by --help, and by apikey help, which a host has too', async () => {
     for (const topic of ['environment', 'exit-codes']) {

@@ -159,7 +159,7 @@ describeOnEach('apikey verify', () => {
     ];
     for (const args of rows) {
       const { stdout, stderr, code } = await verify(cli.database, 'x', ...args);
-      assert.match(stderr, /^Error: (The only argument is -, for stdin|An unknown flag is given)/, args.join(' '));
+      assert.match(stderr, /^Error: (Pass - alone, for stdin|An unknown flag is given)/, args.join(' '));
       assert.deepEqual([stdout, code, stderr.includes('hunter2')], ['', 2, false], args.join(' '));
     }
     assert.ok(!existsSync(cli.database));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Host, installHost, mustRun, packPackage, run, withFile } from '../support/host.ts';
+import { SECRET } from '../support/cli.ts';
 import { tempFolder } from '../support/temp.ts';
 
 /** A command of the host that runs another one, and prints what it gets from it. */
@@ -11,7 +12,7 @@ const RELAY = `
       const [id, ...argv] = this.argv;
       await this.parse(Relay, []);
       const outcome = await this.config.runCommand(id, argv).then(
-        (result) => ({ result }),
+        (result) => ({ result, secret: result?.key }),
         (error) => ({ isError: error instanceof Error, code: error.code, exit: error.oclif.exit, message: error.message }),
       );
       this.log('outcome: ' + JSON.stringify(outcome));
@@ -60,8 +61,10 @@ for (const { shape, packages, separator, files } of SHAPES) {
 
     it('gets the result of a command that it runs, with or without --json, which is printed once', async () => {
       const text = await relayed('apikey:create', '--name', 'CI', '--roles', 'VIEWER', '--overwrite');
-      const { result } = text.outcome as { result: { key: string; name: string } };
-      assert.deepEqual([text.shown, result.name, text.code], [`${result.key}\n`, 'CI', 0]);
+      const { result, secret } = text.outcome as { result: { name: string }; secret: string };
+      assert.deepEqual([text.shown, result.name, text.code], [`${secret}\n`, 'CI', 0]);
+      assert.match(secret, SECRET);
+      assert.deepEqual(Object.keys(result), ['name', 'id'], 'hooks that log results get no secret');
       const json = await relayed('apikey:list', '--json');
       assert.deepEqual(JSON.parse(json.shown!), json.outcome['result']);
       assert.deepEqual([json.stderr, json.code], ['', 0]);

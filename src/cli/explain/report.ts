@@ -2,7 +2,8 @@ import { Config } from '@oclif/core/config';
 import { handle } from '@oclif/core/handle';
 import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
-import { isParserError, presentError, shownError, shownText } from '../errors.ts';
+import { isKeysError } from '../../keys/errors.ts';
+import { CliError, isParserError, presentError, shownError, shownText } from '../errors.ts';
 import { exitOf } from '../exit-codes.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
@@ -18,10 +19,11 @@ const UNKNOWN_COMMAND = /^[cC]ommand (.*?) not found\.?$/s;
  */
 export async function reportFailure(thrown: unknown, args: readonly string[], options: LoadOptions): Promise<void> {
   const error = thrown as Error & { code?: string; skipOclifErrorHandling?: boolean };
-  if (error.code === 'EEXIT' || error.skipOclifErrorHandling) return handle(error);
+  if (error?.code === 'EEXIT' || error?.skipOclifErrorHandling) return handle(error);
   const config = await Config.load(options).catch(() => undefined);
   const isJson = hasFlag(args, '--json') || config?.scopedEnvVar('CONTENT_TYPE')?.toLowerCase() === 'json';
-  if (!isJson && !(config && isParserError(error))) return handle(shownError(error));
+  const isOurs = error instanceof CliError || isKeysError(error);
+  if (!isJson && !(config && (isOurs || isParserError(error)))) return handle(shownError(error));
   const { code, message, exit, text } = config ? explain(error, args, config) : { ...presentError(error), text: '' };
   process.exitCode = exit;
   if (!isJson) return processTerminal.note(text);

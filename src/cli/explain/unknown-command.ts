@@ -35,7 +35,11 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   const sentences = [
     `There is no command "${typed}".`,
     didYouMean(close),
-    names.length > 0 ? `The commands of "${commandText(config, topic)}" are ${listOf(names)}.` : undefined,
+    names.length === 0
+      ? undefined
+      : help && topic === ''
+        ? `There is help on ${listOf(names)}.`
+        : `The commands of "${commandText(config, topic)}" are ${listOf(names)}.`,
   ];
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ');
   return { message, id: topic, usage: topicUsage(topic, config) };

@@ -3,7 +3,7 @@ import type { Command } from '@oclif/core/command';
 import { Help } from '@oclif/core/help';
 import { Columns, renderTemplates } from './columns.ts';
 import { OwnCommandHelp } from './command-help.ts';
-import { HELP_TOPICS, topicText } from './topics.ts';
+import { HELP_TOPICS, topicNamed, topicText } from './topics.ts';
 import { VERSION_TOPIC } from './version.ts';
 
 /** The verbs of `apikey` that a newcomer needs. */
@@ -26,7 +26,7 @@ export default class OwnHelp extends Help {
 
   override async showHelp(argv: string[]): Promise<void> {
     const subject = argv.find((arg) => arg !== 'help' && !arg.startsWith('-')) ?? '';
-    const topic = subject === 'version' ? VERSION_TOPIC : HELP_TOPICS[subject];
+    const topic = subject === 'version' ? VERSION_TOPIC : topicNamed(subject);
     if (topic) this.log(topicText(topic, this.config));
     else await super.showHelp(argv);
   }

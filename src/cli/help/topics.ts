@@ -42,6 +42,11 @@ export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
   },
 };
 
+/** The topic of that name, if there is one. */
+export function topicNamed(name: string): HelpTopic | undefined {
+  return Object.hasOwn(HELP_TOPICS, name) ? HELP_TOPICS[name] : undefined;
+}
+
 /** A topic as text, within the width. */
 export function topicText({ summary, sections }: HelpTopic, config: Config): string {
   const page = new Columns(config);

@@ -14,6 +14,7 @@ import { deliverSecrets } from '../deliver-secrets.ts';
 import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
+import { countOf } from '../views/count.ts';
 import { timeAndDistance } from '../views/relative-time.ts';
 import { openForCommand } from '../with-keys.ts';
 
@@ -113,7 +114,9 @@ function describe({ key, replaced }: CreatedKey): string {
     key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',
   ];
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
-  const lost = replaced.length > 1 ? ` ${replaced.length - 1} keys that it had created were deleted.` : '';
+  const children = replaced.length - 1;
+  const were = countOf(children, 'key that it had created was', 'keys that it had created were');
+  const lost = children > 0 ? ` ${were} deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
   const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
   return `${what} with ${grants.filter(Boolean).join(' and ')}. It ${end}.${lost} Its secret is not shown again.`;

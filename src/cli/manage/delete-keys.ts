@@ -37,7 +37,10 @@ export async function runDelete({ name, database, json, ...asking }: DeleteOptio
 async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
   const key = await keys.findByName(name, OPERATOR);
   const deleted = key ? await keys.delete([key.id], OPERATOR) : [];
-  return deleted.length > 0 ? { deleted } : { missing: `no API key is named "${name}"` };
+  if (deleted.length > 0) return { deleted };
+  // A mistyped path must not look as if the key were gone.
+  const store = keys.exists ? '' : `: the key store ${keys.location} does not exist`;
+  return { missing: `no API key is named "${name}"${store}` };
 }
 
 async function deleteChosen(

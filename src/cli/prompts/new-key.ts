@@ -3,7 +3,8 @@ import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/catalog.ts';
 import type { NewKey } from '../../keys/key/api-key.ts';
 import { validateDescription } from '../../keys/key/description.ts';
-import { validateName } from '../../keys/key/name.ts';
+import { NameTakenError } from '../../keys/errors.ts';
+import { normalizeName, validateName } from '../../keys/key/name.ts';
 import { shorten } from '../views/shorten.ts';
 import { askForExpiry } from './expiry.ts';
 import { listSize, ON_STDERR, ONE_BY_ONE, orCancelled, screenWidth, verdict } from './prompt.ts';
@@ -65,7 +66,11 @@ async function askForName(
     name ??= await input({ message: 'Name', validate: (text) => verdict(validateName(text)) }, ON_STDERR);
     const isTaken = await exists(name);
     const overwrite = isTaken || (request.overwrite ?? false);
-    const question = isTaken ? `An API key named "${name.trim()}" already exists. Replace it?` : await doubt(name);
+    // To destroy a key, its replacement must be asked for.
+    if (isTaken && assumesYes && !request.overwrite) throw new NameTakenError(normalizeName(name), true);
+    const question = isTaken
+      ? `An API key named "${name.trim()}" already exists. Replace it, and delete all keys that it created?`
+      : await doubt(name);
     if (question === undefined || (isTaken && request.overwrite)) return { name, overwrite };
     if (assumesYes || (await confirm({ message: question, default: false }, ON_STDERR))) return { name, overwrite };
     name = undefined;

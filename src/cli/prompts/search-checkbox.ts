@@ -12,6 +12,7 @@ import {
   useState,
 } from '@inquirer/core';
 import figures from '@inquirer/figures';
+import { presentError } from '../errors.ts';
 import { listOf } from '../../keys/text.ts';
 import { shorten, widthOf } from '../views/shorten.ts';
 import { type Choice, ChoiceList, type FoundChoices } from './choice-list.ts';
@@ -69,7 +70,7 @@ export const searchCheckbox = createPrompt<readonly Choice[], SearchCheckboxConf
     setStatus('loading');
     const [found, error] = await search.then(
       (result) => [result, ''] as const,
-      (cause: unknown) => [{ choices: [], hasMore: false }, (cause as Error).message] as const,
+      (cause: unknown) => [{ choices: [], hasMore: false }, presentError(cause).message] as const,
     );
     if (latest.current !== search) return;
     latest.current = undefined;

@@ -18,10 +18,16 @@ export function failureOf({ failed, lines }: ImportReport): ImportFailure | unde
   return { error, code, exit: Math.max(...new Set(codes.map(exitOf))) };
 }
 
-/** What is wrong with lines of the input, as text; with `all`, also a line for each of the others. */
+/** How many faults and warnings are shown: the first ones. */
+const MAX_SHOWN = 100;
+
+/** What is wrong with lines of the input, as text; with `all`, all of it, and a line for each of the others. */
 export function reportText({ lines }: ImportReport, all: boolean): string | undefined {
   const texts = lines.flatMap((line) => textsOf(line, all));
-  return texts.length === 0 ? undefined : texts.join('\n');
+  if (texts.length === 0) return undefined;
+  const rest = all ? 0 : texts.length - MAX_SHOWN;
+  if (rest <= 0) return texts.join('\n');
+  return [...texts.slice(0, MAX_SHOWN), `${rest} more are not shown: pass --verbose to see them.`].join('\n');
 }
 
 /** The line after the report of an import that did not fail. */

@@ -36,7 +36,7 @@ export default class Copy extends BaseCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Copy);
-    if (flags.to === undefined)
+    if (flags.to === undefined || flags.to.trim() === '')
       throw new CliError('USAGE', 'The store to copy into is missing. Pass --to <path or URL>.');
     const [{ openConnection }, { copyStore }] = await Promise.all([
       import('../../store/open.ts'),

@@ -19,11 +19,11 @@ export default class ApiKeyHelp extends BaseCommand {
   async run(): Promise<void> {
     const { argv } = await this.parse(ApiKeyHelp);
     const words = argv.map(String);
-    const [{ HELP_TOPICS, topicText }, { loadHelpClass }] = await Promise.all([
+    const [{ HELP_TOPICS, topicNamed, topicText }, { loadHelpClass }] = await Promise.all([
       import('../../cli/help/topics.ts'),
       import('@oclif/core/help'),
     ]);
-    const topic = HELP_TOPICS[words[0] ?? ''];
+    const topic = topicNamed(words[0] ?? '');
     if (topic) return this.terminal.out(`${topicText(topic, this.config)}\n`);
     const id = ['apikey', ...words].join(':');
     if (!this.config.findCommand(id)) {

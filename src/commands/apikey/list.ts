@@ -40,7 +40,9 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       helpValue: '<cursor>',
     }),
     all: Flags.boolean({ description: 'List all keys, not one page of them.' }),
-    wide: Flags.boolean({ description: 'On a terminal, show every column that a pipe gets.' }),
+    wide: Flags.boolean({
+      description: 'On a terminal, show every column that a pipe gets, and shorten nothing: long lines wrap.',
+    }),
     columns: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
@@ -60,7 +62,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     return this.withKeys(flags.database, async (open) => {
       const pages = listPages(open, query, all);
       if (this.jsonEnabled()) return this.printJson(pages);
-      const last = await this.printTable(pages, columns);
+      const last = await this.printTable(pages, columns, flags.wide);
       return all ? undefined : last;
     });
   }
@@ -87,8 +89,10 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
   private async printTable(
     pages: AsyncIterable<ListedKeys>,
     columns: readonly KeyColumn[],
+    isWide = false,
   ): Promise<object | undefined> {
-    const table = await openTable(columns, this.terminal);
+    const { isTerminal, columns: width } = this.terminal;
+    const table = await openTable(columns, { isTerminal, columns: isWide ? Number.POSITIVE_INFINITY : width });
     const cell = (key: KeyJson) => (column: KeyColumn) =>
       (this.terminal.isTerminal ? column.shown?.(key) : undefined) ?? column.text(key);
     let last: ListedKeys | undefined;

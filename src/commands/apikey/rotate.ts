@@ -109,9 +109,11 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     const { previousEndsAt, startedAt } = rotation;
     const end =
       previousEndsAt === null
-        ? 'until the new one was used and the grace has ended'
-        : `until ${timeAndDistance(previousEndsAt, startedAt)}`;
-    await this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, works ${end}.`);
+        ? 'works until the new one was used and the grace has ended'
+        : previousEndsAt <= startedAt
+          ? 'is refused now'
+          : `works until ${timeAndDistance(previousEndsAt, startedAt)}`;
+    await this.terminal.note(`${rotated} The previous one, ${prefixOf(rotation.previousPublicId)}, ${end}.`);
   }
 }
 

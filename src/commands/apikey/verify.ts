@@ -66,9 +66,6 @@ export default class Verify extends KeyCommand {
     });
     if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
     const command = commandText(this.config, 'apikey:verify');
-    throw new CliError(
-      'USAGE',
-      `The only argument is -, for stdin: a secret must not be an argument. Run: ${command} - < file`,
-    );
+    throw new CliError('USAGE', `Pass - alone, for stdin: a secret must not be an argument. Run: ${command} - < file`);
   }
 }

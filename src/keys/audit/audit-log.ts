@@ -1,3 +1,4 @@
+import { suggestion } from '../nearest.ts';
 import { AUDIT_ACTIONS, type AuditAction, type AuditFilter } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
 import { pastTimeRemedy, readPastTime } from '../time.ts';
@@ -53,7 +54,8 @@ function readAction(text: string | null | undefined): AuditAction | undefined {
   if (!action)
     throw new KeysError(
       'INPUT_INVALID',
-      `"${printable(text)}" is not an audit action. The actions are ${listOf(AUDIT_ACTIONS)}.`,
+      `"${printable(text)}" is not an audit action. ${suggestion(text.trim(), AUDIT_ACTIONS)}` +
+        `The actions are ${listOf(AUDIT_ACTIONS)}.`,
     );
   return action;
 }

@@ -65,6 +65,19 @@ describeOnEach('apikey --delete', () => {
     assert.deepEqual(asJson, { stdout: json({ deleted: 0, error: text }), stderr: '', code: 1, signal: null });
   });
 
+  it('says so where a named key could not be there, as there is no store', async () => {
+    const cli = testCli();
+    const { database } = cli;
+    const { stderr, code } = await cli.run(['apikey', '--delete', '--name', 'Robot']);
+    const store = database.startsWith('postgres') ? 'postgres://' : database;
+    assert.ok(
+      stderr.startsWith(`No API keys found to delete: no API key is named "Robot": the key store ${store}`),
+      stderr,
+    );
+    assert.match(stderr, /does not exist\n/);
+    assert.equal(code, 1);
+  });
+
   it('answers without failing when there is nothing to choose from: variant B', async () => {
     const { stdout, ...result } = await testCli().run(['apikey', '--delete', '--json']);
     const { message, ...rest } = JSON.parse(stdout) as { message: string };

@@ -11,7 +11,7 @@ type Step = readonly [question: string, keys: string];
 
 const CREATE: readonly Step[] = [
   ['? Name', `Taken${enter}`],
-  ['Replace it?', `y${enter}`],
+  ['Replace it, and', `y${enter}`],
   ['? Description', enter],
   ['? Roles', enter],
   ['? Permissions: choose a resource', enter],

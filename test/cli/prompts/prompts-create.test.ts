@@ -94,7 +94,10 @@ describe('apikey --create on a terminal', () => {
     const old = await cli.given('Taken');
     const other = start(cli, ['--roles', 'GUEST']);
     await other.answer('? Name', `Taken${enter}`);
-    await other.answer('? An API key named "Taken" already exists. Replace it? (y/N)', enter);
+    await other.answer(
+      '? An API key named "Taken" already exists. Replace it, and delete all keys that it created? (y/N)',
+      enter,
+    );
     await other.answer('? Name', `Free${enter}`);
     await other.answer('? Description', enter);
     await other.answer('? Expires', enter);
@@ -106,7 +109,7 @@ describe('apikey --create on a terminal', () => {
 
     const replacing = start(cli, ['--roles', 'GUEST']);
     await replacing.answer('? Name', `Taken${enter}`);
-    await replacing.answer('Replace it? (y/N)', `y${enter}`);
+    await replacing.answer('Replace it, and delete all keys that it created? (y/N)', `y${enter}`);
     await replacing.answer('? Description', enter);
     await replacing.answer('? Expires', enter);
     assert.equal(await replacing.end(), 0);

@@ -56,7 +56,7 @@ describe('on a terminal', () => {
     });
   }
 
-  it('--yes replaces a key whose name is typed, and asks for the rest', async () => {
+  it('--yes replaces no key: --overwrite does', async () => {
     const cli = testCli();
     const { id } = await cli.given('CI');
     const terminal = start(cli, [
@@ -71,10 +71,9 @@ describe('on a terminal', () => {
       '--yes',
     ]);
     await terminal.answer('? Name', `CI${enter}`);
-    assert.equal(await terminal.end(), 0);
-    assert.ok(!terminal.screen.includes('Replace it?'), terminal.screen);
-    assert.match(terminal.screen, /\nReplaced API key "CI" /);
-    assert.notEqual((await keyNamed(cli.database, 'CI'))?.id, id);
+    assert.equal(await terminal.end(), 1);
+    assert.match(terminal.screen, /\nError: An API key named "CI" already exists\. Pass --overwrite to replace it/);
+    assert.equal((await keyNamed(cli.database, 'CI'))?.id, id);
   });
 
   it('--yes deletes what is chosen', async () => {
