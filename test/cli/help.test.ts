@@ -26,6 +26,14 @@ function sectionsOf(page: string): Record<string, string> {
   return Object.fromEntries(parts.map((part) => [part.split('\n', 1)[0]!, part]));
 }
 
+/** The environment variables that a source reads, as properties or by destructuring. */
+function variablesReadBy(text: string): string[] {
+  const properties = text.matchAll(/\benv(?:\.|\[')([A-Z][A-Z_]+)/g);
+  const patterns = Array.from(text.matchAll(/\{([^{}]*)\} = (?:\w+\.)*env\b/g), ([, pattern]) => pattern!);
+  const destructured = patterns.join().matchAll(/(?:^|,)\s*([A-Z][A-Z_]+)\b/g);
+  return [...properties, ...destructured].map(([, name]) => name!);
+}
+
 describe('svc-api version', () => {
   const line = `svc-api/${version} ${process.platform}-${process.arch} node-${process.version}\n`;
 
@@ -210,11 +218,12 @@ describe('the help topics', () => {
     const sources = globSync(['src/**/*.ts', 'bin/*.{js,cjs}'], { cwd: ROOT }).map((path) =>
       readFileSync(join(ROOT, path), 'utf8'),
     );
-    const read = sources.flatMap((text) =>
-      Array.from(text.matchAll(/\benv(?:\.|\[')([A-Z][A-Z_]+)/g), ([, name]) => name!),
-    );
-    assert.ok(read.includes('SVC_API_PORT') && read.includes('NODE_DISABLE_COMPILE_CACHE'));
+    const read = sources.flatMap(variablesReadBy);
+    for (const name of ['SVC_API_PORT', 'NODE_DISABLE_COMPILE_CACHE', 'COLUMNS'])
+      assert.ok(read.includes(name), `${name} is read`);
     for (const name of new Set(read)) assert.match(page, new RegExp(`\\b${name}\\b`));
+    const names = ENVIRONMENT.map(({ name }) => name);
+    assert.deepEqual(names, [...new Set(names)]);
     assert.ok(ENVIRONMENT.length > 10);
   });
 });

@@ -3,6 +3,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
@@ -79,7 +80,7 @@ describe('a checkout that is not built', () => {
 
 describe('a user without a home folder', () => {
   it('gets the version, and is told where the store would be', async function () {
-    if (process.getuid?.() !== 0) this.skip();
+    needsRoot(this);
     const asStranger = (...args: string[]) =>
       finished(
         spawn(process.execPath, [BIN, ...args], { uid: 54_321, gid: 54_321, env: { PATH: process.env['PATH'] } }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { parse } from 'yaml';
@@ -8,6 +8,7 @@ import { testCli, type TestCli } from '../support/cli.ts';
 import { blockWith, blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, ROOT, runCli } from '../support/process.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
+import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { keysIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -56,7 +57,8 @@ describe('the audit log, as docs/operations.md has it', () => {
     assert.equal(other.code, 1);
   });
 
-  (process.getuid?.() === 0 ? it : it.skip)('gets a key that the service’s user reads', async () => {
+  it('gets a key that the service’s user reads', async function () {
+    needsRoot(this);
     const { run, folder } = serviceMachine();
     const asService = 'runuser -u svc-api -- env SVC_API_DATABASE=/var/lib/svc-api/keys.sqlite svc-api apikey';
     const block = blockWith('audit.key', PAGE);
@@ -71,8 +73,9 @@ describe('the audit log, as docs/operations.md has it', () => {
   });
 });
 
-(process.getuid?.() === 0 ? describe : describe.skip)('Kubernetes, as docs/operations.md has it', () => {
-  it('gives the service’s user a folder of its own in a volume', async () => {
+describe('Kubernetes, as docs/operations.md has it', () => {
+  it('gives the service’s user a folder of its own in a volume', async function () {
+    needsRoot(this);
     const volume = tempFolder();
     // As Kubernetes mounts it with fsGroup, for a store that was opened up by it.
     chownSync(volume, 0, 1000);
@@ -111,9 +114,9 @@ describe('a clock that was far in the future, as docs/operations.md has it', () 
   });
 });
 
-const sqlite = existsSync('/usr/bin/sqlite3');
-(sqlite ? describe : describe.skip)('a backup, as docs/storage.md has it', () => {
-  it('is private, and can be restored', async () => {
+describe('a backup, as docs/storage.md has it', () => {
+  it('is private, and can be restored', async function () {
+    needsPrograms(this, 'sqlite3');
     const { cli, folder, run } = workspace();
     await cli.given('Before');
     const made = await run(blockWith('.backup', 'docs/storage.md'));

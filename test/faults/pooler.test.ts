@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { readPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { testCli } from '../support/cli.ts';
 import { askPostgres, migratedPostgresStore } from '../support/postgres.ts';
-import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
+import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { runCli, startCli } from '../support/process.ts';
 import { query } from '../support/server.ts';
-import { skipUnlessCI } from '../support/skip.ts';
+import { needsPrograms } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
 /** What PgBouncer must ignore, as docs/storage.md has it. */
@@ -22,7 +22,7 @@ describe('behind PgBouncer', () => {
   let server: ChildProcess | undefined;
 
   before(async function () {
-    if (!hasPgBouncer()) skipUnlessCI(this, 'PgBouncer is not installed');
+    needsPrograms(this, 'pgbouncer');
     store = await migratedPostgresStore();
     const { schema } = readPostgresUrl(store);
     const url = new URL(store);

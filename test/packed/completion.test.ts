@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Host, installHost, packPackage } from '../support/host.ts';
-import { hasShell, newUser, SHELLS, typedIn, type User } from '../support/shell.ts';
+import { newUser, SHELLS, typedIn, type User } from '../support/shell.ts';
+import { needsPrograms } from '../support/skip.ts';
 import { tempStore } from '../support/temp.ts';
 
 /** Lines as they are typed, with the words that they become. */
@@ -45,7 +46,7 @@ describe('completion in a host that has @oclif/plugin-autocomplete', () => {
 
   for (const [shell, { rc }] of Object.entries(SHELLS)) {
     it(`completes names and values by our script, and its own commands as before, in ${shell}`, async function () {
-      if (!hasShell(shell)) this.skip();
+      needsPrograms(this, shell);
       const parts = shell === 'fish' ? [] : [['autocomplete', 'script', shell]];
       const file = join(user.home, rc);
       mkdirSync(dirname(file), { recursive: true });

@@ -10,12 +10,13 @@ const PAGE = 'docs/installing.md';
 const NPM = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true' };
 
 describe('docs/installing.md, in a fresh home', () => {
+  let tarball: string;
   let folder: string;
   let env: NodeJS.ProcessEnv;
   /** Runs a script where the packed file is. */
   const sh = (script: string) => run('sh', ['-ec', script], { cwd: folder, env });
   before(async () => {
-    const tarball = await packPackage();
+    tarball = await packPackage();
     folder = dirname(tarball);
     const home = tempFolder();
     mkdirSync(join(home, '.local'));
@@ -67,7 +68,6 @@ describe('docs/installing.md, in a fresh home', () => {
   it('makes a CLI with a resource of its own, as docs/resources.md has it', async () => {
     const project = join(tempFolder(), 'garden');
     mkdirSync(project);
-    const tarball = join(folder, 'svc-api-0.1.0.tgz');
     const script = blocksOf('docs/resources.md').join('').replace('install svc-api', `install '${tarball}'`);
     const path = [env['PATH'] ?? process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');
     const { code, stdout, stderr } = await run('sh', ['-ec', script], { cwd: project, env: { ...env, PATH: path } });

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -17,10 +17,6 @@ export interface PgBouncer {
 
 /** Where Debian's package is. */
 const ENV = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
-
-export function hasPgBouncer(): boolean {
-  return spawnSync('pgbouncer', ['--version'], { env: ENV }).status === 0;
-}
 
 /** Starts a PgBouncer in front of a store, on a port that may be given, with settings beside those for its place. */
 export async function startPgBouncer(store: string, settings: Record<string, string>, port = 0): Promise<PgBouncer> {

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { BIN } from './process.ts';
@@ -48,11 +47,6 @@ export const SHELLS: Readonly<Record<string, Shell>> = {
       `function ${bin}; printf '(%s)' $argv; echo; end\nfunction fish_prompt; echo 'ready> '; end\nset -g fish_greeting\n`,
   },
 };
-
-/** Whether a shell is installed on this machine. */
-export function hasShell(shell: string): boolean {
-  return spawnSync(shell, ['--version'], { stdio: 'ignore' }).status === 0;
-}
 
 /**
  * Types lines, each with its tabs, and gives back the words of the command that each became. The home folder is

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, statSync, 
 import { join } from 'node:path';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
+import { needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/upgrading.md';
@@ -10,7 +11,11 @@ const PAGE = 'docs/upgrading.md';
 const STUBS = 'systemctl() { echo systemctl "$@"; }; npm() { echo npm "$@"; }; userdel() { echo userdel "$@"; };\n';
 const AS_SERVICE = 'runuser -u svc-api -- env SVC_API_DATABASE=/var/lib/svc-api/keys.sqlite svc-api apikey';
 
-(process.getuid?.() === 0 ? describe : describe.skip)('docs/upgrading.md, for a service', () => {
+describe('docs/upgrading.md, for a service', () => {
+  before(function () {
+    needsRoot(this);
+  });
+
   it('copies the store, which belongs to the service, and the copy can take its place again', async () => {
     const { run, store, database } = serviceMachine();
     await run(`${AS_SERVICE} create --name Before --roles GUEST`);

@@ -8,12 +8,17 @@ import { blockWith } from '../support/pages.ts';
 import { cleanEnv, ROOT } from '../support/process.ts';
 import { query } from '../support/server.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
+import { needsRoot } from '../support/skip.ts';
 
 const PAGE = 'docs/service.md';
 
 const owner = (path: string) => statSync(path).uid;
 
-(process.getuid?.() === 0 ? describe : describe.skip)('docs/service.md, as root', () => {
+describe('docs/service.md, as root', () => {
+  before(function () {
+    needsRoot(this);
+  });
+
   const LIST = blockWith('apikey list', PAGE);
   const CREATE = LIST.replace('apikey list', 'apikey create --name Own --roles GUEST');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { blocksOf } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
 import { cleanEnv, ROOT } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
+import { needsPrograms } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 import { CERTIFICATE } from '../support/tls-proxy.ts';
 import { until } from '../support/until.ts';
@@ -43,7 +44,7 @@ async function ask(port: number, path: string, headers: Record<string, string>, 
 /** The proxies of the page, and how each is told where it is here. */
 const PROXIES = [
   {
-    program: '/usr/sbin/nginx',
+    program: 'nginx',
     configure: (folder: string, port: number, upstream: string) => {
       const server = blocksOf(PAGE, 'nginx')[0]!
         .replace('listen 443', `listen ${port}`)
@@ -58,7 +59,7 @@ const PROXIES = [
     },
   },
   {
-    program: '/usr/bin/caddy',
+    program: 'caddy',
     configure: (folder: string, port: number, upstream: string) => {
       const site = blocksOf(PAGE, 'text')[0]!
         .replace('keys.example.org {', `localhost:${port} {\n\ttls ${CERTIFICATE} ${KEY_FILE}`)
@@ -68,7 +69,7 @@ const PROXIES = [
       return ['run', '--config', file, '--adapter', 'caddyfile'];
     },
   },
-].filter(({ program }) => existsSync(program));
+];
 
 describe('docs/tls.md', () => {
   let server: ServeProcess;
@@ -81,9 +82,11 @@ describe('docs/tls.md', () => {
   after(() => server.stop());
 
   for (const { program, configure } of PROXIES) {
-    it(`has what ${program} needs to serve keys by TLS`, async () => {
+    it(`has what ${program} needs to serve keys by TLS`, async function () {
+      needsPrograms(this, program);
       const [folder, port] = [tempFolder(), await freePort()];
-      const env = cleanEnv({ HOME: folder, XDG_DATA_HOME: folder });
+      const path = `${process.env['PATH']}:/usr/sbin`;
+      const env = cleanEnv({ HOME: folder, XDG_DATA_HOME: folder, PATH: path });
       const proxy = spawn(program, configure(folder, port, server.url), { env, stdio: 'ignore' });
       try {
         await until(() =>

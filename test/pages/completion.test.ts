@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { testCli } from '../../support/cli.ts';
-import { cleanEnv, finished, ROOT } from '../../support/process.ts';
-import { hasShell, newUser, typedIn, type User } from '../../support/shell.ts';
+import { testCli } from '../support/cli.ts';
+import { cleanEnv, finished, ROOT } from '../support/process.ts';
+import { newUser, typedIn, type User } from '../support/shell.ts';
+import { needsPrograms } from '../support/skip.ts';
 
 const PAGE = readFileSync(join(ROOT, 'docs/completion.md'), 'utf8');
 
@@ -63,7 +64,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     const user = newUser();
     user.env = { ...user.env, SVC_API_DATABASE: cli.database };
     before(async function () {
-      if (!hasShell(shell)) this.skip();
+      needsPrograms(this, shell);
       for (const name of ['CI deploy', 'CI test', 'Schlüssel eins', '日本 語', 'backup']) await cli.given(name);
       mkdirSync(join(user.home, 'one folder'));
       for (const file of ['one file', 'plain.yaml']) writeFileSync(join(user.home, file), '');

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { testCli, UUID } from '../support/cli.ts';
 import { pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, finished, ROOT } from '../support/process.ts';
+import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { isAccepted } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -39,15 +40,14 @@ describe('the examples', () => {
     assert.deepEqual(permissions, { contents: 'read' });
   });
 
-  if (existsSync('/usr/bin/systemd-analyze')) {
-    it('for systemd are valid, and leave little to attack', async () => {
-      const unit = join(ROOT, 'examples/systemd/svc-api.service');
-      const analyze = (...args: string[]) => finished(spawn('systemd-analyze', [...args, unit]));
-      assert.deepEqual(await analyze('verify'), { stdout: '', stderr: '', code: 0, signal: null });
-      // The exposure in tenths, from 0 to 100.
-      assert.equal((await analyze('security', '--offline=true', '--threshold=20')).code, 0);
-    });
-  }
+  it('for systemd are valid, and leave little to attack', async function () {
+    needsPrograms(this, 'systemd-analyze');
+    const unit = join(ROOT, 'examples/systemd/svc-api.service');
+    const analyze = (...args: string[]) => finished(spawn('systemd-analyze', [...args, unit]));
+    assert.deepEqual(await analyze('verify'), { stdout: '', stderr: '', code: 0, signal: null });
+    // The exposure in tenths, from 0 to 100.
+    assert.equal((await analyze('security', '--offline=true', '--threshold=20')).code, 0);
+  });
 
   it('for GitHub Actions work: a plan, the keys, and a deployment', async () => {
     const { jobs } = parse(example('github-actions/deploy.yml')) as {
@@ -140,29 +140,27 @@ describe('the examples', () => {
       );
     });
 
-    const canBecome =
-      process.getuid?.() === 0 && existsSync('/usr/bin/ansible-playbook') && existsSync('/usr/bin/sudo');
-    if (canBecome) {
-      it('play twice on a host: the second time, nothing changes', async () => {
-        const { folder, run } = workspace();
-        chmodSync(folder, 0o755);
-        const store = join(folder, 'service');
-        const playbook = example('ansible/keys.yml')
-          .replaceAll(/: svc-api\b/g, ': nobody')
-          .replaceAll('group: nobody', 'group: nogroup')
-          .replace('folder: /var/lib/svc-api', `folder: ${store}`)
-          .replace('environment:', "$&\n    PATH: \"{{ lookup('env', 'PATH') }}\"");
-        writeFileSync(join(folder, 'keys.yml'), playbook);
-        writeFileSync(join(folder, 'hosts.ini'), '[services]\nhere ansible_connection=local\n');
-        for (const changed of [3, 0]) {
-          const { code, stdout, stderr } = await run(`HOME='${folder}' ansible-playbook -i hosts.ini keys.yml`);
-          assert.equal(code, 0, stdout + stderr);
-          assert.match(stdout, new RegExp(`^here .* ok=5 +changed=${changed} .* failed=0 `, 'm'));
-        }
-        for (const path of ['keys.sqlite', 'keys.yaml', 'secrets', 'secrets/CI deploy'])
-          assert.equal(statSync(join(store, path)).uid, 65_534, path);
-      });
-    }
+    it('play twice on a host: the second time, nothing changes', async function () {
+      needsRoot(this);
+      needsPrograms(this, 'ansible-playbook', 'sudo');
+      const { folder, run } = workspace();
+      chmodSync(folder, 0o755);
+      const store = join(folder, 'service');
+      const playbook = example('ansible/keys.yml')
+        .replaceAll(/: svc-api\b/g, ': nobody')
+        .replaceAll('group: nobody', 'group: nogroup')
+        .replace('folder: /var/lib/svc-api', `folder: ${store}`)
+        .replace('environment:', "$&\n    PATH: \"{{ lookup('env', 'PATH') }}\"");
+      writeFileSync(join(folder, 'keys.yml'), playbook);
+      writeFileSync(join(folder, 'hosts.ini'), '[services]\nhere ansible_connection=local\n');
+      for (const changed of [3, 0]) {
+        const { code, stdout, stderr } = await run(`HOME='${folder}' ansible-playbook -i hosts.ini keys.yml`);
+        assert.equal(code, 0, stdout + stderr);
+        assert.match(stdout, new RegExp(`^here .* ok=5 +changed=${changed} .* failed=0 `, 'm'));
+      }
+      for (const path of ['keys.sqlite', 'keys.yaml', 'secrets', 'secrets/CI deploy'])
+        assert.equal(statSync(join(store, path)).uid, 65_534, path);
+    });
   });
 
   describe('for Terraform, an external data source', () => {
