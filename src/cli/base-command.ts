@@ -43,6 +43,8 @@ export abstract class BaseCommand extends Command {
   protected logger: Log = NO_LOG;
   /** The environment that this command was started in. */
   protected environment: NodeJS.ProcessEnv = process.env;
+  /** The exit code of the failure that was reported, which is thrown to the program that ran this command. */
+  protected failedExit: number | undefined;
   private restoreColors = () => {};
 
   /** Fields that this command adds to every error object. */
@@ -112,7 +114,8 @@ export abstract class BaseCommand extends Command {
     this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');
     if (code === 'INTERRUPTED') this.terminal.stopWaiting();
     await this.fail({ ...this.errorFields, error: message.replaceAll('\n', ' '), code }, text);
-    throw new ReportedFailure({ code, message, exit: this.exitAfter(exit) });
+    this.failedExit = this.exitAfter(exit);
+    throw new ReportedFailure({ code, message, exit: this.failedExit });
   }
 
   /** The exit code of a failure, for commands where the usual one means something else. */

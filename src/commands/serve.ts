@@ -96,7 +96,7 @@ export default class Serve extends BaseCommand {
 
   protected override async finally(failure: Error | undefined): Promise<void> {
     await super.finally(failure);
-    if (this.openedLog) await leave(this.openedLog);
+    if (this.openedLog) await leave(this.openedLog, this.failedExit);
   }
 
   /** Serves from this process until told to stop. */
