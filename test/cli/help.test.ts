@@ -123,7 +123,7 @@ describe('the help', () => {
       ['help', 'environment'],
     ];
     for (const args of [[], ...topics, ...ids.map((id) => [...id, '--help'])]) {
-      for (const width of [40, 80, 200]) {
+      for (const width of [40, 80]) {
         const page = await atWidth(width, args);
         const pasted = page.includes('EXAMPLES') ? examplesOf(page).join('\n') : join(ROOT, 'README.md');
         const isPasted = (line: string) => pasted.includes(line.trim().replace(/^(\$|Documentation:) /, ''));

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../../support/process.ts';
-import { newUser } from '../../support/shell.ts';
-import { tempFolder } from '../../support/temp.ts';
+import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../support/process.ts';
+import { newUser } from '../support/shell.ts';
+import { tempFolder } from '../support/temp.ts';
 
 /** The paths of all files below a folder, hidden ones included. */
 function filesIn(folder: string): string[] {

@@ -4,11 +4,11 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { testCli } from '../../support/cli.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { changeDirectly } from '../../support/direct.ts';
-import { type Finished, ROOT, runCli } from '../../support/process.ts';
-import { tempFolder, tempStore } from '../../support/temp.ts';
+import { testCli } from '../support/cli.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly } from '../support/direct.ts';
+import { type Finished, ROOT, runCli } from '../support/process.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** What a shell gets for a line, whose end is the cursor. */
 function ask(shell: string, line: string, env: NodeJS.ProcessEnv = {}): Promise<Finished> {
