@@ -174,6 +174,12 @@ describe('what is completed', () => {
     assert.ok(commands.includes('completion') && !commands.includes('complete'));
   });
 
+  it('are also the words of our own program that are no commands', async () => {
+    assert.deepEqual(await words('bash', 'svc-api v'), ['version']);
+    assert.deepEqual(await words('bash', 'svc-api help e'), ['environment', 'exit-codes']);
+    assert.deepEqual(await words('bash', 'svc-api apikey e'), ['enable', 'exec', 'export']);
+  });
+
   it('is not what the line would execute', async () => {
     const folder = tempFolder();
     const { stdout } = await runCli(['apikey', 'complete', 'bash'], {

@@ -25,14 +25,18 @@ export interface Offer {
 export interface Program {
   commands: readonly Command.Loadable[];
   separator: string;
+  /** Other words that may stand in place of a command, with summaries, and after `help`. */
+  wordsBeside?: (help: boolean) => ReadonlyMap<string, string>;
 }
 
 /** What may stand at the cursor of a line; undefined if any text may. */
-export function offerFor({ words, word }: CommandLine, { commands, separator }: Program): Offer | undefined {
+export function offerFor({ words, word }: CommandLine, program: Program): Offer | undefined {
+  const { commands, wordsBeside = () => new Map() } = program;
   const shown = commands.filter(({ hidden }) => !hidden);
   // `help` is followed by a command's words.
-  const typed = readTypedCommand(words[0] === 'help' ? words.slice(1) : words, shown);
-  const offer = offerAt(word, typed, { commands: shown, separator });
+  const isHelp = words[0] === 'help';
+  const typed = readTypedCommand(isHelp ? words.slice(1) : words, shown);
+  const offer = offerAt(word, typed, { ...program, commands: shown, wordsBeside: () => wordsBeside(isHelp) });
   return offer && { ...offer, database: typed.flags.get('database') };
 }
 
@@ -88,12 +92,16 @@ function flagChoices({ command, flags }: TypedCommand): Choice[] {
 }
 
 /** The words that may follow the parts of a command, or all commands where their parts are no words of their own. */
-function commandChoices(id: string, { commands, separator }: Program): Choice[] {
+function commandChoices(id: string, { commands, separator, wordsBeside }: Program): Choice[] {
   if (separator !== ' ') return id === '' ? commands.map((command) => choiceOf(command.id, summaryOf(command))) : [];
+  const beside = id === '' ? [...(wordsBeside?.(false) ?? [])] : [];
   const start = id === '' ? '' : `${id}:`;
   const beneath = commands.filter((command) => command.id.startsWith(start));
   const words = new Set(beneath.map((command) => command.id.slice(start.length).split(':', 1)[0]!));
-  return Array.from(words, (word) => choiceOf(word, summaryOf(commands.find((each) => each.id === start + word))));
+  return [
+    ...Array.from(words, (word) => choiceOf(word, summaryOf(commands.find((each) => each.id === start + word)))),
+    ...beside.map(([word, summary]) => choiceOf(word, summary)),
+  ];
 }
 
 function summaryOf(command: Command.Loadable | undefined): string | undefined {

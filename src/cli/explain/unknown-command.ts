@@ -2,7 +2,7 @@ import type { Config } from '@oclif/core/interfaces';
 import { listOf, printable } from '../../keys/text.ts';
 import { closeTo, didYouMean } from './did-you-mean.ts';
 import { commandText } from '../command-text.ts';
-import { HELP_TOPICS } from '../help/topics.ts';
+import { wordsBesideCommands } from '../help/words.ts';
 import { topicUsage, usageOf } from './usage.ts';
 
 /** What is wrong with a line that names no command, and the command or topic whose usage helps; `''` is the root. */
@@ -24,7 +24,7 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   const known = knownPart(words, config);
   const rest = words.slice(known.length);
   const topic = known.join(':');
-  const commands = [...commandsOf(topic, config), ...(topic === '' ? wordsBesideCommands(config, help) : [])];
+  const commands = [...commandsOf(topic, config), ...(topic === '' ? wordsBesideCommands(config, help).keys() : [])];
   if (commands.length === 0 && !help)
     return { message: unexpectedArguments(rest), id: topic, usage: usageOf(topic, config) };
   const line = (command: string) => commandText(config, help ? `help:${command}` : command);
@@ -69,12 +69,6 @@ export function commandsOf(topic: string, config: Config): string[] {
   return config.commands
     .filter(({ id, hidden }) => !hidden && id.startsWith(prefix))
     .map(({ id }) => id.slice(prefix.length));
-}
-
-/** What our own program takes in place of a command; a host has its own words. */
-function wordsBesideCommands({ name }: Config, help: boolean): string[] {
-  if (name !== 'svc-api') return [];
-  return help ? ['version', ...Object.keys(HELP_TOPICS)] : ['version'];
 }
 
 function knownPart(words: readonly string[], config: Config): string[] {

@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { readCommandLine } from '../../cli/completion/command-line.ts';
+import { wordsBesideCommands } from '../../cli/help/words.ts';
 import { offerFor } from '../../cli/completion/offer.ts';
 import { type Shell, SHELLS, replyOf } from '../../cli/completion/reply.ts';
 import { resolveOffer } from '../../cli/completion/resolve-offer.ts';
@@ -50,7 +51,8 @@ export default class Complete extends BaseCommand {
     // Beside the command, zsh gives the whole line, which has variables that are set for it alone; fish sets them.
     const { variables } = readCommandLine(env['COMP_BUFFER'] ?? '', { env });
     const { commands, topicSeparator: separator } = this.config;
-    const offer = offerFor(line, { commands, separator });
+    const wordsBeside = (help: boolean) => wordsBesideCommands(this.config, help);
+    const offer = offerFor(line, { commands, separator, wordsBeside });
     if (!offer) return;
     const reply = await resolveOffer(offer, {
       names: (start) => namesFrom(start, { database: offer.database, env: { ...env, ...variables } }),
