@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { HELP_TOPICS } from '../src/cli/help/topics.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
-import { errorReference } from './error-codes.ts';
+import { errorReference } from './error-reference.ts';
 import { keysSchema } from './keys-schema.ts';
 import { pagesWithTables } from './tables.ts';
 

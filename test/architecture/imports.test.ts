@@ -89,7 +89,6 @@ const ROOMS: Record<string, string[]> = {
     'signals',
     'exit-codes',
     'errors',
-    'error-codes',
     'failure',
     'output',
     'hidden-secrets',

@@ -11,7 +11,7 @@ const REPLYING = /^src\/(http|graphql)\//;
 
 /** The codes that the sources make errors with: `new CliError('USAGE', …)`, `{ code: 'USAGE' }`, `['EEXIST', 'STORE_…']`. */
 function thrownCodes(): string[] {
-  const sources = globSync('src/**/*.ts', { cwd: ROOT, exclude: ['src/cli/error-codes/**', 'src/cli/help/**'] });
+  const sources = globSync('src/**/*.ts', { cwd: ROOT, exclude: ['src/cli/help/**'] });
   const codes = sources.flatMap((file) => {
     const forms = [/(?:Keys|Cli)Error\(\s*'([A-Z_]+)'/g, /'(STORE_[A-Z_]+)'/g];
     if (!REPLYING.test(file)) forms.push(/\bcode: '([A-Z]+_[A-Z_]+)'/g);

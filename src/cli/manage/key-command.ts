@@ -13,6 +13,7 @@ import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
 import { hostResources } from '../host.ts';
 import { hasFlag } from '../output.ts';
+import { countOf } from '../views/count.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
 import { withKeys } from '../with-keys.ts';
 
@@ -71,7 +72,7 @@ export abstract class KeyCommand extends BaseCommand {
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
-      return this.print({ deleted, keys }, `Successfully deleted ${deleted} API ${deleted === 1 ? 'key' : 'keys'}`);
+      return this.print({ deleted, keys }, `Successfully deleted ${countOf(deleted, 'API key', 'API keys')}`);
     }
     const text = `No API keys found to delete: ${'missing' in result ? result.missing : result.nothing}`;
     if ('nothing' in result) return this.print({ deleted: 0, message: text }, text);

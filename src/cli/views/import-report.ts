@@ -1,5 +1,6 @@
 import type { ImportReport, LineReport } from '../../keys/transfer/import.ts';
 import { exitOf } from '../exit-codes.ts';
+import { countOf } from './count.ts';
 
 /** Why an import failed as a whole. */
 export interface ImportFailure {
@@ -33,16 +34,13 @@ export function reportText({ lines }: ImportReport, all: boolean): string | unde
 /** The line after the report of an import that did not fail. */
 export function summaryOf({ imported, lines }: ImportReport): string {
   if (lines.length === 0) return 'The input has no keys.';
-  if (imported === 0) return `Nothing was imported: this was a dry run. ${countOf(lines.length)} can be imported.`;
-  return `Imported ${countOf(imported)}.`;
+  if (imported === 0)
+    return `Nothing was imported: this was a dry run. ${countOf(lines.length, 'API key', 'API keys')} can be imported.`;
+  return `Imported ${countOf(imported, 'API key', 'API keys')}.`;
 }
 
 function textsOf({ line, status, name, prefix, errors, warnings }: LineReport, all: boolean): string[] {
   if (status === 'failed') return errors.map(({ code, message }) => `line ${line}: ${code} ${message}`);
   const shown = `line ${line}: ${status} "${name}"${prefix === null ? '' : ` as ${prefix}`}`;
   return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
-}
-
-function countOf(keys: number): string {
-  return `${keys} API ${keys === 1 ? 'key' : 'keys'}`;
 }

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
-import { CliError } from '../../cli/errors.ts';
+import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { listFlags } from '../../cli/input/key-flags.ts';
 import { limitFlag, readAfter, readLimit } from '../../cli/input/page-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
@@ -57,7 +57,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);
-    if (flags.all && flags.limit !== undefined) throw together('--all', '--limit');
+    if (flags.all && flags.limit !== undefined) throw exclusiveFlags('--all', '--limit');
     const { roles, status, search, all } = flags;
     const query = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after), roles, status, search };
     return this.withKeys(flags.database, async (open) => {
@@ -71,8 +71,8 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
 
   /** @throws CliError USAGE */
   private columnsOf({ columns, wide }: FlagsOf<typeof List>): readonly KeyColumn[] {
-    if (this.jsonEnabled() && (columns ?? wide)) throw together(columns ? '--columns' : '--wide', '--json');
-    if (columns && wide) throw together('--columns', '--wide');
+    if (this.jsonEnabled() && (columns ?? wide)) throw exclusiveFlags(columns ? '--columns' : '--wide', '--json');
+    if (columns && wide) throw exclusiveFlags('--columns', '--wide');
     if (columns) return pickColumns(columns);
     if (!this.terminal.isTerminal) return ALL_COLUMNS;
     return wide ? pickColumns(ALL_COLUMNS.map(({ name }) => name)) : DEFAULT_COLUMNS;
@@ -114,8 +114,4 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     if (last?.next) await this.terminal.note(`More keys follow: pass --all, or --after ${last.next}`);
     return last;
   }
-}
-
-function together(one: string, other: string): CliError {
-  return new CliError('USAGE', `${one} and ${other} cannot be used together. Pass one of them.`);
 }

@@ -5,6 +5,7 @@ import { runPrune } from '../../cli/audit/prune-log.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { readNumber } from '../../cli/input/key-flags.ts';
 import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
@@ -102,11 +103,9 @@ export default class Log extends KeyCommand {
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
     else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
     if (prune) return this.withKeys(flags.database, (keys) => this.prune(keys, flags));
-    if (flags.wide && this.jsonEnabled())
-      throw new CliError('USAGE', '--wide and --json cannot be used together. Pass one of them.');
+    if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
-    if (follow && before !== undefined)
-      throw new CliError('USAGE', '--before and --follow cannot be used together. Pass one of them.');
+    if (follow && before !== undefined) throw exclusiveFlags('--before', '--follow');
     const request = { key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
     return this.withKeys(flags.database, async (keys) => {
       if (verify) return this.verify(keys, flags.head);

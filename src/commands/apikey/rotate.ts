@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { runRotate } from '../../cli/manage/rotate-key.ts';
 import { timeAndDistance } from '../../cli/views/relative-time.ts';
@@ -68,11 +69,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     const given = Object.entries(flags).filter(([, value]) => value !== undefined);
     if (since !== undefined && !disableCreated)
       throw new CliError('USAGE', '--since is for --disable-created. Pass both, or leave it out.');
-    if ((finish || rollback) && given.length > 1)
-      throw new CliError(
-        'USAGE',
-        `${given.map(([flag]) => `--${flag}`).join(' and ')} cannot be used together. Pass one of them.`,
-      );
+    if ((finish || rollback) && given.length > 1) throw exclusiveFlags(...given.map(([flag]) => `--${flag}`));
     return this.withKeys(database, async (keys) => {
       const { id } = await this.findKey(keys, nameOf(input));
       if (finish)

@@ -5,6 +5,7 @@ import { withProgress } from '../../cli/progress.ts';
 import { FoundKeys } from '../../cli/scan/found-keys.ts';
 import { type Finding, scan, type ScanOptions } from '../../cli/scan/scan.ts';
 import { withKeys } from '../../cli/with-keys.ts';
+import { countOf } from '../../cli/views/count.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 
@@ -103,10 +104,10 @@ function summaryOf({
   live: number;
   revoked: number;
 }): string {
-  const counts = [counted(files, 'file') + ' read', counted(found, 'secret') + ' found', counted(live, 'live key')];
+  const counts = [
+    `${countOf(files, 'file', 'files')} read`,
+    `${countOf(found, 'secret', 'secrets')} found`,
+    countOf(live, 'live key', 'live keys'),
+  ];
   return `${[...counts, ...(revoked > 0 ? [`${revoked} disabled`] : [])].join(', ')}.`;
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

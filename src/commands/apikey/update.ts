@@ -1,5 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
+import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { grantFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldChanges, changeText } from '../../cli/views/key-view.ts';
@@ -65,8 +66,7 @@ function changeOf(
   const { rename, description } = flags;
   for (const exclusive of EXCLUSIVE) {
     const given = exclusive.filter((flag) => flags[flag] !== undefined).map((flag) => `--${flag}`);
-    if (given.length > 1)
-      throw new CliError('USAGE', `${given.join(' and ')} cannot be used together. Pass one of them.`);
+    if (given.length > 1) throw exclusiveFlags(...given);
   }
   const roles = flags['no-roles'] ? [] : flags.roles;
   const permissions = flags['no-permissions'] ? [] : flags.permissions;

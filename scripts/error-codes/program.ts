@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../keys/errors.ts';
-import type { CliErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../../src/keys/errors.ts';
+import type { CliErrorCode } from '../../src/cli/errors.ts';
 import type { Explanation } from './explanation.ts';
 
 type ProgramCode =

@@ -1,5 +1,5 @@
-import type { ErrorCode, Issue } from '../../keys/errors.ts';
-import type { ImportWarning } from '../../keys/transfer/read-import.ts';
+import type { ErrorCode, Issue } from '../../src/keys/errors.ts';
+import type { ImportWarning } from '../../src/keys/transfer/read-import.ts';
 import type { VALUE_CODES } from './values.ts';
 import type { Explanation } from './explanation.ts';
 

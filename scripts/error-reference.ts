@@ -1,5 +1,5 @@
-import { ERROR_CODES } from '../src/cli/error-codes/index.ts';
-import type { Explanation } from '../src/cli/error-codes/explanation.ts';
+import { ERROR_CODES } from './error-codes/index.ts';
+import type { Explanation } from './error-codes/explanation.ts';
 import { exitOf } from '../src/cli/exit-codes.ts';
 
 const INTRODUCTION = `# Errors
