@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { NUMBER, TOKEN } from './placeholders.ts';
 import type { StartedServer } from './processes.ts';
 import { requestOf } from './requests.ts';
@@ -63,5 +63,13 @@ async function ask(
   const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/, 2) as [string, string]));
   const outgoing = request({ host: '127.0.0.1', port, method, path, headers }).end(body);
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-  return [response.statusCode!, await text(response)];
+  return [response.statusCode!, (await text(response)) || JSON.stringify(identityIn(response.headers))];
+}
+
+/** Who makes a request, as forward-auth tells the proxy. */
+function identityIn(headers: IncomingHttpHeaders): object {
+  const [id, name, roles, permission] = ['key-id', 'key-name', 'roles', 'permission'].map((field) =>
+    String(headers[`x-auth-${field}`]),
+  );
+  return { id, name, roles: roles!.split(','), permission };
 }

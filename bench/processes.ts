@@ -11,7 +11,7 @@ import type { Row } from './rows.ts';
 /** Whether programs can be pinned to a core. */
 export const isPinned = availableParallelism() > 1 && hasTaskset();
 const SERVER_CORE = '0';
-const LOAD_CORE = '1';
+export const LOAD_CORE = '1';
 /** All but that of the load, for a server of several processes. */
 export const OTHER_CORES = availableParallelism() > 2 ? `0,2-${availableParallelism() - 1}` : SERVER_CORE;
 

@@ -25,11 +25,12 @@ const LONG_HEAD = [
 ];
 
 /** A request as it is sent, with TOKEN and NUMBER in it. */
-export function requestOf({ body, hasLongHead }: Workload, port: number): string {
+export function requestOf({ body, target = '/', headers = [], hasLongHead }: Workload, port: number): string {
   const text = body && JSON.stringify(body);
   const head = [
-    text === undefined ? 'GET / HTTP/1.1' : 'POST /graphql HTTP/1.1',
+    text === undefined ? `GET ${target} HTTP/1.1` : 'POST /graphql HTTP/1.1',
     `Host: 127.0.0.1:${port}`,
+    ...headers,
     ...(hasLongHead ? LONG_HEAD : PLAIN_HEAD),
     `Authorization: Bearer ${TOKEN}`,
     ...(text === undefined ? [] : [JSON_TYPE, `Content-Length: ${Buffer.byteLength(text)}`]),

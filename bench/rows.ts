@@ -1,5 +1,5 @@
 import { OTHER_CORES } from './processes.ts';
-import { CHECK, LIST, ME, SHAPES, type Workload } from './workloads.ts';
+import { BY_PERMISSION, BY_ROUTES, CHECK, LIST, ME, SHAPES, type Workload } from './workloads.ts';
 
 /** One server to measure. */
 export interface Row {
@@ -72,6 +72,13 @@ export const EMPTY_MIDDLEWARE: Row = {
 
 export const MIDDLEWARE_ROWS: readonly Row[] = [BEARER_AUTH, EMPTY_MIDDLEWARE];
 
+/** The row that limits are compared with. */
+export const UNLIMITED: Row = { ...BEARER_AUTH, title: '**bearerAuth of svc-api**, keys without limits' };
+export const LIMITS_ROWS: readonly Row[] = [
+  UNLIMITED,
+  { ...BEARER_AUTH, title: '**bearerAuth of svc-api**, keys with a limit', mode: '600000/m' },
+];
+
 export const WORKERS: readonly Workload[] = [ME];
 
 /** The row that several workers are compared with. */
@@ -84,3 +91,15 @@ export const ONE_WORKER: Row = {
 };
 
 export const WORKERS_ROWS: readonly Row[] = [ONE_WORKER, { ...ONE_WORKER, title: '`serve --workers 2`', mode: '2' }];
+
+/** The row that more routes are compared with. */
+export const FEW_ROUTES: Row = {
+  title: '**forward-auth of svc-api**, 10 routes',
+  server: 'forward-auth',
+  mode: '10',
+  workloads: [BY_ROUTES, BY_PERMISSION],
+};
+export const FORWARD_AUTH_ROWS: readonly Row[] = [
+  FEW_ROUTES,
+  { ...FEW_ROUTES, title: '**forward-auth of svc-api**, 10,000 routes', mode: '10000' },
+];

@@ -2,9 +2,11 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureChurn } from './churn.ts';
 import { figure } from './figures.ts';
+import { measureGuard } from './guard.ts';
 import { MAX_LIVE_KEYS, measureLiveKeys } from './live-keys.ts';
 import { withCopy } from './postgres.ts';
 import { isPinned } from './processes.ts';
+import { measureRoutes, routesTable } from './routes.ts';
 import * as rows from './rows.ts';
 import { measureScale } from './scale.ts';
 import { measureStartUp, OTHERS, OWN, startUpTable } from './start-up.ts';
@@ -41,9 +43,13 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
     ),
   workers: () => compare(rows.WORKERS_ROWS, rows.WORKERS, rows.ONE_WORKER),
   middleware: () => compare(rows.MIDDLEWARE_ROWS, rows.CHECKS, rows.EMPTY_MIDDLEWARE),
+  limits: () => compare(rows.LIMITS_ROWS, rows.CHECKS, rows.UNLIMITED),
+  'forward-auth': () => compare(rows.FORWARD_AUTH_ROWS, rows.FEW_ROUTES.workloads, rows.FEW_ROUTES),
+  guard: () => withStores(SIZES, (keys, folder) => measureGuard(keys, folder, rounds)),
   constant: () => compare(rows.CONSTANT_ROWS, rows.CHECKS, rows.BETTER_AUTH),
   'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),
   scale: () => measureScale(rounds.rounds),
+  routes: () => Promise.resolve(routesTable(measureRoutes(rounds.rounds))),
 };
 
 const unknown = positionals.filter((name) => !(name in PARTS));

@@ -1,4 +1,5 @@
 import { figure } from './figures.ts';
+import { measureRoutes } from './routes.ts';
 import { NAIVE, type Row, SVC_API } from './rows.ts';
 import { measureStartUp, OWN } from './start-up.ts';
 import { withStores } from './stores.ts';
@@ -9,6 +10,7 @@ import { INCLUDE, LIST } from './workloads.ts';
 const GUARDED = [LIST, INCLUDE];
 const MIN_THROUGHPUT_RATIO = 3;
 const MAX_START_UP_RATIO = 5;
+const MAX_ROUTES_RATIO = 2;
 
 function report(what: string, ratio: number, isFine: boolean): void {
   process.stdout.write(`${isFine ? 'ok' : 'TOO SLOW'}: ${what}: ${figure(ratio, 2)}\n`);
@@ -34,3 +36,10 @@ for (const { title, leastRatio, cpuRatio } of (await measureStartUp(OWN, 11)).sl
   const ratio = Number.isNaN(cpuRatio) ? leastRatio : cpuRatio;
   report(`start of ${title} to \`node -e 0\`, at most ${MAX_START_UP_RATIO}`, ratio, ratio <= MAX_START_UP_RATIO);
 }
+const [few, , many] = measureRoutes(9);
+const routesRatio = many!.time / few!.time;
+report(
+  `a decision by ${many!.count} routes to one by ${few!.count}, at most ${MAX_ROUTES_RATIO}`,
+  routesRatio,
+  routesRatio <= MAX_ROUTES_RATIO,
+);

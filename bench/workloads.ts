@@ -7,10 +7,14 @@ export interface Workload {
   title: string;
   /** The body of the POST request; without one, it is a GET. */
   body?: GraphQLBody;
+  /** Where the GET request goes. Default: `/`. */
+  target?: string;
+  /** Headers of its own. */
+  headers?: readonly string[];
   /** Whether the request has the head that a browser with Apollo Client sends through a proxy. */
   hasLongHead?: boolean;
   /**
-   * The expected response; of errors, only their paths and codes.
+   * The expected response; of errors, only their paths and codes; of one without a body, who it says the caller is.
    * @param number what was sent for NUMBER
    */
   expected: (key: BenchKey, number: string) => unknown;
@@ -93,6 +97,23 @@ export const SHAPES: readonly Workload[] = [ME, LIST, APOLLO, INCLUDE, MUTATION,
 
 /** A request to a server without GraphQL. */
 export const CHECK: Workload = { title: 'constant', expected: () => CONSTANT };
+
+/** What nginx asks before each request of a browser. */
+const ASKED: Omit<Workload, 'title'> = {
+  headers: [
+    'X-Original-Method: GET',
+    `X-Original-URI: /api/service7/items/${NUMBER}?page=2`,
+    'X-Forwarded-Host: host7.example.org',
+  ],
+  hasLongHead: true,
+  expected: ({ id, name, roles }) => ({ id, name: encodeURIComponent(name), roles, permission: 'ITEM:UPDATE_ANY' }),
+};
+export const BY_ROUTES: Workload = { title: 'by routes', target: '/auth/nginx', ...ASKED };
+export const BY_PERMISSION: Workload = {
+  title: 'by `?permission=`',
+  target: '/auth/nginx?permission=ITEM:UPDATE_ANY',
+  ...ASKED,
+};
 
 function callerOf({ id, name, roles }: BenchKey): object {
   return { id, name, roles };

@@ -9,7 +9,7 @@ const CHANGES = [
   // In a script, which the bundle is, Node has no `import()`: see `requireCached`.
   {
     file: /\/src\/.*\.ts$|\/@oclif\/core\/lib\/(module-loader|config\/ts-path)\.js$|\/lilconfig\/src\/index\.js$/,
-    from: /\bawait import\((?!'\.)/g,
+    from: /\bawait import\((?!'(?:\.|yaml'))/g,
     to: 'await importModule(',
   },
   // V8 loads its collation rules for it, which takes as long as a fifth of Node's start. Ids are ASCII.
@@ -24,7 +24,8 @@ const CHANGES = [
 
 /**
  * Bundles oclif, the commands and what they import into `dist/program.cjs`, for `bin/run.js` alone: a host brings its
- * own oclif. Our packages that are imported where they are needed, by `import()`, stay outside.
+ * own oclif. Our packages that are imported where they are needed, by `import()`, stay outside, except yaml: it has
+ * many files, and every command reads the configuration.
  * @returns the files that it consists of
  */
 export async function bundleProgram(root: string): Promise<string[]> {

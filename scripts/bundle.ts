@@ -12,7 +12,12 @@ import { licensesOf } from './licenses.ts';
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entryPoints = globSync(
-  ['src/commands/**/*.ts', 'src/index.ts', 'src/cli/completion/autocomplete.ts', 'src/cli/explain/report.ts'],
+  [
+    'src/commands/**/*.ts',
+    'src/{index,express,fastify}.ts',
+    'src/cli/completion/autocomplete.ts',
+    'src/cli/explain/report.ts',
+  ],
   {
     cwd: root,
   },

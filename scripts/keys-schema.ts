@@ -1,12 +1,17 @@
-import { ACTIONS, ROLES } from '../src/keys/permissions/catalog.ts';
+import { ROLES } from '../src/keys/permissions/built-in.ts';
 import { KEY_FIELDS, TOP_FIELDS } from '../src/keys/apply/declaration.ts';
 import { MAX_DESCRIPTION_LENGTH } from '../src/keys/key/description.ts';
+import { MAX_NETWORKS } from '../src/keys/key/allow-from.ts';
+import { LIMIT_SECONDS } from '../src/keys/limit.ts';
 import { DATE } from '../src/keys/time.ts';
 import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
+import { LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+
+const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
 
 /**
  * The JSON Schema (draft 2020-12) of the file that `apply` reads. It accepts a little more than the rules do: it knows
- * nothing of a host's resources, of the store, and of duplicate names.
+ * nothing of the installation's own resources and roles, of the store, and of duplicate names.
  */
 export function keysSchema(): string {
   const schema = {
@@ -16,7 +21,7 @@ export function keysSchema(): string {
     required: ['keys'],
     additionalProperties: false,
     properties: inOrder(TOP_FIELDS, {
-      $schema: { type: 'string', description: 'The location of this schema, for editors.' },
+      $schema: SCHEMA_FIELD,
       keys: { type: 'array', description: 'The declared keys.', items: { $ref: '#/$defs/key' } },
     }),
     $defs: {
@@ -41,16 +46,29 @@ export function keysSchema(): string {
           roles: {
             type: 'array',
             description: 'Roles to grant, case-insensitive.',
-            items: { anyOf: [{ enum: ROLES }, { type: 'string', pattern: anyOf(ROLES) }] },
+            // Those of the installation are known to its configuration alone.
+            items: { anyOf: [{ enum: ROLES }, { type: 'string', pattern: '^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' }] },
           },
           permissions: {
             type: 'array',
             description: 'Permissions to grant, each as RESOURCE:ACTION, case-insensitive.',
             items: {
-              type: 'string',
-              pattern: `^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*:${anyOf(ACTIONS).slice(1)}`,
+              ...PERMISSION,
               examples: ['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'],
             },
+          },
+          limits: {
+            type: 'array',
+            description: 'How many requests the key may make, each as 100/m: a number and s, m, h, d or month.',
+            maxItems: Object.keys(LIMIT_SECONDS).length,
+            items: LIMIT,
+          },
+          allowFrom: {
+            type: ['array', 'null'],
+            description: 'The networks that the key may be used from. If left out, it may be used from anywhere.',
+            minItems: 1,
+            maxItems: MAX_NETWORKS,
+            items: { type: 'string', pattern: NETWORK_PATTERN, examples: ['10.0.0.0/8', '2001:db8::/32'] },
           },
           expiresAt: {
             type: ['string', 'null'],
@@ -67,18 +85,4 @@ export function keysSchema(): string {
     },
   };
   return `${JSON.stringify(schema, null, 2)}\n`;
-}
-
-/** Properties in the order of the rules' fields. The types make sure that none is forgotten. */
-function inOrder<Field extends string>(
-  fields: readonly Field[],
-  properties: Record<Field, object>,
-): Record<string, object> {
-  return Object.fromEntries(fields.map((field) => [field, properties[field]]));
-}
-
-/** A case-insensitive pattern for any of some words: JSON Schema has no flag for that. */
-function anyOf(words: readonly string[]): string {
-  const letters = (word: string) => word.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
-  return `^\\s*(?:${words.map(letters).join('|')})\\s*$`;
 }

@@ -12,5 +12,7 @@ export async function manifestOf(): Promise<string> {
     respectNoCacheDefault: true,
   });
   await plugin.load();
-  return `${JSON.stringify(plugin.manifest, null, 2)}\n`;
+  // The order in which folders are read differs from run to run.
+  const commands = Object.entries(plugin.manifest.commands).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return `${JSON.stringify({ ...plugin.manifest, commands: Object.fromEntries(commands) }, null, 2)}\n`;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { typeDefsOf } from '../src/graphql/type-defs.ts';
 import { HELP_TOPICS } from '../src/cli/help/topics.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
+import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
 import { keysSchema } from './keys-schema.ts';
 import { pagesWithTables } from './tables.ts';
@@ -17,6 +18,7 @@ export function references(): Record<string, string> {
     'docs/errors.md': errorReference(),
     ...pagesWithTables(),
     'docs/schema.graphql': schemaReference(),
+    'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),
   };
 }

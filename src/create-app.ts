@@ -1,37 +1,76 @@
+import type { Config } from './config/config.ts';
 import type { BudgetLimits } from './graphql/budget/request-budget.ts';
 import type { SchemaExtension } from './graphql/extension.ts';
+import type { IntrospectionMode } from './graphql/introspection.ts';
 import { checkGraphQLRelease } from './graphql/release.ts';
 import type { ServiceApp } from './http/app.ts';
+import type { CorsOptions } from './http/cors.ts';
+import type { CredentialPlace } from './keys/credential-places.ts';
+import { LOOPBACK, Networks } from './keys/networks.ts';
 import type { KeysService } from './keys/service.ts';
+import type { Limited } from './limits/limiter.ts';
 import type { Log } from './log.ts';
 import { packageVersion } from './version.ts';
 
 /** What the service is made of. */
 export interface CreateAppOptions {
   /** The service of an open key store, see `openKeys`. */
-  keys: KeysService;
+  keys: KeysService & Limited;
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
+  /**
+   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources and roles must be passed to
+   * `openKeys`.
+   */
+  config?: Config;
   /** What one request may take, where it differs from the default. */
   limits?: Partial<BudgetLimits>;
+  /** Where a key may stand in a request. Default: `['bearer']`. */
+  credentials?: readonly CredentialPlace[];
+  /** Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are believed. Default: this machine. */
+  trust?: readonly string[];
+  /** Whether the schema is told to all keys, to none, or to those with PERMISSION:READ_ANY. Default: to all. */
+  introspection?: IntrospectionMode;
+  /** Which pages of other origins may call the service from a browser. Default: none. */
+  cors?: CorsOptions;
+  /** See `BearerAuthOptions`. */
+  failedCredentials?: string | false;
   /** Default: nothing is logged. */
   log?: Log;
+  /** The app whose place it takes, see `RunningServer.replaceApp`: it goes on with its log, and has run as long. */
+  replaces?: ServiceApp;
 }
 
 /**
- * Creates the whole service as a Hono app: `/graphql`, `/healthz` and `/readyz`.
+ * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`.
+ * @throws RangeError if a place for credentials, a network, a limit or an origin is invalid
  * @throws KeysError SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED if graphql is
  * @example
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
-export async function createApp({ keys, extensions, limits, log }: CreateAppOptions): Promise<ServiceApp> {
+export async function createApp({ keys, extensions, config, ...others }: CreateAppOptions): Promise<ServiceApp> {
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }] = await Promise.all([
+  const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }] = await Promise.all([
     import('./graphql/schema.ts'),
     import('./http/app.ts'),
+    import('./guard/serve-forward-auth.ts'),
+    import('./routes/router.ts'),
   ]);
-  const info = { name: 'svc-api', version: packageVersion(), startedAt: Date.now() };
+  const startedAt = others.replaces?.startedAt ?? Date.now();
+  const info = { name: 'svc-api', version: packageVersion(), startedAt };
   const schema = await createSchema(keys, info, extensions);
-  return createHttpApp({ keys, schema, ...(limits && { limits }), ...(log && { log }) });
+  const configured = config && {
+    credentials: config.credentials,
+    trust: config.trust.texts,
+    cors: config.cors,
+    introspection: config.introspection,
+    failedCredentials: config.limits.failedCredentials,
+  };
+  const app = createHttpApp({ keys, schema, startedAt, ...configured, ...others });
+  return serveForwardAuth(app, {
+    catalog: keys.catalog,
+    router: createRouter(config?.routes ?? []),
+    trust: new Networks(others.trust ?? configured?.trust ?? LOOPBACK),
+  });
 }

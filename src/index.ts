@@ -1,17 +1,24 @@
+export type { Config } from './config/config.ts';
+export { loadConfig, type LoadConfigOptions } from './config/load-config.ts';
 export { createApp, type CreateAppOptions } from './create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';
 export type { BudgetLimits } from './graphql/budget/request-budget.ts';
 export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/extension.ts';
+export type { IntrospectionMode } from './graphql/introspection.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth, type BearerEnv } from './http/bearer-auth.ts';
 export type { BearerAuthOptions } from './http/bearer-check.ts';
+export type { CertificateFiles } from './http/certificate.ts';
+export type { CorsOptions } from './http/cors.ts';
 export type { FailureLog } from './http/failure-log.ts';
 export type { ConnectionLimits } from './http/connections.ts';
 export type { RefusalLog, Refused } from './http/refusal-log.ts';
-export { listen, type ListenOptions, type RunningServer, type ServerLimits } from './http/server.ts';
+export type { ListenAddress } from './http/listen-address.ts';
+export { listen, type ListenOptions, type RunningServer } from './http/server.ts';
+export type { ServerLimits, ServerOptions, StartedServer } from './http/serve-requests.ts';
 export type { UnreadLimits } from './http/unread-answers.ts';
 export type { AppliedKeys } from './keys/apply/apply.ts';
-export type { DeclarationError, DeclarationIssue, DeclarationPath, DeclaredKey } from './keys/apply/declaration.ts';
+export type { DeclarationError, DeclaredKey } from './keys/apply/declaration.ts';
 export type { Plan } from './keys/apply/plan.ts';
 export type {
   AuditAction,
@@ -40,11 +47,13 @@ export {
 export type { ConfusableName } from './keys/changes/confusable-names.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
+export type { AppliedLimit, Restrictions } from './keys/authorization/restrictions.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';
 export type { ChangedKey } from './keys/changes/transaction.ts';
 export type { UpdatedKey } from './keys/changes/update.ts';
+export type { DocumentIssue, DocumentPath } from './keys/document.ts';
 export {
   type ErrorCode,
   type Issue,
@@ -54,13 +63,27 @@ export {
   type ValidationError,
 } from './keys/errors.ts';
 export type { ApiKey, KeyChange, NewKey } from './keys/key/api-key.ts';
+export type { CredentialPlace } from './keys/credential-places.ts';
 export type { ExpiryRequest } from './keys/key/expiry.ts';
 export type { Rotation, RotationRequest } from './keys/key/rotation.ts';
 export type { Status } from './keys/key/status.ts';
 export type { UsageTotals } from './keys/key/usage.ts';
+export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
+export type { Standing } from './limits/allowance.ts';
+export type { FailedCredentials } from './limits/failed-credentials.ts';
+export type { Answer, Decision, Limited, Limiter } from './limits/limiter.ts';
 export type { Page, PageQuery } from './keys/list.ts';
-export type { Action, Catalog, HostResource, Permission, Role } from './keys/permissions/catalog.ts';
+export type {
+  Action,
+  Catalog,
+  CatalogAdditions,
+  Grant,
+  HostResource,
+  Permission,
+  Role,
+} from './keys/permissions/catalog.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
+export type { Networks } from './keys/networks.ts';
 export type { HearingReport } from './keys/repository.ts';
 export type { KeyQueries } from './keys/queries.ts';
 export type { CreatedKey, RotatedKey } from './keys/management.ts';
@@ -72,4 +95,5 @@ export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.t
 export { type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
 export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
+export type { Allow, Route } from './routes/route.ts';
 export type { OpenStoreOptions } from './store/open.ts';

@@ -1,21 +1,20 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { createCatalog, type HostResource } from './keys/permissions/catalog.ts';
+import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
 import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
+import { type Limited, Limiter } from './limits/limiter.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
-import type { OpenStoreOptions } from './store/open.ts';
+import type { OpenStoreOptions, Store } from './store/open.ts';
 
 /** Which key store to open, and how. */
-export interface OpenKeysOptions extends OpenStoreOptions {
-  /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
-  resources?: readonly HostResource[];
+export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
   /** How many accepted secrets are remembered, so that the store need not be asked: 1 KB for each. Default: 100,000. */
   maxVerifiedKeys?: number | undefined;
 }
 
 /** The service of an open key store. */
-export interface OpenKeys extends KeysService {
+export interface OpenKeys extends KeysService, Limited {
   /** The absolute path of the store, or its URL without the password. */
   readonly location: string;
   /** Whether opening it has created the store. */
@@ -31,6 +30,12 @@ export interface OpenKeys extends KeysService {
   watchHearing(report: HearingReport): void;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean>;
+  /**
+   * A service over the same open store with other resources, roles and limits, such as those of a changed
+   * configuration. This one keeps its own; closing either of them closes the store.
+   * @throws Error as `createCatalog`
+   */
+  withAdditions(additions: CatalogAdditions): OpenKeys;
   /** Writes pending activity and closes the store. */
   close(): Promise<void>;
 }
@@ -43,41 +48,70 @@ export interface OpenKeys extends KeysService {
  * const { secret } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
  * await keys.close();
  */
-export async function openKeys({ resources, maxVerifiedKeys, ...options }: OpenKeysOptions = {}): Promise<OpenKeys> {
-  const catalog = createCatalog(resources);
+export async function openKeys({
+  resources,
+  roles,
+  defaultLimits,
+  maxVerifiedKeys,
+  ...options
+}: OpenKeysOptions = {}): Promise<OpenKeys> {
+  const catalog = createCatalog({ resources, roles, defaultLimits });
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
   const clock = new SteadyClock(
     { read: Date.now, elapsed: () => performance.now() },
     await store.repository.latestTime(),
   );
+  const limiter = new Limiter({
+    store: store.limits,
+    elapsed: () => performance.now(),
+    schedule,
+    id: randomUUID(),
+  });
   const service = new KeysService({
     repository: store.repository,
     catalog,
     clock: () => clock.now(),
     randomBytes,
     randomId: randomUUID,
-    // Pending activity must not keep the process alive.
-    schedule: (work, delay) => void setTimeout(work, delay).unref(),
+    schedule,
     operator: userName(),
     maxVerifiedKeys,
   });
-  const close = async () => {
-    try {
-      // A store that cannot be written must not prevent closing.
-      await service.finishActivity().catch(() => {});
-    } finally {
-      await store.close();
-    }
-  };
+  return openedBy(service, { store, clock, limiter });
+}
+
+/** Pending work must not keep the process alive. */
+function schedule(work: () => void, delayMs: number): void {
+  setTimeout(work, delayMs).unref();
+}
+
+/** What services over one store share. */
+interface Shared extends Limited {
+  store: Store;
+  clock: SteadyClock;
+}
+
+function openedBy(service: KeysService, shared: Shared): OpenKeys {
+  const { store, clock, limiter } = shared;
   return Object.assign(service, {
+    limiter,
     location: store.location,
     created: store.created,
     exists: store.exists,
     clockBehindMs: () => clock.behind(),
     watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
     hasSearchIndex: () => store.hasSearchIndex(),
-    close,
+    withAdditions: (additions: CatalogAdditions) => openedBy(service.withCatalog(createCatalog(additions)), shared),
+    close: async () => {
+      try {
+        // A store that cannot be written must not prevent closing.
+        await service.finishActivity().catch(() => {});
+        await limiter.finish();
+      } finally {
+        await store.close();
+      }
+    },
   });
 }
 

@@ -5,9 +5,14 @@ import { bearerAuth, listen, openKeys } from '../svc-api.ts';
 import { folder, ready } from './common.ts';
 
 const app = new Hono();
+const mode = process.argv[3];
 // What Hono and the middleware's call cost by themselves.
-if (process.argv[3] === 'empty') app.use((_c, next) => next());
-else app.use(bearerAuth({ keys: await openKeys({ database: storePath(folder), ifMissing: 'fail' }) }));
+if (mode === 'empty') app.use((_c, next) => next());
+else {
+  // Otherwise a limit of all keys, which each of them is within.
+  const defaultLimits = mode === undefined ? [] : [mode];
+  app.use(bearerAuth({ keys: await openKeys({ database: storePath(folder), ifMissing: 'fail', defaultLimits }) }));
+}
 app.get('/', (c) => c.json(CONSTANT));
 const server = await listen({ app, host: '127.0.0.1', port: 0 });
 ready(Number(new URL(server.url).port));

@@ -9,9 +9,11 @@ type KeyCode = Exclude<
   | Issue['code']
   | keyof typeof VALUE_CODES
   | `STORE_${string}`
+  | `CONFIG_${string}`
   | 'OUTPUT_FAILED'
   | 'SCHEMA_INVALID'
   | 'LISTEN_FAILED'
+  | 'TLS_INVALID'
   | `${string}_UNSUPPORTED`
   | 'HOST_INVALID'
 >;

@@ -4,7 +4,10 @@ import type { Explanation } from './explanation.ts';
 
 type ProgramCode =
   | Exclude<CliErrorCode, 'USAGE'>
-  | Extract<ErrorCode, 'SCHEMA_INVALID' | 'LISTEN_FAILED' | 'HOST_INVALID' | `${string}_UNSUPPORTED`>
+  | Extract<
+      ErrorCode,
+      'SCHEMA_INVALID' | 'LISTEN_FAILED' | 'TLS_INVALID' | `CONFIG_${string}` | 'HOST_INVALID' | `${string}_UNSUPPORTED`
+    >
   | 'UNEXPECTED';
 
 /** Codes of the program itself: what it starts, and what it writes to. */
@@ -36,8 +39,48 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
   },
   LISTEN_FAILED: {
     meaning: '`serve` cannot listen on its address.',
-    causes: ['another program has the port', 'the host is not an address of this machine', 'the port needs root'],
-    remedy: 'Choose another `--port` or `--host`; port 0 picks a free one.',
+    causes: [
+      'another program has the port',
+      'the host is not an address of this machine',
+      'the port needs root',
+      'another server listens on the socket, or what is at its path is no socket',
+    ],
+    remedy: 'Choose another `--port`, `--host` or `--socket`; port 0 picks a free one.',
+  },
+  TLS_INVALID: {
+    meaning: 'The certificate that `serve` is to use, or its key, cannot be used; the error says which file, and why.',
+    causes: [
+      'the file does not exist, or this user may not read it',
+      'other users may read the key',
+      'the key belongs to another certificate, or is encrypted',
+      'the file is not in PEM',
+    ],
+    remedy: 'Correct the file. See [TLS](tls.md).',
+  },
+  CONFIG_INVALID: {
+    meaning: 'The configuration, `svc-api.yaml`, is invalid. A server that runs keeps the one it has.',
+    causes: [
+      'it is not YAML or JSON',
+      'a field is misspelled, or a value breaks the rule of its field',
+      'a role has a permission of a resource that neither the file nor the host declares',
+    ],
+    remedy:
+      'The error has the line and column of each fault. An editor that knows ' +
+      '[the JSON Schema](configuration.md) shows most of them while you type.',
+  },
+  CONFIG_INSECURE: {
+    meaning: 'Other users may have written the configuration: they could give keys more access.',
+    causes: ['its mode lets every user write it', 'it, or the link to it, belongs to another user than root'],
+    remedy: 'Check what it says, and change its owner or its mode: `chown root`, `chmod o-w`.',
+  },
+  CONFIG_UNAVAILABLE: {
+    meaning: 'The configuration cannot be read.',
+    causes: [
+      '`--config` or `SVC_API_CONFIG` names a file that does not exist',
+      'this user may not read it',
+      '`routes` is to say something about it, and there is none',
+    ],
+    remedy: 'Correct the path, or let the user read the file.',
   },
   SCHEMA_INVALID: {
     meaning: "The host's part of the GraphQL schema is invalid.",

@@ -35,13 +35,15 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
   ROLE_INVALID: {
     meaning: 'There is no such role.',
     causes: ['it is misspelled', 'an item of the list is empty, as in `VIEWER,,GUEST`'],
-    remedy: 'The roles are ADMIN, CONNECT, VIEWER and GUEST, in any case.',
+    remedy:
+      'The roles are ADMIN, CONNECT, VIEWER and GUEST, in any case, and those of [`svc-api.yaml`](configuration.md).',
   },
   PERMISSION_INVALID: {
     meaning: 'There is no such permission.',
     causes: [
       'the resource or the action is misspelled, or one of them is missing',
       'the resource belongs to a host CLI, and the command runs in another one',
+      'it is declared in a `svc-api.yaml` that this command does not read',
       'an item of the list is empty',
     ],
     remedy: 'Write it as RESOURCE:ACTION, such as `DOCKER:READ_ANY`. The error names what is close.',
@@ -60,6 +62,24 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
       'a duration and a date are both given',
     ],
     remedy: 'Write `90m`, `12h`, `30d` or `4w`, or a date such as `2027-01-31T12:00:00Z`.',
+  },
+  LIMIT_INVALID: {
+    meaning: 'A limit of requests cannot be read, or is not possible.',
+    causes: [
+      'it has no unit, or one that does not exist: `100/M` is no limit a month',
+      'it is 0, or more than 10,000 requests a second',
+      'two limits have the same unit',
+    ],
+    remedy: 'Write a number and s, m, h, d or month, such as `100/m`, and each unit once.',
+  },
+  NETWORK_INVALID: {
+    meaning: 'A network that a key may be used from cannot be read, or is ambiguous.',
+    causes: [
+      'it is not an address of IPv4 or IPv6, with or without the length of a prefix',
+      'it has bits beyond its prefix, as `10.1.2.3/8`',
+      'the list is empty, or has more than 100 networks',
+    ],
+    remedy: 'Write `10.0.0.0/8`, `2001:db8::/32` or a plain address. The error names what may be meant.',
   },
   SECRET_INVALID: {
     meaning: 'The secret of a key to import cannot be used.',

@@ -4,6 +4,8 @@ import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
+import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
+import { additionsOf } from './additions.ts';
 import { turnColorsOff } from './colors.ts';
 import { hostDatabase } from './default-store.ts';
 import { withHiddenSecrets } from './hidden-secrets.ts';
@@ -22,8 +24,8 @@ export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
 type Parsed = Record<string, any>;
 
 /**
- * What every command shares: `--database`, `--json`, results and error handling. An error becomes a line on stderr, or
- * one JSON object on stdout, and is then thrown as a `ReportedFailure`: a host that runs the command by
+ * What every command shares: `--database`, `--config`, `--json`, results and error handling. An error becomes a line on
+ * stderr, or one JSON object on stdout, and is then thrown as a `ReportedFailure`: a host that runs the command by
  * `config.runCommand` gets it, and otherwise it is the exit code. In the same way, `run` returns the JSON result.
  */
 export abstract class BaseCommand extends Command {
@@ -36,6 +38,13 @@ export abstract class BaseCommand extends Command {
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),
+    config: Flags.string({
+      description:
+        'Path of the configuration. ' +
+        "Default: SVC_API_CONFIG, or svc-api/svc-api.yaml in the user's folder of configuration.",
+      helpGroup: 'GLOBAL',
+      helpValue: '<path>',
+    }),
     'no-color': Flags.boolean({ description: 'Print without colours.', helpGroup: 'GLOBAL' }),
   };
 
@@ -45,6 +54,8 @@ export abstract class BaseCommand extends Command {
   protected environment: NodeJS.ProcessEnv = process.env;
   /** The exit code of the failure that was reported, which is thrown to the program that ran this command. */
   protected failedExit: number | undefined;
+  /** The path of the configuration that the user named. */
+  protected configFile: string | undefined;
   private restoreColors = () => {};
 
   /** Fields that this command adds to every error object. */
@@ -76,9 +87,15 @@ export abstract class BaseCommand extends Command {
     argv?: string[],
   ): Promise<Interfaces.ParserOutput<Flags, Base, Args>> {
     const parsed = await super.parse(options, argv);
-    const flags = parsed.flags as { database?: string | undefined };
+    const flags = parsed.flags as { database?: string | undefined; config?: string | undefined };
+    this.configFile = flags.config;
     if (!process.env['SVC_API_DATABASE']) flags.database ??= hostDatabase(this.config);
     return parsed;
+  }
+
+  /** What the host and svc-api.yaml add to what can be granted: see `additionsOf`. */
+  protected additions(permissions?: readonly string[]): Promise<CatalogAdditions> {
+    return additionsOf({ config: this.config, file: this.configFile, permissions });
   }
 
   /** Writes a command's result: the object with `--json`, otherwise the text, if any. @returns the object */

@@ -13,7 +13,7 @@ export const EXIT_CODES: readonly ExitCode[] = [
     exit: '1',
     meaning:
       'It failed; the error says why. Also: `scan` could not read something, `log --verify` found something wrong, ' +
-      '`apply --dry-run` failed for any reason.',
+      '`apply --dry-run` or `routes check` failed for any reason.',
     codes: [],
   },
   {
@@ -27,9 +27,12 @@ export const EXIT_CODES: readonly ExitCode[] = [
       'ROLE_INVALID',
       'PERMISSION_INVALID',
       'EXPIRY_INVALID',
+      'LIMIT_INVALID',
+      'NETWORK_INVALID',
       'SECRET_INVALID',
       'INPUT_INVALID',
       'DECLARATION_INVALID',
+      'CONFIG_INVALID',
     ],
   },
   { exit: '3', meaning: '`verify`: the secret is not valid. `scan`: a live key was found.', codes: [] },

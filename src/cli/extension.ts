@@ -26,7 +26,7 @@ export function readExtension(result: unknown): SchemaExtension {
       throw new Error(`Its field "${field}" is ${kindOf(value)}; it must be ${allowed}.`);
   }
   const { resources, typeDefs, resolvers } = result as SchemaExtension;
-  createCatalog(resources);
+  createCatalog({ resources });
   return { ...(resources && { resources }), ...(typeDefs && { typeDefs }), ...(resolvers && { resolvers }) };
 }
 

@@ -1,8 +1,7 @@
 import type { Config } from '@oclif/core/interfaces';
 import type { Resolvers, SchemaExtension } from '../graphql/extension.ts';
-import { createCatalog, type HostResource } from '../keys/permissions/catalog.ts';
+import type { HostResource } from '../keys/permissions/catalog.ts';
 import { KeysError } from '../keys/errors.ts';
-import { parsePermissions } from '../keys/permissions/grants.ts';
 import { readExtension } from './extension.ts';
 
 /** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
@@ -36,11 +35,6 @@ export async function hostExtensions(config: Config): Promise<SchemaExtension[]>
 /** The host's own resources. Its resolvers are not loaded. */
 export async function hostResources(config: Config): Promise<HostResource[]> {
   return (await hostExtensions(config)).flatMap(({ resources }) => resources ?? []);
-}
-
-/** The host's resources, if these permissions need them: it is asked only if one of their resources is not built in. */
-export async function hostResourcesFor(permissions: readonly string[], config: Config): Promise<HostResource[]> {
-  return parsePermissions(permissions, createCatalog()).issues.length === 0 ? [] : hostResources(config);
 }
 
 /** The resolvers of a hook's part: where they are a function, loading them has a time limit. */

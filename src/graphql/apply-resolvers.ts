@@ -15,6 +15,8 @@ interface DeclaredInput {
   description?: string | null;
   roles?: Role[] | null;
   permissions?: ResourceActions[] | null;
+  limits?: string[] | null;
+  allowFrom?: string[] | null;
   expiresAt?: string | null;
   enabled?: boolean | null;
 }
@@ -44,15 +46,11 @@ export function applyResolversOf(keys: KeysService): Resolvers {
 }
 
 /** The form in which a file declares a key, so that both are read by the same rules. */
-function declarationOf({ name, description, roles, permissions, expiresAt, enabled }: DeclaredInput): object {
+function declarationOf({ permissions, ...fields }: DeclaredInput): object {
   return {
-    name,
-    description,
-    roles,
+    ...fields,
     permissions:
       permissions && permissions.flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`)),
-    expiresAt,
-    enabled,
   };
 }
 

@@ -34,6 +34,10 @@ input DeclaredApiKeyInput {
   roles: [Role!]
   "All its permissions besides the roles."
   permissions: [PermissionInput!]
+  "All its limits, such as 100/m."
+  limits: [String!]
+  "The networks that it may be used from, such as 10.0.0.0/8, at least one; null, or omitted, for anywhere."
+  allowFrom: [String!]
   "When it expires."
   expiresAt: DateTime
   "Whether it is accepted; omitted, it stays as it is."

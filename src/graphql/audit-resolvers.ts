@@ -28,6 +28,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
 
   return {
     Query: { auditLog },
+    AuditActor: { keyId: ({ id }: AuditEntry['actor']) => id },
     AuditEntry: {
       keyId: ({ key }: AuditEntry) => key?.id,
       keyName: ({ key }: AuditEntry) => key?.name,

@@ -65,7 +65,7 @@ type AuditActor {
   "The kind of actor."
   kind: AuditActorKind!
   "The id of the key."
-  id: ID
+  keyId: ID
   "The name of the user or key, or the prefix of the secret that was refused."
   name: String
 }

@@ -7,11 +7,9 @@ import type { KeysService } from '../keys/service.ts';
 import type { BudgetedContext } from './context.ts';
 import type { Resolvers } from './extension.ts';
 import type { Loaders } from './loaders.ts';
-import { knownTo } from './resolve.ts';
 
 /** The resolvers for what depends on a key and its ancestors. Those of a whole page are loaded at once. */
 export function chainResolversOf(keys: KeysService, loadersOf: (context: BudgetedContext) => Loaders): Resolvers {
-  const { catalog } = keys;
   const accesses = new WeakMap<Chain, PermissionSet>();
   const accessOf = (chain: Chain): PermissionSet => {
     const access = accesses.get(chain) ?? keys.accessOf(chain);
@@ -35,31 +33,30 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
 
   return {
     effectivePermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
-      withChain(key, context, (chain) => knownTo(catalog, accessOf(chain).byResource())),
+      withChain(key, context, (chain) => accessOf(chain).byResource()),
     status: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.statusOf(chain)),
     limitedBy: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.limitsOf(chain).map((limit) => limitOf(limit, context))),
     suggestedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
-      withChain(key, context, async (chain) =>
-        knownTo(catalog, groupPermissions((await suggestion(key, chain, context)).permissions)),
-      ),
+      withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).permissions)),
     unusedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
-      withChain(key, context, async (chain) =>
-        knownTo(catalog, groupPermissions((await suggestion(key, chain, context)).unused)),
-      ),
+      withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).unused)),
   };
 
   function limitOf(
-    { ancestor, status, expiresAt, permissions }: AncestorLimit,
+    { ancestor, status, expiresAt, permissions, limits, allowFrom }: AncestorLimit,
     { principal }: BudgetedContext,
   ): object {
     return {
-      id: ancestor.id,
+      // Not "id": clients that keep what they got by its id would take this for the key itself.
+      keyId: ancestor.id,
       name: mayFor(principal, 'READ', ancestor) ? ancestor.name : null,
       status,
       expiresAt,
-      permissions: knownTo(catalog, groupPermissions(permissions)),
+      permissions: groupPermissions(permissions),
+      limits,
+      allowFrom,
     };
   }
 }

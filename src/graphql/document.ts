@@ -38,6 +38,11 @@ export function readDocument(text: string, operationName: string | null): Docume
   return document;
 }
 
+/** Whether the operation that is to be executed is a mutation. */
+export function isMutation(document: DocumentNode, operationName: string | null): boolean {
+  return getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION;
+}
+
 function checkSize(source: Source): void {
   const lexer = new Lexer(source);
   let tokens = 0;

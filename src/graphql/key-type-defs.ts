@@ -14,6 +14,12 @@ type ApiKey implements Node {
   roles: [Role!]! @listSize(assumedSize: 2)
   "The permissions that were granted besides the roles."
   permissions: [Permission!]! @listSize(assumedSize: 3)
+  "Roles and permissions that were granted and are declared no longer, or only elsewhere. They allow nothing here."
+  unknownGrants: [String!]! @listSize(assumedSize: 2)
+  "How many requests it may make: a number and s, m, h, d or month, such as 100/m. Empty if it has no own limits."
+  limits: [String!]! @listSize(assumedSize: 2)
+  "The networks that it may be used from, such as 10.0.0.0/8; null for anywhere."
+  allowFrom: [String!] @listSize(assumedSize: 3)
   "Everything that the roles and permissions allow together, as far as the keys above it may do so, too."
   effectivePermissions: [Permission!]! @listSize(assumedSize: 20)
   "What the keys above it take away from it, the nearest first: the key that created it, that one's creator, and so on."
@@ -154,6 +160,10 @@ input CreateApiKeyInput {
   roles: [Role!]
   "Permissions to grant."
   permissions: [PermissionInput!]
+  "How many requests it may make, such as 100/m: a number and s, m, h, d or month, each of these once."
+  limits: [String!]
+  "The networks that it may be used from, such as 10.0.0.0/8, at least one; null for anywhere."
+  allowFrom: [String!]
   "When it expires. Defaults to, and may not be later than, the expiry of the key that creates it."
   expiresAt: DateTime
   """
@@ -175,6 +185,10 @@ input UpdateApiKeyInput {
   roles: [Role!]
   "All permissions that the key is to have."
   permissions: [PermissionInput!]
+  "All limits that the key is to have; an empty list removes them."
+  limits: [String!]
+  "All networks that it may be used from; null for anywhere."
+  allowFrom: [String!]
   "When it expires; null removes the expiry."
   expiresAt: DateTime
 }
@@ -206,7 +220,7 @@ type RotatedApiKey {
 """What a key above another one takes away from it."""
 type ApiKeyLimit {
   "The id of the key above."
-  id: ID!
+  keyId: ID!
   "Its name; null if the requesting key may not read it."
   name: String
   "Its own status. Unless it is ACTIVE, the key beneath is refused."
@@ -215,6 +229,10 @@ type ApiKeyLimit {
   expiresAt: DateTime
   "The permissions that the key beneath lacks because of it."
   permissions: [Permission!]!
+  "Its own limits, which the requests of the key beneath count against, too."
+  limits: [String!]!
+  "The networks that it, and so the key beneath, may be used from; null for anywhere."
+  allowFrom: [String!]
 }
 
 """A key that was just created."""

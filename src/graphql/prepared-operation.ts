@@ -13,11 +13,13 @@ import {
 } from 'graphql';
 import type { Amount } from './budget/amount.ts';
 import type { BudgetedContext } from './context.ts';
+import { isMutation } from './document.ts';
 import { Execution } from './execution/execution.ts';
 import type { ExecutedOperation } from './execution/resolution.ts';
 import type { Eventual } from './execution/results.ts';
 import { Selection } from './execution/selection.ts';
 import { fragmentsOf } from './fragments.ts';
+import { introspects } from './introspection.ts';
 
 /** The most combinations of conditions for which the selected fields are kept. */
 const MAX_PLANS = 16;
@@ -26,6 +28,9 @@ const MAX_PLANS = 16;
 export class PreparedOperation {
   /** See `costOf`. */
   readonly cost: Amount;
+  readonly isMutation: boolean;
+  /** See `introspects`. */
+  readonly introspects: boolean;
   readonly #schema: GraphQLSchema;
   readonly #document: DocumentNode;
   readonly #operation: OperationDefinitionNode;
@@ -40,6 +45,8 @@ export class PreparedOperation {
     this.#operation = getOperationAST(document, operationName)!;
     this.#conditions = conditionsIn(document);
     this.cost = cost;
+    this.isMutation = isMutation(document, operationName);
+    this.introspects = introspects(document);
   }
 
   /** How many combinations of conditions it may keep the selected fields of. */

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
 import type { AuditValues } from '../keys/audit/audit-entry.ts';
-import type { Catalog } from '../keys/permissions/catalog.ts';
-import type { ResourceActions } from '../keys/permissions/permission-set.ts';
+import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { groupPermissions, type ResourceActions } from '../keys/permissions/permission-set.ts';
 import type { GraphQLContext } from './context.ts';
 
 /** A resolver of a root field. */
@@ -23,9 +23,9 @@ export function connectionOf<Node>(
   return { edges, pageInfo };
 }
 
-/** Leaves out resources that are not in this schema: a store may be shared by several hosts. */
-export function knownTo(catalog: Catalog, permissions: ResourceActions[]): ResourceActions[] {
-  return permissions.filter(({ resource }) => catalog.resources.includes(resource));
+/** Permissions by resource. Leaves out those that are not in this schema: a store may be shared by several hosts. */
+export function knownTo(catalog: Catalog, permissions: Iterable<Permission>): ResourceActions[] {
+  return groupPermissions([...permissions].filter((permission) => catalog.knows(permission)));
 }
 
 /** The error for an invalid argument. */

@@ -1,14 +1,14 @@
 import { arch, platform } from 'node:process';
-import { GraphQLScalarType } from 'graphql';
 import { mayFor } from '../keys/authorization/principal.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
-import { type Action, type Permission, ROLE_MEANINGS, type Role } from '../keys/permissions/catalog.ts';
+import { type Action, type Permission, type Role, unknownGrantsOf } from '../keys/permissions/catalog.ts';
 import { cursorOf, type PageQuery } from '../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../keys/page.ts';
 import { groupPermissions, type ResourceActions, PermissionSet } from '../keys/permissions/permission-set.ts';
 import type { RotationRequest } from '../keys/key/rotation.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
+import { DateTime } from './date-time.ts';
 import type { Resolvers, ServiceInfo } from './extension.ts';
 import { refuseNulls } from './nulls.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
@@ -21,16 +21,10 @@ interface GrantsInput {
   permissions?: ResourceActions[] | null;
 }
 
-const DateTime = new GraphQLScalarType({
-  name: 'DateTime',
-  description: 'An RFC 3339 date and time, in UTC.',
-  parseValue: (text) => {
-    if (typeof text !== 'string')
-      throw badInput('A DateTime must be an RFC 3339 string, such as "2030-12-31T23:59:59Z".');
-    return text;
-  },
-  serialize: (time) => new Date(time as number).toISOString(),
-});
+interface RestrictionsInput {
+  limits?: string[];
+  allowFrom?: string[] | null;
+}
 
 /** The resolvers of the built-in fields. They shape the answers of the service, which decides what is allowed. */
 export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
@@ -46,10 +40,11 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
     return id == null ? keys.findByName(name!, principal) : keys.findById(id, principal);
   };
+  const node: Resolve<{ id: string }> = (_, { id }, { principal }) => keys.findById(id, principal);
   const permissions: Resolve = () => ({
     roles: catalog.roles.map((role) => ({
       role,
-      description: ROLE_MEANINGS[role],
+      description: catalog.meaningOf(role),
       permissions: groupPermissions(catalog.permissionsOf(role)),
     })),
     resources: catalog.resources,
@@ -58,28 +53,33 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).byResource();
 
   const createApiKey: Resolve<{
-    input: GrantsInput & {
-      name: string;
-      description?: string | null;
-      expiresAt?: string | null;
-      overwrite: boolean;
-    };
+    input: GrantsInput &
+      RestrictionsInput & {
+        name: string;
+        description?: string | null;
+        expiresAt?: string | null;
+        overwrite: boolean;
+      };
   }> = async (_, { input }, { principal }) => {
-    refuseNulls(input, ['description', 'expiresAt']);
-    const { name, description, overwrite } = input;
+    refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
+    const { name, description, overwrite, limits, allowFrom } = input;
     const expiresAt = input.expiresAt ?? undefined;
-    const created = await keys.create({ name, description, expiresAt, overwrite, ...grantsOf(input) }, principal);
+    const fields = { name, description, limits, allowFrom, expiresAt, overwrite };
+    const created = await keys.create({ ...fields, ...grantsOf(input) }, principal);
     return { key: created.secret, apiKey: created.key };
   };
   const updateApiKey: Resolve<{
-    input: GrantsInput & { id: string; name?: string; description?: string | null; expiresAt?: string | null };
+    input: GrantsInput &
+      RestrictionsInput & { id: string; name?: string; description?: string | null; expiresAt?: string | null };
   }> = async (_, { input }, { principal }) => {
-    refuseNulls(input, ['description', 'expiresAt']);
+    refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
     const given = grantsOf(input);
     const change = {
       ...(input.name === undefined ? {} : { name: input.name }),
       ...(input.description === undefined ? {} : { description: input.description }),
       ...(input.expiresAt === undefined ? {} : { expiresAt: input.expiresAt }),
+      ...(input.limits === undefined ? {} : { limits: input.limits }),
+      ...(input.allowFrom === undefined ? {} : { allowFrom: input.allowFrom }),
       ...(input.roles === undefined ? {} : { roles: given.roles }),
       ...(input.permissions === undefined ? {} : { permissions: given.permissions }),
     };
@@ -116,6 +116,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       }),
       apiKeys,
       apiKey,
+      node,
       permissions,
       previewPermissions,
     },
@@ -129,7 +130,9 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       deleteApiKeys,
     },
     ApiKey: {
-      permissions: (key: ApiKey) => knownTo(catalog, groupPermissions(key.permissions)),
+      roles: (key: ApiKey) => key.roles.filter((role) => catalog.knows(role)),
+      permissions: (key: ApiKey) => knownTo(catalog, key.permissions),
+      unknownGrants: (key: ApiKey) => unknownGrantsOf(key, catalog),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
       ...chainResolversOf(keys, loaders),
       ...usageResolversOf(keys, loaders),

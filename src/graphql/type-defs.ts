@@ -1,8 +1,9 @@
 import { APPLY_TYPE_DEFS } from './apply-type-defs.ts';
 import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
 import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
+import { DateTime } from './date-time.ts';
 import { KEY_TYPE_DEFS } from './key-type-defs.ts';
-import { ACTIONS, type Catalog, ROLE_MEANINGS, ROLES } from '../keys/permissions/catalog.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
 
 /** The built-in schema, in SDL, in parts. */
@@ -10,7 +11,7 @@ export function typeDefsOf(catalog: Catalog): string[] {
   return [rootTypeDefsOf(catalog), KEY_TYPE_DEFS, COST_TYPE_DEFS, AUDIT_TYPE_DEFS, APPLY_TYPE_DEFS];
 }
 
-/** What can be granted, asked and changed. `Resource` comes from the catalog, so that it includes the host's. */
+/** What can be granted, asked and changed. What can be granted comes from the catalog, with all additions. */
 function rootTypeDefsOf(catalog: Catalog): string {
   return `
 """The permission that a field requires. Without it, the field fails with the code FORBIDDEN."""
@@ -21,8 +22,8 @@ directive @requires(
   action: AuthAction!
 ) on FIELD_DEFINITION
 
-"""An RFC 3339 date and time, in UTC."""
-scalar DateTime
+"""${DateTime.description}"""
+scalar DateTime @specifiedBy(url: "${DateTime.specifiedByURL}")
 
 """What a permission applies to."""
 enum Resource {
@@ -31,12 +32,12 @@ ${catalog.resources.map((name) => `  "${describeResource(name)}"\n  ${name}`).jo
 
 """What a permission allows: ANY covers every object of the resource, OWN only those of the key."""
 enum AuthAction {
-${ACTIONS.map((name) => `  "${describeAction(name)}"\n  ${name}`).join('\n')}
+${catalog.actions.map((name) => `  "${describeAction(name)}"\n  ${name}`).join('\n')}
 }
 
 """A named set of permissions."""
 enum Role {
-${ROLES.map((name) => `  "${ROLE_MEANINGS[name]}"\n  ${name}`).join('\n')}
+${catalog.roles.map((name) => `  "${catalog.meaningOf(name)}"\n  ${name}`).join('\n')}
 }
 
 """Whether a key is accepted."""
@@ -86,6 +87,11 @@ type Query {
     "The name of the key."
     name: String
   ): ApiKey @requires(resource: API_KEY, action: READ_OWN) @cost(weight: 10)
+  "An object by its global id, for clients that fetch it again; null if there is none that the caller may read."
+  node(
+    "The id of a key."
+    id: ID!
+  ): Node @requires(resource: API_KEY, action: READ_OWN) @cost(weight: 10)
   "Everything that can be granted."
   permissions: PermissionCatalog @requires(resource: PERMISSION, action: READ_ANY)
   "What roles and permissions allow together."

@@ -1,6 +1,5 @@
 import type { ApiKey } from '../keys/key/api-key.ts';
 import { previousUseSince } from '../keys/key/usage.ts';
-import { groupPermissions } from '../keys/permissions/permission-set.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { BudgetedContext } from './context.ts';
@@ -17,7 +16,7 @@ export function usageResolversOf(keys: KeysService, loadersOf: (context: Budgete
     uses: async (key: ApiKey, _: object, context: BudgetedContext) => (await usageOf(key, context)).uses,
     lastUsedAt: async (key: ApiKey, _: object, context: BudgetedContext) => (await usageOf(key, context)).lastUsedAt,
     usedPermissions: async ({ id }: ApiKey, _: object, context: BudgetedContext) =>
-      knownTo(catalog, groupPermissions(await loadersOf(context).usedPermissions.load(id))),
+      knownTo(catalog, await loadersOf(context).usedPermissions.load(id)),
     rotation: (key: ApiKey, _: object, context: BudgetedContext) => {
       const rotation = keys.rotationOf(key);
       return (

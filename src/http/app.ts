@@ -1,53 +1,93 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { GraphQLSchema } from 'graphql';
 import { Hono } from 'hono';
 import { type BudgetLimits, Budgets } from '../graphql/budget/request-budget.ts';
+import type { IntrospectionMode } from '../graphql/introspection.ts';
+import type { CredentialPlace } from '../keys/credential-places.ts';
 import type { KeysService } from '../keys/service.ts';
+import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
-import { BearerCheck } from './bearer-check.ts';
-import { FailureLog } from './failure-log.ts';
+import { BearerCheck, type CheckParts, partsOf } from './bearer-check.ts';
+import { Cors, corsBy, type CorsOptions } from './cors.ts';
+import type { FailureLog } from './failure-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './graphql-routes.ts';
-import { RefusalLog } from './refusal-log.ts';
-import { errorReply, NO_STORE, respond, unavailable } from './replies.ts';
+import { addHealthChecks, HEALTH_PATHS } from './health.ts';
+import { addHomePage } from './home-page.ts';
+import { answerIntrospection } from './introspection.ts';
+import type { RefusalLog } from './refusal-log.ts';
+import { errorReply, respond } from './replies.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
-  keys: KeysService;
+  keys: KeysService & Limited;
   schema: GraphQLSchema;
+  /** Since when the service runs, in milliseconds since 1970. */
+  startedAt: number;
   limits?: Partial<BudgetLimits>;
+  /** See `BearerAuthOptions`. */
+  credentials?: readonly CredentialPlace[];
+  trust?: readonly string[];
+  failedCredentials?: string | false;
+  introspection?: IntrospectionMode;
+  cors?: CorsOptions;
   log?: Log;
+  /** The app whose place it takes: it logs on in the same sums. */
+  replaces?: CheckParts | undefined;
 }
 
 /** The service as a Hono app, with what `listen` uses beside it. */
 export type ServiceApp = Hono<BearerEnv> & {
+  /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
+  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+  /** Answers a web server that asks by FastCGI on a connection, until that ends. */
+  readonly answerFastCgi: (socket: Socket) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
   readonly failures: FailureLog;
+  /** Counts credentials that are not valid; undefined if there may be any number. */
+  readonly failedCredentials: FailedCredentials | undefined;
+  /** Since when the service runs, in milliseconds since 1970. */
+  readonly startedAt: number;
 };
 
-/** The service: `/graphql` behind the bearer check, `/healthz` and `/readyz` open, and 404 as JSON for all else. */
-export function createHttpApp({ keys, schema, limits, log = NO_LOG }: AppOptions): ServiceApp {
+/** The endpoints that need nothing of guarding, and what those for proxies share with them. */
+export type HttpApp = Hono<BearerEnv> &
+  Pick<ServiceApp, keyof CheckParts | 'startedAt'> & { readonly check: BearerCheck };
+
+/**
+ * The service: `/graphql` and `/introspect` behind the bearer check, health checks and a page at `/`, and 404 as JSON
+ * for all else.
+ */
+export function createHttpApp({
+  keys,
+  schema,
+  startedAt,
+  limits,
+  introspection = 'on',
+  cors: corsOptions,
+  log = NO_LOG,
+  replaces,
+  ...from
+}: AppOptions): HttpApp {
   const app = new Hono<BearerEnv>();
-  const logs = { refusals: new RefusalLog(log), failures: new FailureLog(log) };
-  const check = new BearerCheck({ keys }, logs);
-  const pipeline = new GraphQLPipeline({ schema, check, budgets: new Budgets(limits), log });
-  app.all('/graphql', ...handlersOf(pipeline, bearerAuthBy(check)));
-  app.get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE));
-  app.get('/readyz', async (c) => {
-    try {
-      await keys.check();
-      return c.json({ status: 'ok' }, 200, NO_STORE);
-    } catch (error) {
-      logs.failures.add(error);
-      return respond(c, unavailable());
-    }
-  });
-  app.notFound((c) => {
-    const message = 'There is nothing at this address. GraphQL is at POST /graphql.';
-    return respond(c, errorReply(404, 'NOT_FOUND', message));
-  });
+  const parts = partsOf({ log, ...from }, replaces);
+  const check = new BearerCheck({ keys, ...from }, parts);
+  const cors = new Cors(corsOptions);
+  const pipeline = new GraphQLPipeline({ schema, check, budgets: new Budgets(limits), introspection, cors, log });
+  const allowOrigins = corsBy(cors);
+  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, bearerAuthBy(check)));
+  const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from }, parts);
+  app.all('/introspect', allowOrigins, bearerAuthBy(introspecting), answerIntrospection(keys, parts.failures));
+  for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
+  addHealthChecks(app, keys, parts.failures);
+  addHomePage(app);
+  const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
+  app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error)));
-  return Object.assign(app, logs);
+  return Object.assign(app, parts, { startedAt, check });
 }

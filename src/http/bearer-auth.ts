@@ -1,17 +1,8 @@
-import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Principal } from '../keys/authorization/principal.ts';
-import { NO_LOG } from '../log.ts';
-import {
-  type Admission,
-  type Admitted,
-  type BearerAuthOptions,
-  BearerCheck,
-  type CheckedRequest,
-} from './bearer-check.ts';
-import { addressOf } from './client-address.ts';
-import { FailureLog } from './failure-log.ts';
-import { RefusalLog } from './refusal-log.ts';
+import { type Admission, type Admitted, type BearerAuthOptions, BearerCheck } from './bearer-check.ts';
+import { HonoHead } from './hono-head.ts';
+import type { RateLimitFields } from './rate-limit-fields.ts';
 import { respond } from './replies.ts';
 
 /** The variables that the middleware sets. */
@@ -52,14 +43,13 @@ export function admissionOf(c: Context): Admitted {
  * });
  */
 export function bearerAuth(options: BearerAuthOptions): MiddlewareHandler<BearerEnv> {
-  const { log = NO_LOG } = options;
-  return bearerAuthBy(new BearerCheck(options, { refusals: new RefusalLog(log), failures: new FailureLog(log) }));
+  return bearerAuthBy(BearerCheck.of(options));
 }
 
 /** The same, by a check that others use, too. */
 export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
   return (c, next) => {
-    const request = new CheckedContext(c);
+    const request = new HonoHead(c);
     const enter = (admission: Admission) => {
       if ('refusal' in admission) return Promise.resolve(respond(c, admission.refusal));
       c.set('principal', admission.principal);
@@ -70,25 +60,15 @@ export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
         c.set('principal', again.principal);
         return undefined;
       });
-      return next() as Promise<never>;
+      const { fields } = admission;
+      return fields ? next().then(() => addFields(c, fields)) : (next() as Promise<never>);
     };
     const admission = check.enter(request);
     return admission instanceof Promise ? admission.then(enter) : enter(admission);
   };
 }
 
-/** What is checked of a request to Hono. */
-class CheckedContext implements CheckedRequest {
-  readonly head: CheckedRequest['head'];
-  readonly #incoming: HttpBindings['incoming'] | undefined;
-
-  constructor(c: Context) {
-    const { incoming } = (c.env ?? {}) as Partial<HttpBindings>;
-    this.#incoming = incoming;
-    this.head = { authorization: c.req.header('authorization') };
-  }
-
-  address(): string | undefined {
-    return addressOf(this.#incoming?.socket);
-  }
+/** Once there is an answer: one that was made elsewhere would not have them otherwise. */
+function addFields(c: Context, fields: RateLimitFields): undefined {
+  for (const [name, value] of Object.entries(fields)) c.header(name, value);
 }

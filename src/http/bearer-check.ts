@@ -1,25 +1,45 @@
-import type { Authentication } from '../keys/authentication/authenticate.ts';
+import type { RefusalReason } from '../keys/authentication/authenticate.ts';
+import type { VerifiedKey } from '../keys/authentication/verified-keys.ts';
 import { type Principal, uses } from '../keys/authorization/principal.ts';
+import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
+import { listOf } from '../keys/text.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { Log } from '../log.ts';
-import { readCredentials } from './credentials.ts';
-import type { FailureLog } from './failure-log.ts';
-import type { RefusalLog } from './refusal-log.ts';
+import { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { Limited } from '../limits/limiter.ts';
+import { type Log, NO_LOG } from '../log.ts';
+import { Challenge, type Problem } from './challenge.ts';
+import { ClientAddresses, networkOf, type Received } from './client-address.ts';
+import { CredentialReader, type Credentials } from './credentials.ts';
+import { FailureLog } from './failure-log.ts';
+import { RefusalLog } from './refusal-log.ts';
+import { type Held, LimitCheck, tooManyFailures } from './limit-check.ts';
+import { type RateLimitFields, withFields } from './rate-limit-fields.ts';
 import { errorReply, type Reply, unavailable } from './replies.ts';
-import type { RequestHead } from './request-head.ts';
-import { type Addressed, RequestObserver } from './request-observer.ts';
+import { RequestObserver, type Told } from './request-observer.ts';
 
 /** Which keys are accepted. */
 export interface BearerAuthOptions {
   /** The service of an open key store, see `openKeys`. */
-  keys: Pick<KeysService, 'authenticator'>;
+  keys: Pick<KeysService, 'authenticator'> & Limited;
   /** The permission that every request requires, such as `DOCKER:READ_ANY`. Default: any valid key is accepted. */
   permission?: Permission;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
+  /** Where a key may stand in a request. Default: `['bearer']`. */
+  credentials?: readonly CredentialPlace[];
+  /**
+   * Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are believed, such as `10.0.0.0/8`: logs have
+   * the address that they give. Default: this machine, `['127.0.0.0/8', '::1/128']`.
+   */
+  trust?: readonly string[];
+  /**
+   * How many requests with a key that is not valid one address, or one /64 of IPv6, may make, such as `20/m`, which is
+   * the default; false for any number. Beyond that they are answered 429. A valid key is always let in.
+   */
+  failedCredentials?: string | false;
   /**
    * Logs refused keys, missing permissions and failures of the store, in sums: each kind at once, its repetitions every
    * minute and when the process ends, unless a signal kills it. Default: nothing is logged.
@@ -27,15 +47,15 @@ export interface BearerAuthOptions {
   log?: Log;
 }
 
-/** Where a check says what it did not let in. */
-export interface CheckLogs {
+/** The codes of refusals, by their status. */
+const CODES = { 400: 'INVALID_REQUEST', 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN' } as const;
+
+/** What the checks of one service share. */
+export interface CheckParts {
   refusals: RefusalLog;
   failures: FailureLog;
-}
-
-/** What is checked of a request. */
-export interface CheckedRequest extends Addressed {
-  readonly head: Pick<RequestHead, 'authorization'>;
+  /** Undefined if there is no limit. */
+  failedCredentials: FailedCredentials | undefined;
 }
 
 /** A request that was let in: who makes it, and by which token. */
@@ -46,99 +66,169 @@ export interface Admitted {
   readonly authenticated: Principal;
   readonly token: string;
   readonly digest: string;
+  /** Headers of the reply, whatever it is, that tell of the key's limits; undefined if it has none. */
+  readonly fields?: RateLimitFields | undefined;
 }
+
+/** What is known of a request whose key was accepted. */
+type Known = Pick<Admitted, 'token' | 'digest' | 'fields'>;
+type Accepted = Pick<VerifiedKey, 'principal'>;
 
 /** Who makes a request, or the reply to one that must be refused. */
 export type Admission = Admitted | { readonly refusal: Reply };
 
-/** Checks the bearer token of requests (RFC 6750). */
-export class BearerCheck {
-  readonly #options: BearerAuthOptions;
-  readonly #logs: CheckLogs;
-  readonly #required: [string, Action] | undefined;
-  readonly #challenge: string;
+/** The parts of checks, which may go on from those of others. @throws RangeError if a limit is invalid */
+export function partsOf(
+  { log = NO_LOG, failedCredentials }: Pick<BearerAuthOptions, 'log' | 'failedCredentials'>,
+  earlier?: CheckParts,
+): CheckParts {
+  return {
+    refusals: earlier?.refusals ?? new RefusalLog(log),
+    failures: earlier?.failures ?? new FailureLog(log),
+    failedCredentials: FailedCredentials.of(failedCredentials, earlier?.failedCredentials),
+  };
+}
 
-  constructor(options: BearerAuthOptions, logs: CheckLogs) {
-    const { permission, realm = 'svc-api' } = options;
-    this.#options = options;
-    this.#logs = logs;
-    this.#required = permission && splitPermission(permission);
-    this.#challenge = `Bearer realm="${realm}"`;
+/** Checks the API keys of requests (RFC 6750, RFC 7617). */
+export class BearerCheck {
+  readonly #keys: BearerAuthOptions['keys'];
+  readonly #permission: Permission | undefined;
+  readonly #required: [string, Action] | undefined;
+  readonly #reader: CredentialReader;
+  readonly #challenge: Challenge;
+  readonly #failures: FailureLog;
+  readonly #failed: FailedCredentials | undefined;
+  readonly #told: Told;
+  readonly #limits: LimitCheck;
+
+  /** A check with logs of its own. @throws RangeError if a place for credentials, a network or a limit is invalid */
+  static of(options: BearerAuthOptions): BearerCheck {
+    return new BearerCheck(options, partsOf(options));
   }
 
-  /** Checks a request that has just arrived. Counts as a use of its key. */
-  enter(request: CheckedRequest): Admission | Promise<Admission> {
-    const credentials = readCredentials(request.head.authorization);
-    if (credentials === 'none') {
-      const message = 'Missing API key: send it as "Authorization: Bearer <API key>".';
-      return this.#refuse(401, 'UNAUTHENTICATED', message);
-    }
-    if (credentials === 'malformed') {
-      const message = 'The Authorization header is malformed: send exactly one, as "Bearer <API key>".';
-      return this.#refuse(400, 'INVALID_REQUEST', message, ', error="invalid_request"');
-    }
+  /** @throws RangeError if a place for credentials or a network is invalid */
+  constructor(options: BearerAuthOptions, { refusals, failures, failedCredentials }: CheckParts) {
+    const { keys, permission, realm = 'svc-api', credentials = BEARER_ALONE, trust } = options;
+    this.#keys = keys;
+    this.#permission = permission;
+    this.#required = permission && splitPermission(permission);
+    this.#reader = new CredentialReader(credentials);
+    this.#challenge = new Challenge(this.#reader.places, realm);
+    this.#failures = failures;
+    this.#failed = failedCredentials;
+    this.#told = { refusals, clients: new ClientAddresses(trust) };
+    this.#limits = new LimitCheck({
+      limiter: keys.limiter,
+      told: this.#told,
+      failures,
+      noteRefusal: (...refused) => keys.authenticator.noteRefusal(...refused),
+    });
+  }
+
+  /** Checks a request that has just arrived. If it is within the limits of its key, it counts as a use of that. */
+  enter(request: Received): Admission | Promise<Admission> {
+    const credentials = this.#reader.read(request);
+    if (credentials.kind !== 'token') return this.#refuseUnread(credentials);
     const { token } = credentials;
-    const digest = digestSecret(token);
-    const { authenticator } = this.#options.keys;
-    const verified = authenticator.findVerified(digest);
-    if (!verified)
-      return this.#ask(request, { token, digest }, () => authenticator.authenticate(token, request.address()));
-    authenticator.countUse(verified);
-    return this.#admit(request, { token, digest }, verified.principal);
+    const known = { token, digest: digestSecret(token) };
+    const verified = this.#keys.authenticator.findVerified(known.digest);
+    return verified
+      ? this.#letIn(request, known, verified)
+      : this.#ask(request, token, (accepted) => this.#letIn(request, known, accepted));
   }
 
   /**
    * Checks a request again that was let in: its key may have been deleted while the body arrived. Counts as no further
    * use.
    */
-  again(request: CheckedRequest, admitted: Admitted): Admission | Promise<Admission> {
-    const { token, digest, authenticated } = admitted;
-    const { authenticator } = this.#options.keys;
-    const verified = authenticator.findVerified(digest);
-    if (verified?.principal === authenticated) return admitted;
-    if (!verified) return this.#ask(request, { token, digest }, () => authenticator.confirm(token, request.address()));
-    return this.#admit(request, { token, digest }, verified.principal);
+  again(request: Received, admitted: Admitted): Admission | Promise<Admission> {
+    const verified = this.#keys.authenticator.findVerified(admitted.digest);
+    if (verified?.principal === admitted.authenticated) return admitted;
+    return verified
+      ? this.#letStay(request, admitted, verified)
+      : this.#ask(request, admitted.token, (accepted) => this.#letStay(request, admitted, accepted));
   }
 
   async #ask(
-    request: CheckedRequest,
-    credentials: Pick<Admitted, 'token' | 'digest'>,
-    authenticate: () => Authentication | Promise<Authentication>,
+    request: Received,
+    token: string,
+    settle: (accepted: Accepted) => Admission | Promise<Admission>,
   ): Promise<Admission> {
+    const { address } = this.#told.clients.of(request);
     let result;
     try {
-      result = await authenticate();
+      result = await this.#keys.authenticator.confirm(token, address);
     } catch (error) {
-      this.#logs.failures.add(error);
+      this.#failures.add(error);
       return { refusal: unavailable() };
     }
-    if ('principal' in result) return this.#admit(request, credentials, result.principal);
+    if ('principal' in result) return settle(result);
     const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
-    this.#logs.refusals.add('key refused', { reason: result.refused, prefix, address: request.address() });
-    return this.#refuse(401, 'UNAUTHENTICATED', 'The API key is not valid.', ', error="invalid_token"');
+    return this.#refuseKey(result.refused, prefix, address);
   }
 
-  #admit(
-    request: CheckedRequest,
-    { token, digest }: Pick<Admitted, 'token' | 'digest'>,
-    authenticated: Principal,
-  ): Admission {
-    const observer = new RequestObserver(authenticated, this.#logs.refusals, request);
+  #letIn(request: Received, known: Known, accepted: Accepted): Admission | Promise<Admission> {
+    const { principal } = accepted;
+    if (!principal.restrictions) return this.#use(request, known, accepted);
+    const settle = (held: Held): Admission => {
+      if (held === 'gone')
+        return this.#refuseKey('unknown', prefixOf(principal.key.publicId), this.#told.clients.of(request).address);
+      return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
+    };
+    const held = this.#limits.enter(principal, principal.restrictions, request);
+    return held instanceof Promise ? held.then(settle) : settle(held);
+  }
+
+  #letStay(request: Received, known: Known, { principal }: Accepted): Admission {
+    const { restrictions } = principal;
+    const refusal = restrictions && this.#limits.refuseAddress(principal, restrictions, request);
+    return refusal ? { refusal } : this.#admit(request, known, principal);
+  }
+
+  #use(request: Received, known: Known, accepted: Accepted): Admission {
+    this.#keys.authenticator.countUse(accepted);
+    return this.#admit(request, known, accepted.principal);
+  }
+
+  #admit(request: Received, { token, digest, fields }: Known, authenticated: Principal): Admission {
+    const observer = new RequestObserver(authenticated, this.#told, request);
     const { key, chain, access, secret } = authenticated;
     const principal: Principal = { key, chain, access, secret, observer };
-    if (!this.#required || uses(principal, ...this.#required)) return { principal, authenticated, token, digest };
-    const permission = this.#options.permission!;
+    if (!this.#required || uses(principal, ...this.#required))
+      return { principal, authenticated, token, digest, fields };
+    const permission = this.#permission!;
     observer.lacked([permission]);
-    const problem = `, error="insufficient_scope", scope="${permission}"`;
-    return this.#refuse(403, 'FORBIDDEN', `This key lacks ${permission}.`, problem);
+    return { refusal: withFields(this.lacking([permission]), fields) };
   }
 
-  #refuse(
-    status: number,
-    code: 'UNAUTHENTICATED' | 'INVALID_REQUEST' | 'FORBIDDEN',
-    message: string,
-    problem = '',
-  ): { refusal: Reply } {
-    return { refusal: errorReply(status, code, message, { 'WWW-Authenticate': this.#challenge + problem }) };
+  /** The header that tells a client how to send a key. */
+  get challenge(): Readonly<Record<string, string>> {
+    return { ...this.#challenge.headers() };
+  }
+
+  /** The reply to a key that lacks permissions. */
+  lacking(missing: readonly Permission[]): Reply {
+    const scope = `, scope="${missing.join(' ')}"`;
+    return this.#refuse(403, `This key lacks ${listOf(missing)}.`, 'insufficient_scope', scope).refusal;
+  }
+
+  /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */
+  #refuseKey(reason: RefusalReason, prefix: string | undefined, address: string | undefined): { refusal: Reply } {
+    this.#told.refusals.add('key refused', { reason, prefix, address });
+    const wait = address === undefined ? undefined : this.#failed?.add(networkOf(address));
+    if (wait !== undefined) return { refusal: tooManyFailures(wait) };
+    return this.#refuse(401, 'The API key is not valid.', 'invalid_token');
+  }
+
+  /** Refuses a request that has no credentials, or none that can be told. */
+  #refuseUnread({ kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
+    const challenge = this.#challenge;
+    if (kind === 'none') return this.#refuse(401, challenge.missing);
+    const message = kind === 'several' ? challenge.several(headers) : challenge.malformed(headers[0]!);
+    return this.#refuse(400, message, 'invalid_request');
+  }
+
+  #refuse(status: 400 | 401 | 403, message: string, problem?: Problem, more?: string): { refusal: Reply } {
+    return { refusal: errorReply(status, CODES[status], message, this.#challenge.headers(problem, more)) };
   }
 }

@@ -1,14 +1,74 @@
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { LOOPBACK, Networks } from '../keys/networks.ts';
+import type { HeaderValues } from './credentials.ts';
+import { hopsInForwarded, hopsInXForwardedFor, plainAddress } from './forwarded.ts';
 
-/** How a server that listens on `::` sees IPv4 addresses: as parts of IPv6. */
-const MAPPED = /^::ffff:(?=\d+\.)/;
+/** A request that knows where it came from. */
+export interface Received extends HeaderValues {
+  /** The address at the other end of the connection, see `peerOf`. */
+  peer(): string | undefined;
+}
+
+/** Where a request comes from. */
+export interface ClientAddress {
+  /** Undefined if it is not known. */
+  readonly address: string | undefined;
+  /**
+   * False where the headers of a trusted proxy do not say, or not clearly, for whom it forwards: nothing may be allowed
+   * because of such an address.
+   */
+  readonly isCertain: boolean;
+}
+
+/** Finds out from which address a request comes: by the connection, or by the headers of proxies that are trusted. */
+export class ClientAddresses {
+  readonly #trust: Networks;
+
+  /**
+   * @param trust networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: this machine
+   * @throws RangeError if one is invalid
+   */
+  constructor(trust: readonly string[] = LOOPBACK) {
+    this.#trust = new Networks(trust);
+  }
+
+  /**
+   * The address of a request's client: the last one, from the connection back through what proxies have noted, that is
+   * not trusted itself. Where a trusted one has noted no address, the connection's. Where both headers are there and
+   * differ, a proxy has passed on one that the client made up: `X-Forwarded-For` is the one that most proxies set.
+   */
+  of(request: Received): ClientAddress {
+    const peer = request.peer();
+    if (peer === undefined || !this.#trust.includes(peer)) return { address: peer, isCertain: peer !== undefined };
+    const [plain, standard] = [request.header('x-forwarded-for'), request.header('forwarded')];
+    const byStandard = standard === undefined ? undefined : this.#walk(peer, hopsInForwarded(standard));
+    if (plain === undefined) return byStandard ?? { address: peer, isCertain: true };
+    const byPlain = this.#walk(peer, hopsInXForwardedFor(plain));
+    const agree = byStandard === undefined || (byStandard.isCertain && byStandard.address === byPlain.address);
+    return agree ? byPlain : { address: byPlain.address, isCertain: false };
+  }
+
+  #walk(peer: string, hops: Iterable<string | undefined>): ClientAddress {
+    let address = peer;
+    for (const hop of hops) {
+      if (hop === undefined) return { address: peer, isCertain: false };
+      address = hop;
+      if (!this.#trust.includes(hop)) break;
+    }
+    return { address, isCertain: true };
+  }
+}
 
 /**
- * The address at the other end of a connection, which is that of the client: anybody can write any address into a
- * header. Undefined for a request that came by no connection.
+ * The address at the other end of a connection; 127.0.0.1 on a Unix socket, which only this machine reaches. Undefined
+ * for a request that came by no connection, or by one that is gone.
  */
-export function addressOf(socket: Socket | undefined): string | undefined {
-  return socket?.remoteAddress?.replace(MAPPED, '');
+export function peerOf(socket: Socket | undefined): string | undefined {
+  const { remoteAddress } = socket ?? {};
+  if (remoteAddress !== undefined) return plainAddress(remoteAddress);
+  // A connection that was reset has no address either, and must not count as local.
+  const { server } = (socket ?? {}) as { server?: Server };
+  return typeof server?.address() === 'string' ? '127.0.0.1' : undefined;
 }
 
 /**
@@ -16,7 +76,7 @@ export function addressOf(socket: Socket | undefined): string | undefined {
  * addresses as `Socket.remoteAddress` has them; empty where there is none.
  */
 export function networkOf(address = ''): string {
-  const plain = address.replace(MAPPED, '').replace(/%.*$/, '');
+  const plain = plainAddress(address).replace(/%.*$/, '');
   if (!plain.includes(':') || plain === '::1') return plain;
   const [before = '', after = ''] = plain.split('::');
   const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':')));

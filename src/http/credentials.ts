@@ -1,21 +1,62 @@
-/** The credentials in an Authorization header. */
-export type Credentials = { token: string } | 'none' | 'malformed';
+import { checkCredentialPlaces, type CredentialPlace } from '../keys/credential-places.ts';
+import { type Authorization, readAuthorization, type Schemes } from './authorization-header.ts';
 
-/** The scheme, spaces, and one run of visible ASCII. Two headers, joined by a comma and a space, do not match. */
-const BEARER = /^bearer +([\x21-\x7e]+)$/i;
-/** Credentials of another scheme (RFC 9110, section 11.4): its name, spaces, and something. */
-const OTHER_SCHEME = /^(?!bearer(?: |$))[!#$%&'*+.^_`|~0-9a-z-]+ +[\x20-\x7e]+$/i;
-
-/** The start of a second header: a comma, then nothing or a scheme with credentials. A parameter would have a "=". */
-const SECOND_HEADER = /, *(?:$|[!#$%&'*+.^_`|~0-9a-z-]+ +[^= ])/i;
+/** The headers of a request. */
+export interface HeaderValues {
+  /** The value of a header by its name in lower case, several of them joined with commas; undefined without one. */
+  header(name: string): string | undefined;
+}
 
 /**
- * Parses the bearer token in an Authorization header (RFC 6750, section 2.1). Another scheme counts as no credentials.
- * Several headers, which `Headers` joins with commas, are malformed.
+ * The credentials of a request, and the headers in which they stand. `none` has a header where that is Basic
+ * authentication without a password. Two headers of one name are `malformed`, two places that hold something `several`.
  */
-export function readCredentials(header: string | null | undefined): Credentials {
-  if (header == null) return 'none';
-  const token = BEARER.exec(header)?.[1];
-  if (token !== undefined) return { token };
-  return OTHER_SCHEME.test(header) && !SECOND_HEADER.test(header.replaceAll(/"[^"]*"/g, '')) ? 'none' : 'malformed';
+export type Credentials =
+  | { readonly kind: 'token'; readonly token: string; readonly headers: readonly string[] }
+  | { readonly kind: 'none' | 'malformed' | 'several'; readonly headers: readonly string[] };
+
+const AUTHORIZATION = ['authorization'];
+const NONE: Credentials = { kind: 'none', headers: [] };
+/** One run of visible ASCII, as bearer tokens. Two headers, joined by a comma and a space, do not match. */
+const KEY = /^[\x21-\x7e]+$/;
+
+/** Reads credentials where the operator lets them stand, and nowhere else. */
+export class CredentialReader {
+  readonly places: readonly CredentialPlace[];
+  readonly #schemes: Schemes;
+  readonly #headers: readonly string[];
+
+  /** @throws RangeError if a place is invalid */
+  constructor(places: readonly CredentialPlace[]) {
+    this.places = checkCredentialPlaces(places);
+    this.#schemes = { bearer: this.places.includes('bearer'), basic: this.places.includes('basic') };
+    this.#headers = this.places.flatMap((place) => (typeof place === 'string' ? [] : place.header));
+  }
+
+  /** Finds the credentials of a request. */
+  read(request: HeaderValues): Credentials {
+    const { bearer, basic } = this.#schemes;
+    let found = NONE;
+    if (bearer || basic) {
+      const value = request.header('authorization');
+      if (value !== undefined) found = inAuthorization(readAuthorization(value, this.#schemes));
+    }
+    for (const header of this.#headers) {
+      const value = request.header(header);
+      if (value === undefined) continue;
+      if (found !== NONE) found = { kind: 'several', headers: [...found.headers, header] };
+      else if (KEY.test(value)) found = { kind: 'token', token: value, headers: [header] };
+      else found = { kind: 'malformed', headers: [header] };
+    }
+    return found;
+  }
+}
+
+function inAuthorization(read: Authorization): Credentials {
+  if (read === 'none') return NONE;
+  if (read === 'malformed') return { kind: 'malformed', headers: AUTHORIZATION };
+  const { token } = read;
+  return token === undefined
+    ? { kind: 'none', headers: AUTHORIZATION }
+    : { kind: 'token', token, headers: AUTHORIZATION };
 }

@@ -10,9 +10,11 @@ const MAX_CONNECTIONS = 20_000;
 /**
  * How many connections this process can have at a time: below the descriptors that it may have open.
  * @param wanted how many it is to have
+ * @param descriptorsEach how many descriptors each needs, with what is opened for it
  */
-export function affordableConnections(wanted = MAX_CONNECTIONS): number {
-  return Math.min(wanted, Math.max(descriptorLimit() - RESERVED, RESERVED / 2));
+export function affordableConnections(wanted = MAX_CONNECTIONS, descriptorsEach = 1): number {
+  const descriptors = Math.max(descriptorLimit() - RESERVED, RESERVED / 2);
+  return Math.min(wanted, Math.floor(descriptors / descriptorsEach));
 }
 
 /** The soft limit of open descriptors (RLIMIT_NOFILE), which Node has raised to the hard one. */

@@ -3,10 +3,12 @@ import type { ErrorCode } from '../keys/errors.ts';
 /** Codes of the rules that only the command line, or the start of a server, can meet. */
 type LocalCode =
   | `STORE_${string}`
+  | `CONFIG_${string}`
   | 'USAGE'
   | 'SECRET_INVALID'
   | 'OUTPUT_FAILED'
   | 'LISTEN_FAILED'
+  | 'TLS_INVALID'
   | 'SCHEMA_INVALID'
   | 'HOST_INVALID'
   | 'GRAPHQL_UNSUPPORTED'
@@ -24,14 +26,20 @@ type ProtocolCode =
   | 'NOT_ACCEPTABLE'
   | 'TIMEOUT'
   | 'BODY_TOO_LARGE'
+  | 'URL_TOO_LONG'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'EXPECTATION_FAILED'
   | 'HEADERS_TOO_LARGE'
+  | 'PERSISTED_QUERY_NOT_SUPPORTED'
   | 'GRAPHQL_PARSE_FAILED'
   | 'GRAPHQL_VALIDATION_FAILED'
+  | 'INTROSPECTION_OFF'
   | 'COST_EXCEEDED'
   | 'TIME_EXCEEDED'
+  | 'RATE_LIMITED'
   | 'SERVICE_UNAVAILABLE'
+  | 'BAD_GATEWAY'
+  | 'GATEWAY_TIMEOUT'
   | 'STORE_READONLY'
   | 'INTERNAL_SERVER_ERROR';
 
@@ -44,22 +52,28 @@ type ReplyStatus = number | 'GraphQL';
 /** What each code means, and with which status it comes. `docs/http.md` has it as a table. */
 export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStatus, meaning: string]>> = {
   UNAUTHENTICATED: [401, 'No API key, or one that is not valid.'],
-  INVALID_REQUEST: [400, 'The Authorization header is malformed, or there are two of them.'],
+  INVALID_REQUEST: [400, 'The credentials are malformed, or there are several.'],
   BAD_REQUEST: [400, 'The request is not valid: its HTTP, its body, or its operation.'],
   NOT_FOUND: [404, 'There is nothing at this address. As a GraphQL error: no API key has this id.'],
-  METHOD_NOT_ALLOWED: [405, 'GraphQL is served by POST.'],
+  METHOD_NOT_ALLOWED: [405, 'The address is for another method; GraphQL has queries alone by GET.'],
   NOT_ACCEPTABLE: [406, 'The client accepts neither media type of the replies.'],
   TIMEOUT: [408, 'The request took too long to arrive.'],
   BODY_TOO_LARGE: [413, 'The body is larger than is allowed.'],
-  UNSUPPORTED_MEDIA_TYPE: [415, 'The body is not JSON in UTF-8, or it is compressed.'],
+  URL_TOO_LONG: [414, 'The query of a URL is longer than is allowed.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'The body is of another type or charset than the address takes, or compressed.'],
   EXPECTATION_FAILED: [417, 'The Expect header asks for something other than 100-continue.'],
+  RATE_LIMITED: [429, 'A limit of the key is used up, or there were too many failed credentials; see Retry-After.'],
   HEADERS_TOO_LARGE: [431, 'The headers are larger than is allowed.'],
   INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
+  BAD_GATEWAY: [502, 'From guard: the service behind it cannot be reached, or did not answer properly.'],
   SERVICE_UNAVAILABLE: [503, 'The key store does not answer. Try again later.'],
+  GATEWAY_TIMEOUT: [504, 'From guard: the service behind it took too long to answer.'],
   STORE_READONLY: ['GraphQL', 'This server has no right to change the key store.'],
+  PERSISTED_QUERY_NOT_SUPPORTED: ['GraphQL', 'A hash in place of a query: send the query.'],
   GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
   GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
   LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],
+  INTROSPECTION_OFF: ['GraphQL', 'The server does not tell its schema, by __schema or __type.'],
   COST_EXCEEDED: [
     'GraphQL',
     'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',
@@ -72,6 +86,8 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   PERMISSION_INVALID: ['GraphQL', 'There is no such permission.'],
   NO_GRANTS: ['GraphQL', 'A key needs at least one role or permission.'],
   EXPIRY_INVALID: ['GraphQL', 'The expiry or a duration cannot be read, is in the past, or is too far away.'],
+  LIMIT_INVALID: ['GraphQL', 'A limit breaks its rule.'],
+  NETWORK_INVALID: ['GraphQL', 'A network breaks its rule.'],
   INPUT_INVALID: ['GraphQL', 'Another argument breaks its rule.'],
   DECLARATION_INVALID: ['GraphQL', 'The declared keys break rules; the message names each place.'],
   NAME_TAKEN: ['GraphQL', 'Another key has this name.'],

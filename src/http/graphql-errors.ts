@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
-import type { DeclarationIssue } from '../keys/apply/declaration.ts';
+import type { DocumentIssue } from '../keys/document.ts';
 import { isKeysError, type Issue, type KeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
@@ -92,7 +92,7 @@ function explainKeysError(error: KeysError): { message: string; extensions: Reco
 /** All faults of an input, each with its place in it; an empty one is that of the whole input. */
 function problemsOf(error: KeysError): { problems?: object[] } {
   if (!('issues' in error)) return {};
-  const issues = error.issues as readonly (Issue | DeclarationIssue)[];
+  const issues = error.issues as readonly (Issue | DocumentIssue)[];
   return {
     problems: issues.map((issue) => ({
       code: 'code' in issue ? issue.code : error.code,

@@ -2,7 +2,7 @@ import { graphqlServer } from '@hono/graphql-server';
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Context } from 'hono';
 import type { BudgetedContext } from '../graphql/context.ts';
-import type { GraphQLParameters } from './graphql-request.ts';
+import type { GraphQLParameters } from './graphql-parameters.ts';
 
 /** Validates and executes a document that is not prepared. */
 export type GraphQLHandler = (parameters: GraphQLParameters, context: BudgetedContext) => Promise<ExecutionResult>;

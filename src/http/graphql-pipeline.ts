@@ -6,17 +6,28 @@ import { costOf } from '../graphql/budget/cost.ts';
 import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
 import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
 import type { BudgetedContext } from '../graphql/context.ts';
-import { readDocument } from '../graphql/document.ts';
+import { isMutation, readDocument } from '../graphql/document.ts';
+import {
+  checkIntrospection,
+  introspects,
+  type IntrospectionMode,
+  mayKnowSchema,
+  withoutSuggestion,
+} from '../graphql/introspection.ts';
 import type { Eventual } from '../graphql/execution/results.ts';
 import type { PreparedOperation } from '../graphql/prepared-operation.ts';
 import { PreparedOperations } from '../graphql/prepared-operations.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
 import type { Log } from '../log.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
+import type { Cors } from './cors.ts';
 import { contextOf } from './graphql-context.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
 import { type GraphQLHandler, graphqlHandler } from './graphql-handler.ts';
-import { type GraphQLParameters, type GraphQLRequest, readBody, readParameters } from './graphql-request.ts';
+import type { GraphQLParameters } from './graphql-parameters.ts';
+import { type GraphQLRequest, isByUrl, readParameters } from './graphql-request.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
+import { withFields } from './rate-limit-fields.ts';
 import { errorReply, graphqlReply, internalError, type Reply } from './replies.ts';
 import { RequestRefused } from './request-refused.ts';
 
@@ -25,11 +36,13 @@ export interface GraphQLPipelineOptions {
   schema: GraphQLSchema;
   check: BearerCheck;
   budgets: Budgets;
+  introspection: IntrospectionMode;
+  cors: Cors;
   log: Log;
 }
 
 /** What is executed: a prepared operation, or one that is seen for the first time. */
-type Operation = Pick<PreparedOperation, 'cost' | 'execute'>;
+type Operation = Pick<PreparedOperation, 'cost' | 'isMutation' | 'introspects' | 'execute'>;
 
 /**
  * The way of every request to the GraphQL endpoint: authenticate, read, prepare, execute, send. What sends the reply,
@@ -39,25 +52,34 @@ export class GraphQLPipeline {
   readonly #schema: GraphQLSchema;
   readonly #check: BearerCheck;
   readonly #budgets: Budgets;
+  readonly #introspection: IntrospectionMode;
+  readonly #cors: Cors;
   readonly #log: Log;
   readonly #operations: PreparedOperations;
   readonly #handler: GraphQLHandler;
 
-  constructor({ schema, check, budgets, log }: GraphQLPipelineOptions) {
+  constructor({ schema, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
     this.#schema = schema;
     this.#check = check;
     this.#budgets = budgets;
+    this.#introspection = introspection;
+    this.#cors = cors;
     this.#log = log;
     this.#operations = new PreparedOperations(schema);
     this.#handler = graphqlHandler(schema);
   }
 
-  /** Authenticates a request, and answers it. */
+  /** Authenticates a request, and answers it, to pages of other origins as well. */
   async handle(request: GraphQLRequest): Promise<Reply> {
+    return this.#cors.addTo(await this.#enter(request), request.head.origin);
+  }
+
+  async #enter(request: GraphQLRequest): Promise<Reply> {
     try {
       const entered = this.#check.enter(request);
       const admission = entered instanceof Promise ? await entered : entered;
-      return 'refusal' in admission ? admission.refusal : await this.answer(request, admission);
+      if ('refusal' in admission) return admission.refusal;
+      return withFields(await this.answer(request, admission), admission.fields);
     } catch (error) {
       return this.failed(error);
     }
@@ -65,27 +87,29 @@ export class GraphQLPipeline {
 
   /** Answers a request that was let in. */
   async answer(request: GraphQLRequest, admitted: Admitted): Promise<Reply> {
-    if (request.method !== 'POST')
-      return errorReply(405, 'METHOD_NOT_ALLOWED', 'GraphQL is served by POST only.', { Allow: 'POST' });
+    if (request.method !== 'POST' && !isByUrl(request)) return methodNotAllowed();
     let type: ResponseType = JSON_RESPONSE;
     const budget = this.#budgets.start();
     try {
       type = negotiate(request.head.accept);
-      const parameters = readParameters(await readBody(request));
+      const parameters = await readParameters(request);
       const operation = this.#prepare(parameters);
+      if (operation.isMutation && isByUrl(request)) throw mutationByUrl();
       const cost = amountFor(operation.cost, parameters.variables);
       if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);
       // The key is checked again now that there is something to run.
       const entered = this.#check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
-      const context = contextOf(request, admission.principal, budget);
+      const { principal } = admission;
+      if (operation.introspects) checkIntrospection(this.#introspection, principal);
+      const context = contextOf(request, principal, budget);
       const executed = this.#execute(operation, parameters, { request, context });
-      const reply = this.#reply(type, executed instanceof Promise ? await executed : executed, budget);
+      const reply = this.#reply(type, executed instanceof Promise ? await executed : executed, context);
       return reply instanceof Promise ? await reply : reply;
     } catch (error) {
       if (error instanceof RequestRefused) return refusedReply(type, error);
-      if (error instanceof GraphQLError) return this.#reply(type, { errors: [error] }, budget);
+      if (error instanceof GraphQLError) return this.#reply(type, { errors: [error] }, { budget });
       throw error;
     }
   }
@@ -107,6 +131,8 @@ export class GraphQLPipeline {
       return this.#operations.prepare(query, operationName, { document, cost });
     return {
       cost,
+      isMutation: isMutation(document, operationName),
+      introspects: introspects(document),
       execute: async (context, variables) => {
         const result = await this.#handler({ query, operationName, variables }, context);
         if (result.data === undefined) return result;
@@ -132,8 +158,15 @@ export class GraphQLPipeline {
     }
   }
 
-  #reply(type: ResponseType, result: ExecutionResult, budget: RequestBudget): Eventual<Reply> {
+  #reply(
+    type: ResponseType,
+    result: ExecutionResult,
+    { budget, principal }: { budget: RequestBudget; principal?: Principal },
+  ): Eventual<Reply> {
     const errors = result.errors && errorsInOrder(result).map((error) => formatGraphQLError(error, this.#log));
+    if (errors && principal && !mayKnowSchema(this.#introspection, principal))
+      for (const [index, error] of errors.entries())
+        errors[index] = { ...error, message: withoutSuggestion(error.message) };
     const said = errors && `"errors":${JSON.stringify(errors)}`;
     // Only the newer media type has a 4xx status for a request that was not executed.
     if (result.data === undefined) return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, `{${said}}`);
@@ -164,7 +197,16 @@ function failedWith(error: unknown): ExecutionResult {
   throw error;
 }
 
-function refusedReply(type: ResponseType, { status, code, message }: RequestRefused): Reply {
+function refusedReply(type: ResponseType, { status, code, message, headers }: RequestRefused): Reply {
   const { text } = errorReply(status, code, message);
-  return graphqlReply(status, type, text);
+  return graphqlReply(status, type, text, headers);
+}
+
+function methodNotAllowed(): Reply {
+  const message = 'GraphQL is served by POST, and queries by GET as well.';
+  return errorReply(405, 'METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
+}
+
+function mutationByUrl(): RequestRefused {
+  return new RequestRefused(405, 'METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
 }

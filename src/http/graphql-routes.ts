@@ -7,49 +7,59 @@ import type { BearerEnv } from './bearer-auth.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { answerByHono } from './hono-adapter.ts';
 
-/** The pipeline that both handlers of a GraphQL route belong to. */
+/** The pipeline that each handler of a GraphQL route belongs to. */
 const pipelines = new WeakMap<object, GraphQLPipeline>();
+/** How many of them a route has. */
+const HANDLERS = 3;
 
-/** The handlers of a GraphQL route. */
+/** The handlers of a GraphQL route. The pipeline does what they do. */
 export function handlersOf(
   pipeline: GraphQLPipeline,
+  cors: MiddlewareHandler,
   auth: MiddlewareHandler<BearerEnv>,
-): [MiddlewareHandler<BearerEnv>, Handler] {
+): [MiddlewareHandler, MiddlewareHandler<BearerEnv>, Handler] {
   const answer = answerByHono(pipeline);
-  pipelines.set(auth, pipeline).set(answer, pipeline);
-  return [auth, answer];
+  for (const handler of [cors, auth, answer]) pipelines.set(handler, pipeline);
+  return [cors, auth, answer];
 }
 
-/** Paths without anything that a router would decode. */
-const PLAIN_PATH = /^\/[\w/-]*$/;
+/** URLs without anything in their path that a router would decode, or in their query that would end it. */
+const PLAIN_URL = /^\/[\w/-]*(?:\?[!"$-~]*)?$/;
+
+/** The pipeline of each path that was asked for, or undefined. */
+type KnownPaths = LRUCache<string, { pipeline: GraphQLPipeline | undefined }>;
 
 /** The routes of an app, or of one that it is mounted in, that have nothing but the handlers of one pipeline. */
 export class GraphQLRoutes {
   readonly #isPlain: boolean;
-  readonly #known: LRUCache<string, { pipeline: GraphQLPipeline | undefined }>;
+  readonly #known: Readonly<Record<'GET' | 'POST', KnownPaths>>;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
   constructor(app: Hono<any>) {
     // An app may route by more than the path, such as by the host.
     this.#isPlain = app.getPath === getPath || app.getPath === getPathNoStrict;
-    this.#known = new LRUCache({ max: 100, memoMethod: (path) => ({ pipeline: pipelineAt(app, path) }) });
+    const pathsOf = (method: string): KnownPaths =>
+      new LRUCache({ max: 100, memoMethod: (path) => ({ pipeline: pipelineAt(app, method, path) }) });
+    this.#known = { GET: pathsOf('GET'), POST: pathsOf('POST') };
   }
 
-  /** The pipeline of a POST request's route; undefined for all other requests. */
+  /** The pipeline of the route of a GET or POST request; undefined for all other requests. */
   find({ method, url = '' }: IncomingMessage): GraphQLPipeline | undefined {
-    return this.#isPlain && method === 'POST' && PLAIN_PATH.test(url) ? this.#known.memo(url).pipeline : undefined;
+    if (!this.#isPlain || (method !== 'POST' && method !== 'GET') || !PLAIN_URL.test(url)) return undefined;
+    const end = url.indexOf('?');
+    return this.#known[method].memo(end === -1 ? url : url.slice(0, end)).pipeline;
   }
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-function pipelineAt(app: Hono<any>, path: string): GraphQLPipeline | undefined {
+function pipelineAt(app: Hono<any>, method: string, path: string): GraphQLPipeline | undefined {
   let matched;
   try {
-    [matched] = app.router.match('POST', path);
+    [matched] = app.router.match(method, path);
   } catch {
     return undefined; // Hono's listener reports it.
   }
   const handlers = matched.map(([[handler]]) => pipelines.get(findTargetHandler(handler)));
   const [first] = handlers;
-  return handlers.length === 2 && handlers.every((pipeline) => pipeline === first) ? first : undefined;
+  return handlers.length === HANDLERS && handlers.every((pipeline) => pipeline === first) ? first : undefined;
 }

@@ -1,9 +1,8 @@
-import type { HttpBindings } from '@hono/node-server';
 import type { Context, Handler } from 'hono';
 import { admissionOf } from './bearer-auth.ts';
-import { addressOf } from './client-address.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { bodyCutOff, collectBody, type GraphQLRequest } from './graphql-request.ts';
+import { HonoHead } from './hono-head.ts';
 import { respond } from './replies.ts';
 import type { RequestHead } from './request-head.ts';
 import { RequestRefused } from './request-refused.ts';
@@ -14,14 +13,12 @@ export function answerByHono(pipeline: GraphQLPipeline): Handler {
 }
 
 /** A request as Hono has it. */
-class HonoRequest implements GraphQLRequest {
+class HonoRequest extends HonoHead implements GraphQLRequest {
   readonly head: RequestHead;
-  readonly #c: Context;
 
   constructor(c: Context) {
-    this.#c = c;
+    super(c);
     this.head = {
-      authorization: c.req.header('authorization'),
       accept: c.req.header('accept'),
       contentType: c.req.header('content-type'),
       contentLength: c.req.header('content-length'),
@@ -30,16 +27,15 @@ class HonoRequest implements GraphQLRequest {
   }
 
   get method(): string {
-    return this.#c.req.method;
+    return this.c.req.method;
   }
 
-  address(): string | undefined {
-    const { incoming } = (this.#c.env ?? {}) as Partial<HttpBindings>;
-    return addressOf(incoming?.socket);
+  get search(): string {
+    return new URL(this.c.req.raw.url).search;
   }
 
   async body(): Promise<Uint8Array> {
-    const { raw } = this.#c.req;
+    const { raw } = this.c.req;
     try {
       // One that is read at once takes no stream.
       if (this.head.contentLength !== undefined) return new Uint8Array(await raw.arrayBuffer());
@@ -50,11 +46,11 @@ class HonoRequest implements GraphQLRequest {
   }
 
   get webRequest(): Request {
-    return this.#c.req.raw;
+    return this.c.req.raw;
   }
 
   onClientGone(listener: () => void): () => void {
-    const { signal } = this.#c.req.raw;
+    const { signal } = this.c.req.raw;
     if (signal.aborted) listener();
     signal.addEventListener('abort', listener, { once: true });
     return () => signal.removeEventListener('abort', listener);

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { addressOf } from './client-address.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
+import { NodeHead } from './node-head.ts';
 import { send } from './replies.ts';
 import { readHead, type RequestHead } from './request-head.ts';
 
@@ -13,7 +13,7 @@ import { readHead, type RequestHead } from './request-head.ts';
  */
 export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const head = readHead(incoming.rawHeaders);
-  if (!head || !isOrdinary(head)) return false;
+  if (!head || !isOrdinary(incoming.method, head)) return false;
   answer(pipeline, new NodeRequest(incoming, outgoing, head), outgoing).catch(() => outgoing.destroy());
   return true;
 }
@@ -35,32 +35,41 @@ function isPlainHost(host: string): boolean {
   return name !== undefined && URL.canParse(url) && new URL(url).hostname === name;
 }
 
-/** Whether a head has a plain host and the length of a body that can be read at once. */
-function isOrdinary({ host = '', contentLength }: RequestHead): boolean {
-  return contentLength !== undefined && Number(contentLength) <= MAX_BODY_BYTES && plainHosts.memo(host);
+/** Whether a head has a plain host, and the length of a body that can be read at once if there is to be one. */
+function isOrdinary(method: string | undefined, { host = '', contentLength }: RequestHead): boolean {
+  const hasOrdinaryBody = method === 'POST' ? Number(contentLength) <= MAX_BODY_BYTES : contentLength === undefined;
+  return hasOrdinaryBody && plainHosts.memo(host);
 }
 
-/** A POST request as Node has it. */
-class NodeRequest implements GraphQLRequest {
-  readonly method = 'POST';
+/** A GET or POST request as Node has it. */
+class NodeRequest extends NodeHead implements GraphQLRequest {
   readonly head: RequestHead;
-  readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
   #webRequest: Request | undefined;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, head: RequestHead) {
-    this.#incoming = incoming;
+    super(incoming);
     this.#outgoing = outgoing;
     this.head = head;
   }
 
-  address(): string | undefined {
-    return addressOf(this.#incoming.socket);
+  override header(name: string): string | undefined {
+    return name === 'authorization' ? this.head.authorization : super.header(name);
+  }
+
+  get method(): string {
+    return this.incoming.method!;
+  }
+
+  get search(): string {
+    const { url = '' } = this.incoming;
+    const start = url.indexOf('?');
+    return start === -1 ? '' : url.slice(start);
   }
 
   body(): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      const incoming = this.#incoming;
+      const incoming = this.incoming;
       if (incoming.destroyed && !incoming.complete) return reject(bodyCutOff());
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -71,7 +80,7 @@ class NodeRequest implements GraphQLRequest {
   }
 
   get webRequest(): Request {
-    return (this.#webRequest ??= requestOf(this.#incoming));
+    return (this.#webRequest ??= requestOf(this.incoming));
   }
 
   onClientGone(listener: () => void): () => void {
@@ -81,8 +90,9 @@ class NodeRequest implements GraphQLRequest {
   }
 }
 
-function requestOf({ url, rawHeaders }: IncomingMessage): Request {
+function requestOf({ method, url, rawHeaders, socket }: IncomingMessage): Request {
   const headers = new Headers();
   for (let index = 0; index < rawHeaders.length; index += 2) headers.append(rawHeaders[index]!, rawHeaders[index + 1]!);
-  return new Request(`http://${headers.get('host')}${url}`, { method: 'POST', headers });
+  const scheme = 'encrypted' in socket ? 'https' : 'http';
+  return new Request(`${scheme}://${headers.get('host')}${url}`, { method: method!, headers });
 }

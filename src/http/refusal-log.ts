@@ -4,6 +4,8 @@ import { type AtPeriodEnd, atPeriodEnd } from './periods.ts';
 /** What the log says of a refused request. */
 export interface Refused {
   reason: string;
+  /** What exactly, where reasons are few. */
+  detail?: string;
   /** The public id of the key, if it has one. */
   prefix?: string | undefined;
   /** The permissions that were missing. */

@@ -1,6 +1,7 @@
 /** The headers of a request that decide how it is handled, with their values as they came. */
 export interface RequestHead {
   host?: string | undefined;
+  origin?: string | undefined;
   /** Several are joined with commas. */
   authorization?: string | undefined;
   accept?: string | undefined;
@@ -11,6 +12,7 @@ export interface RequestHead {
 
 const NAMES: Readonly<Record<string, keyof RequestHead>> = {
   host: 'host',
+  origin: 'origin',
   authorization: 'authorization',
   accept: 'accept',
   'content-type': 'contentType',
@@ -38,4 +40,19 @@ export function readHead(rawHeaders: readonly string[]): RequestHead | undefined
     head[member] = rawHeaders[index + 1]!;
   }
   return head;
+}
+
+/**
+ * The value of a header, several of them joined with commas as `Headers` does; undefined without one.
+ * @param rawHeaders names and values in turn, as Node has them
+ * @param name in lower case
+ */
+export function headerValue(rawHeaders: readonly string[], name: string): string | undefined {
+  let value: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const here = rawHeaders[index]!;
+    if (here.length !== name.length || here.toLowerCase() !== name) continue;
+    value = value === undefined ? rawHeaders[index + 1]! : `${value}, ${rawHeaders[index + 1]!}`;
+  }
+  return value;
 }

@@ -1,23 +1,24 @@
 import type { AccessObserver, Principal } from '../keys/authorization/principal.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
+import type { ClientAddresses, Received } from './client-address.ts';
 import type { RefusalLog } from './refusal-log.ts';
 
-/** A request that knows where it came from. */
-export interface Addressed {
-  /** The client's address, if it is known. */
-  address(): string | undefined;
+/** What is told of requests. */
+export interface Told {
+  readonly refusals: RefusalLog;
+  readonly clients: ClientAddresses;
 }
 
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
 export class RequestObserver implements AccessObserver {
   readonly #principal: Principal;
-  readonly #refusals: RefusalLog;
-  readonly #request: Addressed;
+  readonly #told: Told;
+  readonly #request: Received;
 
-  constructor(principal: Principal, refusals: RefusalLog, request: Addressed) {
+  constructor(principal: Principal, told: Told, request: Received) {
     this.#principal = principal;
-    this.#refusals = refusals;
+    this.#told = told;
     this.#request = request;
   }
 
@@ -27,8 +28,9 @@ export class RequestObserver implements AccessObserver {
 
   lacked(missing: readonly Permission[]): void {
     const { key, observer } = this.#principal;
-    const address = this.#request.address();
-    this.#refusals.add('request forbidden', { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address });
+    const { refusals, clients } = this.#told;
+    const { address } = clients.of(this.#request);
+    refusals.add('request forbidden', { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address });
     observer?.lacked(missing, address);
   }
 }

@@ -84,9 +84,10 @@ export class KeyManagement extends KeyQueries {
     const { now, key: built } = this.#build(input);
     const place = { caller: actor, find: this.#options.repository, catalog, now };
     const { key, replaced, confusable } = await planCreation(place, input, built);
-    const { name, description, roles, permissions, expiresAt } = key;
+    const { name, description, roles, permissions, limits, allowFrom, expiresAt } = key;
     const effectivePermissions = PermissionSet.of(catalog, key).permissions();
-    return { name, description, roles, permissions, expiresAt, effectivePermissions, replaced, confusable };
+    const fields = { name, description, roles, permissions, limits, allowFrom, expiresAt };
+    return { ...fields, effectivePermissions, replaced, confusable };
   }
 
   /**

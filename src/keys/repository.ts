@@ -70,6 +70,15 @@ export interface StagedKeys {
   readonly chain: { readonly previous: string; readonly hashes: readonly string[] };
 }
 
+/** How far a key has used up its limit of a unit, as the store keeps it. */
+export interface SpentLimit {
+  readonly unit: string;
+  readonly count: number;
+  /** In microseconds since 1970. */
+  readonly unusedAt: number;
+  readonly leases: string;
+}
+
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   /** Inserts keys, each after the key that created it. */
@@ -87,6 +96,10 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
   /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
+  /** How far a key has used up its limits. */
+  findSpentLimits(id: string): Promise<SpentLimit[]>;
+  /** Lets a new key have used up so much of its limits. */
+  insertSpentLimits(id: string, spent: readonly SpentLimit[]): Promise<void>;
   /** Remembers a time, in milliseconds since 1970, unless it is less than a second later than the one remembered. */
   rememberTime(now: number): Promise<void>;
 }

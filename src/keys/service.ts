@@ -10,6 +10,7 @@ import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
 import { Transactions } from './changes/transactions.ts';
+import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
 import { createSecret } from './secret/secret.ts';
@@ -53,18 +54,29 @@ export class KeysService extends KeyManagement {
   readonly #transactions: Transactions;
   readonly #activity: Activity;
 
-  constructor(options: KeysOptions) {
+  /** @param activity that of a service over the same store; see `withCatalog` */
+  constructor(options: KeysOptions, activity?: Activity) {
     super(options);
     const { clock, schedule } = options;
     this.#options = options;
     this.#transactions = new Transactions(options);
-    this.#activity = new Activity({
-      clock,
-      schedule,
-      write: (batch) =>
-        options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
-    });
+    this.#activity =
+      activity ??
+      new Activity({
+        clock,
+        schedule,
+        write: (batch) =>
+          options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
+      });
     this.authenticator = new Authenticator({ ...options, activity: this.#activity });
+  }
+
+  /**
+   * A service over the same store with another catalog. What this one has in hand is finished by its own catalog; keys
+   * that it has verified are looked up again by the other one, since what they may do may have changed.
+   */
+  withCatalog(catalog: Catalog): KeysService {
+    return new KeysService({ ...this.#options, catalog }, this.#activity);
   }
 
   /**

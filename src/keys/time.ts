@@ -1,8 +1,9 @@
 /** Milliseconds in each unit of a duration. */
 export const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 const DURATION = /^(\d{1,9})([smhdw])$/;
-/** An RFC 3339 date and time. Whether that day exists is checked by `readDate`. */
-export const DATE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/;
+/** An RFC 3339 date and time, without leap seconds. Whether that day exists is checked by `readDate`. */
+export const DATE =
+  /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?)([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Parses a duration such as `90m` into milliseconds; undefined if it is malformed or zero. Units are lower case. */
 export function readDuration(text: string): number | undefined {

@@ -1,11 +1,16 @@
 import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
 
+/** The error for a store that does not exist. */
+export function missingStore(location: string): KeysError {
+  return new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the path.`);
+}
+
 /** The repository of a store that does not exist, for a dry run: it holds no keys, and takes none. */
 export function emptyRepository(location: string): KeyRepository {
   const none = async () => [];
   const nothing = async () => undefined;
-  const missing = () => new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the path.`);
+  const missing = () => missingStore(location);
   return {
     findById: nothing,
     findByName: nothing,

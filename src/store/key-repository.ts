@@ -10,6 +10,7 @@ import { chunksOf } from './chunks.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
+import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
@@ -177,6 +178,9 @@ function writerOf(
       keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
     },
+
+    findSpentLimits: (id) => findSpentLimits(db, id),
+    insertSpentLimits: (id, spent) => insertSpentLimits(db, id, spent),
 
     addUsage: (usage) => addUsage(db, dialect, usage),
     rememberTime: (now) => rememberTime(db, now),

@@ -3,8 +3,10 @@ import { KeysError } from '../keys/errors.ts';
 import type { KeyRepository } from '../keys/repository.ts';
 import type { Connection, MustExist } from './connection.ts';
 import { readAuditKey } from './audit-key.ts';
-import { emptyRepository } from './empty-repository.ts';
+import { emptyRepository, missingStore } from './empty-repository.ts';
+import type { LimitStore } from '../limits/limit-store.ts';
 import { createKeyRepository } from './key-repository.ts';
+import { createLimitStore, type StoreClock } from './limit-states.ts';
 import { storeLocation } from './location.ts';
 import { hasSearchIndex } from './search-index.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
@@ -15,6 +17,8 @@ const LOCK_WAIT_MS = 8000;
 /** An open key store. */
 export interface Store {
   repository: KeyRepository;
+  /** What is used of the limits of keys. */
+  limits: LimitStore;
   /** The absolute path, or the URL without its password. */
   location: string;
   /** Whether this program has just created the store. */
@@ -47,13 +51,21 @@ export interface OpenStoreOptions {
   ifMissing?: 'create' | 'fail' | 'empty';
 }
 
-/** Opens the key store. @throws KeysError STORE_… */
-export async function openStore({ ifMissing = 'create', ...options }: OpenStoreOptions = {}): Promise<Store> {
+/**
+ * Opens the key store.
+ * @param limitClock the clock by which limits are counted: see `createLimitStore`
+ * @throws KeysError STORE_…
+ */
+export async function openStore(
+  { ifMissing = 'create', ...options }: OpenStoreOptions = {},
+  limitClock?: StoreClock,
+): Promise<Store> {
   if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
   const auditKey = readAuditKey(options.env ?? process.env);
   const connection = await openConnection({ ...options, mustExist: ifMissing !== 'create' });
   return {
     repository: createKeyRepository(connection, auditKey),
+    limits: createLimitStore(connection, limitClock),
     location: connection.location,
     created: connection.created,
     exists: true,
@@ -67,6 +79,7 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
   const location = isPostgresUrl(place) ? readPostgresUrl(place).location : place;
   return {
     repository: emptyRepository(location),
+    limits: { lease: () => Promise.reject(missingStore(location)) },
     location,
     created: false,
     exists: false,

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import type { ApiKey, StoredKey } from '../keys/key/api-key.ts';
+import { parseNetworks } from '../keys/key/allow-from.ts';
+import { NO_LIMITS, parseLimits } from '../keys/limit.ts';
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
-import type { Permission, Role } from '../keys/permissions/catalog.ts';
+import type { Permission } from '../keys/permissions/catalog.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
 import { skeletonOf } from '../keys/key/skeleton.ts';
 import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
@@ -9,13 +11,18 @@ import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
 /** The key in a row. */
 export function apiKeyOf(row: KeyRow): ApiKey {
   const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
-  const isDamaged = !roles || !permissions || (row.checksum !== null && row.checksum !== checksumOf(row));
+  const limits = row.limits === null ? NO_LIMITS : listIn(row.limits, parseLimits);
+  const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, parseNetworks);
+  const isReadable = roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0;
+  const isDamaged = !isReadable || (row.checksum !== null && row.checksum !== checksumOf(row));
   return {
     id: row.id,
     name: row.name,
     description: row.description,
-    roles: (roles ?? []) as Role[],
+    roles: roles ?? [],
     permissions: (permissions ?? []) as Permission[],
+    limits: limits ?? NO_LIMITS,
+    allowFrom: allowFrom ?? null,
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
@@ -40,6 +47,8 @@ export function rowOf(key: StoredKey): ApiKeyTable {
     description: key.description,
     roles: JSON.stringify(key.roles),
     permissions: JSON.stringify(key.permissions),
+    limits: key.limits.length > 0 ? JSON.stringify(key.limits) : null,
+    allow_from: key.allowFrom && JSON.stringify(key.allowFrom),
     public_id: key.publicId,
     digest: key.digest,
     created_at: key.createdAt,
@@ -82,15 +91,23 @@ export function checksumOf(row: Omit<KeyRow, 'checksum'>): string {
     numberOf(row.rotated_at),
     numberOf(row.rotation_grace),
     numberOf(row.previous_ends_at),
+    // Keys without them keep the checksum that they had before there were limits.
+    ...(row.limits || row.allow_from ? [row.limits, row.allow_from] : []),
   ];
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16);
 }
 
-/** The texts in a JSON list; undefined for anything else. */
-function listIn(text: string): string[] | undefined {
+/** The texts in a JSON list; undefined for anything else, and for items that cannot be parsed. */
+function listIn<Item extends string = string>(
+  text: string,
+  parse?: (items: readonly string[]) => { values: Item[]; issues: readonly unknown[] },
+): Item[] | undefined {
   try {
     const list: unknown = JSON.parse(text);
-    return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : undefined;
+    if (!Array.isArray(list) || !list.every((item) => typeof item === 'string')) return undefined;
+    if (!parse) return list as Item[];
+    const { values, issues } = parse(list);
+    return issues.length === 0 ? values : undefined;
   } catch {
     return undefined;
   }

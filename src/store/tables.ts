@@ -11,6 +11,9 @@ export interface ApiKeyTable {
   created_by: string | null;
   expires_at: number | null;
   disabled_at: number | null;
+  /** This and the next one are null for none. */
+  limits: string | null;
+  allow_from: string | null;
   /** 1 for a key that an apply created. */
   managed: number;
   /** This and the next four are set while the key has a `Rotation`; `previous_ends_at` may still be null. */
@@ -42,6 +45,8 @@ export const KEY_COLUMNS = [
   'created_by',
   'expires_at',
   'disabled_at',
+  'limits',
+  'allow_from',
   'managed',
   'previous_digest',
   'previous_public_id',
@@ -114,6 +119,18 @@ export interface ClockTable {
   latest: number;
 }
 
+/** A row of `limit_states`: how far a key has used up its limit of a unit. See `LimitState`. */
+export interface LimitStateTable {
+  key_id: string;
+  unit: string;
+  /** The number of the limit when the row was written. */
+  count: number;
+  /** In microseconds since 1970. */
+  unused_at: number;
+  /** A list, as JSON. */
+  leases: string;
+}
+
 /** A row of `staged_keys`: a key that is to be inserted with others, at its place among them. */
 export interface StagedKeyTable extends ApiKeyTable {
   /** A random id of those that belong together. */
@@ -132,6 +149,7 @@ export interface Tables {
   audit_head: AuditHeadTable;
   audit_start: AuditStartTable;
   clock: ClockTable;
+  limit_states: LimitStateTable;
   staged_keys: StagedKeyTable;
 }
 
@@ -145,6 +163,7 @@ export const TABLES = {
   audit_head: ['one'],
   audit_start: ['one'],
   clock: ['one'],
+  limit_states: ['key_id', 'unit'],
 } as const satisfies Record<Exclude<keyof Tables, 'staged_keys'>, readonly string[]>;
 
 /** Their names. */

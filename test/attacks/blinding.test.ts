@@ -129,42 +129,48 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     await other.store.close();
   });
 
-  it('writes another address into the headers: the log of the server and the audit log have its own', async () => {
-    const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
-    const { log, lines } = collectingLog();
-    const server = await startServer(test.keys, { log });
-    for (const token of ['nonsense', secret])
-      await fetch(`${server.url}/graphql`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${token}`,
-          'content-type': 'application/json',
-          'x-forwarded-for': '203.0.113.1',
-          forwarded: 'for=203.0.113.1',
-        },
-        body: JSON.stringify({ query: '{ info { name } }' }),
-      });
-    await server.stop();
-    assert.deepEqual(
-      lines.map(({ level, fields, message }) => [level, message, fields]),
-      [
-        ['info', 'key refused', { reason: 'malformed', prefix: undefined, address: '127.0.0.1' }],
+  // What stands last is what the proxy has written.
+  const ways: [how: string, trust: string[], addresses: string[], own: string][] = [
+    ['and is no proxy', ['192.0.2.0/24'], ['203.0.113.1'], '127.0.0.1'],
+    ['before a trusted proxy', ['127.0.0.0/8'], ['203.0.113.1', '198.51.100.7'], '198.51.100.7'],
+  ];
+  for (const [how, trust, addresses, address] of ways)
+    it(`writes another address into the headers, ${how}: the log of the server and the audit log have its own`, async () => {
+      const { secret } = await createPrincipal(test.keys, { name: 'Guest', roles: ['GUEST'] });
+      const { log, lines } = collectingLog();
+      const server = await startServer(test.keys, { log, trust });
+      for (const token of ['nonsense', secret])
+        await fetch(`${server.url}/graphql`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${token}`,
+            'content-type': 'application/json',
+            'x-forwarded-for': addresses.join(', '),
+            forwarded: addresses.map((each) => `for=${each}`).join(', '),
+          },
+          body: JSON.stringify({ query: '{ info { name } }' }),
+        });
+      await server.stop();
+      assert.deepEqual(
+        lines.map(({ level, fields, message }) => [level, message, fields]),
         [
-          'info',
-          'request forbidden',
-          { reason: 'forbidden', prefix: `${secret.slice(0, 16)}_…`, missing: ['INFO:READ_ANY'], address: '127.0.0.1' },
+          ['info', 'key refused', { reason: 'malformed', prefix: undefined, address }],
+          [
+            'info',
+            'request forbidden',
+            { reason: 'forbidden', prefix: `${secret.slice(0, 16)}_…`, missing: ['INFO:READ_ANY'], address },
+          ],
         ],
-      ],
-    );
-    assert.deepEqual(
-      (await refusals()).map(({ after, address }) => [after!['reason'], address]),
-      [
-        ['malformed', '127.0.0.1'],
-        ['forbidden', '127.0.0.1'],
-      ],
-    );
-    assert.ok(!('broken' in (await test.keys.verifyAuditLog())), 'the hash covers the address');
-  });
+      );
+      assert.deepEqual(
+        (await refusals()).map((entry) => [entry.after!['reason'], entry.address]),
+        [
+          ['malformed', address],
+          ['forbidden', address],
+        ],
+      );
+      assert.ok(!('broken' in (await test.keys.verifyAuditLog())), 'the hash covers the address');
+    });
 
   it('tries what its key may not in an app of its own: bearerAuth records refusals and uses as GraphQL does', async () => {
     const { log, lines } = collectingLog();

@@ -270,12 +270,12 @@ describe('a costly request', () => {
     [
       '500 audit entries with all their fields',
       'VIEWER',
-      '{ auditLog(first: 500) { edges { cursor node { number at actor { kind id name } action keyId keyName changes { field before after } hash } } pageInfo { hasNextPage endCursor } } }',
+      '{ auditLog(first: 500) { edges { cursor node { number at actor { kind keyId name } action keyId keyName changes { field before after } hash } } pageInfo { hasNextPage endCursor } } }',
     ],
     [
       '50 keys with all that they may do',
       'ADMIN',
-      '{ apiKeys { edges { node { name effectivePermissions { resource actions } usedPermissions { resource actions } suggestedPermissions { resource actions } limitedBy { id name } rotation { previousLastUsedAt } } } } }',
+      '{ apiKeys { edges { node { name effectivePermissions { resource actions } usedPermissions { resource actions } suggestedPermissions { resource actions } limitedBy { keyId name } rotation { previousLastUsedAt } } } } }',
     ],
   ] as const) {
     it(`is not what ${what} are`, async () => {

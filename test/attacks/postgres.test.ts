@@ -70,6 +70,13 @@ describeOn('postgres', "the server's database user", () => {
     assert.ok(!('broken' in (await test.keys.verifyAuditLog())));
   });
 
+  it('holds keys to their limits', async () => {
+    const { secret } = await test.keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['2/d'] }, OPERATOR);
+    const statuses = [];
+    for (let index = 0; index < 3; index += 1) statuses.push((await query(server.url, secret, '{ online }')).status);
+    assert.deepEqual(statuses, [200, 200, 429]);
+  });
+
   it('brings no previous secret back whose grace has begun', async () => {
     const { secret, key } = await test.keys.create({ name: 'Leaked', roles: ['ADMIN'] }, OPERATOR);
     await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);

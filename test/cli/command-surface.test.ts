@@ -8,25 +8,42 @@ import OwnHelp from '../../src/cli/help/own-help.ts';
 import { BIN, cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 
 /** What scripts rely on: a change here is a change for them. */
-const ALWAYS = ['--database <path>', '--json', '--no-color'];
+const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
 const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
-const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, '--name <name>', '--description <text>', '--overwrite'];
+const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)'];
+const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, ...HELD, '--name <name>', '--description <text>', '--overwrite'];
+const SERVING = [
+  '--config <path>',
+  '--database <path>',
+  '--host <address>',
+  '--keep-alive <seconds>',
+  '--max-connections <number>',
+  '--max-connections-per-address <number>',
+  '--max-verified-keys <number>',
+  '--no-color',
+  '--port <port>',
+  '--socket <path>',
+  '--tls-cert <path>',
+  '--tls-key <path>',
+  '--workers <number>',
+];
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY, ...ASKING],
   'apikey:adopt': [...NAMED, ...ALWAYS],
   'apikey:apply': ['--adopt', '--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
   'apikey:copy': ['--to <database>', ...ALWAYS],
   'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
-  'apikey:complete': ['<shell>', '--database <path>', '--no-color'],
-  'apikey:completion': ['<shell>', '--database <path>', '--no-color'],
+  'apikey:complete': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
+  'apikey:completion': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS],
   'apikey:delete': [...NAMED, ...ALWAYS, ...ASKING],
   'apikey:disable': [...NAMED, ...ALWAYS],
   'apikey:enable': [...NAMED, ...ALWAYS],
   'apikey:exec': [
+    '--config <path>',
     '--database <path>',
     '--no-color',
     '--env <variable>',
@@ -34,8 +51,8 @@ const SURFACE: Record<string, string[]> = {
     '--ttl 90s|10m|1h',
     ...GRANTS,
   ],
-  'apikey:export': ['--database <path>', '--no-color', '--with-digests'],
-  'apikey:help': ['[subject]', '--database <path>', '--no-color'],
+  'apikey:export': ['--config <path>', '--database <path>', '--no-color', '--with-digests'],
+  'apikey:help': ['[subject]', '--config <path>', '--database <path>', '--no-color'],
   'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS],
   'apikey:list': [
     '--after <cursor>',
@@ -79,26 +96,39 @@ const SURFACE: Record<string, string[]> = {
   'apikey:suggest': [...NAMED, ...ALWAYS],
   'apikey:update': [
     '--description <text>',
+    '--no-allow-from',
     '--no-expiry',
+    '--no-limits',
     '--no-permissions',
     '--no-roles',
     '--rename <name>',
     ...NAMED,
     ...END,
     ...GRANTS,
+    ...HELD,
     ...ALWAYS,
   ],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS],
-  serve: [
-    '--database <path>',
-    '--host <address>',
-    '--max-connections <number>',
-    '--max-connections-per-address <number>',
-    '--max-verified-keys <number>',
-    '--no-color',
-    '--port <port>',
-    '--workers <number>',
+  'routes:check': ALWAYS,
+  'routes:explain': [
+    '<method>',
+    '<url>',
+    '--key <name>',
+    '--permissions <resource:action,…> (list)',
+    '--preflight',
+    ...ALWAYS,
   ],
+  guard: [
+    '<upstream>',
+    '--any-key',
+    '--health-path <path>',
+    '--pass-credential',
+    '--permission <resource:action,…> (list)',
+    '--rewrite-host',
+    '--timeout <seconds>',
+    ...SERVING,
+  ],
+  serve: [...SERVING, '--fastcgi-port <port>'].toSorted(),
 };
 
 interface Manifest {

@@ -6,14 +6,15 @@ import { exitOf, EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
 import { examplesOf } from '../support/help-pages.ts';
 import { ROOT, runCli } from '../support/process.ts';
+import { runProgramHere } from '../support/program-here.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object };
 
 /** What the program prints, which must succeed. */
-async function outputOf(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
-  const { stdout, stderr, code } = await runCli(args, { env });
+async function outputOf(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> {
+  const { stdout, stderr, code } = await (env ? runCli(args, { env }) : runProgramHere(args));
   assert.deepEqual([stderr, code], ['', 0], args.join(' '));
   return stdout;
 }
@@ -91,13 +92,13 @@ describe('the help', () => {
   });
 
   it('is refused for what is neither a command about keys nor a topic', async () => {
-    const { stdout, stderr, code } = await runCli(['apikey', 'help', 'svc_0a1B2c3D4e5F_0123456789']);
+    const { stdout, stderr, code } = await runProgramHere(['apikey', 'help', 'svc_0a1B2c3D4e5F_0123456789']);
     assert.deepEqual([stdout, code], ['', 2]);
     assert.match(stderr, /There is no help on "svc_0a1B2c3D4e5F_…"\. Topics are environment and exit-codes;/);
   });
 
   it('of a topic takes no further words', async () => {
-    const { stdout, stderr, code } = await runCli(['apikey', 'help', 'exit-codes', 'foo']);
+    const { stdout, stderr, code } = await runProgramHere(['apikey', 'help', 'exit-codes', 'foo']);
     assert.deepEqual([stdout, code], ['', 2]);
     assert.match(stderr, /^Error: Unexpected argument: foo\. /);
   });
@@ -124,7 +125,7 @@ describe('the help', () => {
     ];
     for (const args of [[], ...topics, ...ids.map((id) => [...id, '--help'])]) {
       for (const width of [40, 80]) {
-        const page = await atWidth(width, args);
+        const page = await (width < 80 ? atWidth(width, args) : outputOf(args));
         const pasted = page.includes('EXAMPLES') ? examplesOf(page).join('\n') : join(ROOT, 'README.md');
         const isPasted = (line: string) => pasted.includes(line.trim().replace(/^(\$|Documentation:) /, ''));
         const wide = page.split('\n').filter((line) => line.length > width && !(width < 80 && isPasted(line)));
@@ -168,7 +169,7 @@ describe('the version', () => {
     ['apikey', 'version'],
   ])
     it(`is not shown where something else is typed: ${args.join(' ')}`, async () => {
-      const { stdout, stderr, code } = await runCli(args);
+      const { stdout, stderr, code } = await runProgramHere(args);
       assert.deepEqual([stdout, code], ['', 2]);
       assert.match(stderr, /^Error: (Unexpected argument: (foo|--nonsense)\.|There is no command) .*\nCode: USAGE\n/);
       assert.ok(!stderr.includes('hunter2'));
@@ -182,7 +183,7 @@ describe('the help on a word that objects have', () => {
     ['apikey', 'help', 'constructor'],
   ])
     it(`is an error like any other: ${args.join(' ')}`, async () => {
-      const { stderr, code } = await runCli(args);
+      const { stderr, code } = await runProgramHere(args);
       assert.match(stderr, /^Error: There is no (command|help on) ".*\nCode: USAGE\n/);
       assert.equal(code, 2);
     });

@@ -145,6 +145,7 @@ describe('what is completed', () => {
       'apikey copy --to ': 'files',
       'apikey list --database ': 'files',
       'serve --database ': 'files',
+      'serve --config ': 'files',
       'apikey import one ': '',
       'apikey create --description ': '',
       'apikey create --name ': '',
@@ -167,17 +168,38 @@ describe('what is completed', () => {
     const flags = await words('zsh', 'svc-api apikey copy --to x --');
     assert.deepEqual(
       flags.map((flag) => flag.split('\t')[0]),
-      ['--json', '--database', '--no-color', '--help'],
+      ['--json', '--database', '--config', '--no-color', '--help'],
     );
     assert.match(flags[1]!, /^--database\tPath or postgres:\/\/ URL of the key store\. /);
     const commands = await words('bash', 'svc-api apikey ');
     assert.ok(commands.includes('completion') && !commands.includes('complete'));
   });
 
+  it('are methods, names and permissions where a request is explained', async () => {
+    const cli = testCli();
+    await cli.given('CI deploy');
+    const env = { SVC_API_DATABASE: cli.database };
+    const line = 'svc-api routes explain GET https://example.org/ --';
+    assert.deepEqual(await words('fish', 'svc-api routes explain P'), ['POST', 'PUT', 'PATCH']);
+    assert.deepEqual(await words('fish', `${line}key C`, env), ['CI deploy']);
+    assert.deepEqual(await words('fish', `${line}permissions DOCKER:READ_O`), ['DOCKER:READ_OWN']);
+  });
+
   it('are also the words of our own program that are no commands', async () => {
     assert.deepEqual(await words('bash', 'svc-api v'), ['version']);
     assert.deepEqual(await words('bash', 'svc-api help e'), ['environment', 'exit-codes']);
     assert.deepEqual(await words('bash', 'svc-api apikey e'), ['enable', 'exec', 'export']);
+  });
+
+  it("are also the installation's own resources and roles, by the configuration that the line names", async () => {
+    const folder = tempFolder();
+    const [one, two] = [join(folder, 'one.yaml'), join(folder, 'two.yaml')];
+    writeFileSync(one, 'resources: [WIKI]\nroles: { EDITOR: [WIKI:READ_ANY] }');
+    writeFileSync(two, 'roles: [');
+    assert.deepEqual(await words('bash', `svc-api apikey create --config ${one} --roles VIEWER,E`), ['VIEWER,EDITOR']);
+    assert.deepEqual(await words('bash', `SVC_API_CONFIG=${one} svc-api apikey can CI WI`), ['WIKI:']);
+    const broken = await words('bash', 'svc-api apikey create --roles ', { SVC_API_CONFIG: two });
+    assert.deepEqual(broken, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST']);
   });
 
   it('is not what the line would execute', async () => {

@@ -16,7 +16,7 @@ const isValid = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequire
 
 function isRead(value: unknown): boolean {
   try {
-    readDeclaration(value, createCatalog(['GREENHOUSE']));
+    readDeclaration(value, createCatalog({ resources: ['GREENHOUSE'] }));
     return true;
   } catch {
     return false;
@@ -65,7 +65,7 @@ const REFUSED: unknown[] = [
     key({ name }),
   ),
   ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(MAX_DESCRIPTION_LENGTH + 1)].map((description) => key({ description })),
-  ...['GUEST', null, ['BOSS'], [1], [null], ['GUEST,VIEWER'], ['']].map((roles) => key({ roles })),
+  ...['GUEST', null, ['RÔLE'], [1], [null], ['GUEST,VIEWER'], ['']].map((roles) => key({ roles })),
   ...['DOCKER:READ_ANY', null, ['DOCKER'], ['DOCKER:FLY'], ['DOCKER:READ_ANY:x'], [':READ_ANY'], [1], ['']].map(
     (permissions) => key({ permissions }),
   ),
@@ -92,6 +92,7 @@ describe('the JSON Schema of declared keys', () => {
     const { keys } = key({});
     for (const value of [
       key({ permissions: ['NOWHERE:READ_ANY'] }),
+      key({ roles: ['BOSS'] }),
       key({ expiresAt: '2030-02-30T00:00:00Z' }),
       { keys: [...keys, ...keys] },
     ]) {

@@ -82,6 +82,8 @@ describe('docs/migrating.md', () => {
       description: null,
       roles: ['GUEST'],
       permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'],
+      limits: [],
+      allowFrom: null,
       createdAt: Date.UTC(2025, 0, 2, 3, 4, 5, 678),
       createdBy: null,
       expiresAt: Date.UTC(2031, 0, 1),

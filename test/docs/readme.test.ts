@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { blocksOf } from '../support/pages.ts';
+import { blocksOf, blockWith } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -30,9 +30,26 @@ describe('the README', () => {
     );
   });
 
-  it('fits on a screen and a half, in lines that a terminal shows', () => {
+  it('shows of configurations of proxies what the tests run', () => {
+    const linesOf = (text: string) => text.split('\n').map((line) => line.trim().replaceAll(/\s+/g, ' '));
+    for (const [kind, text, file] of [
+      ['nginx', 'auth_request', 'examples/nginx/grafana.conf'],
+      ['text', 'forward_auth', 'examples/caddy/Caddyfile'],
+      ['yaml', 'forwardAuth', 'docs/forward-auth.md'],
+    ] as const) {
+      const whole = new Set(linesOf(readFileSync(join(ROOT, file), 'utf8')));
+      const shown = linesOf(blockWith(text, 'README.md', kind)).filter((line) => !line.startsWith('#'));
+      assert.deepEqual(
+        shown.filter((line) => !whole.has(line)),
+        [],
+        file,
+      );
+    }
+  });
+
+  it('fits on two screens and a half, in lines that a terminal shows', () => {
     const lines = README.split('\n');
-    assert.ok(lines.length <= 90, `${lines.length} lines`);
+    assert.ok(lines.length <= 160, `${lines.length} lines`);
     assert.deepEqual(
       lines.filter((line) => line.length > 120 && !line.startsWith('|')),
       [],

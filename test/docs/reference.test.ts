@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FieldDefinitionNode, Kind, parse, print, visit } from 'graphql';
-import { ACTIONS, createCatalog, ROLES } from '../../src/keys/permissions/catalog.ts';
+import { ROLES } from '../../src/keys/permissions/built-in.ts';
+import { ACTIONS, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { blockWith } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 
@@ -18,7 +19,7 @@ describe('docs/reference.md', () => {
     .trim()
     .split('\n')
     .flatMap((line) => {
-      const [, topic, verbs] = /^svc-api (apikey|serve)(?: ([a-z|]+))?/.exec(line)!;
+      const [, topic, verbs] = /^svc-api (apikey|routes|serve|guard)(?: ([a-z|]+))?/.exec(line)!;
       return (verbs?.split('|') ?? ['']).map((verb) => ({ id: verb ? `${topic}:${verb}` : topic!, line }));
     });
 

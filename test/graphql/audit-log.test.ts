@@ -6,7 +6,7 @@ import { query, startServer, type TestServer } from '../support/server.ts';
 
 const LOG = `query ($first: Int, $after: String, $key: String, $actor: String) {
   auditLog(first: $first, after: $after, key: $key, actor: $actor) {
-    edges { node { number action keyId keyName actor { kind id name } address changes { field before after } } }
+    edges { node { number action keyId keyName actor { kind keyId name } address changes { field before after } } }
     pageInfo { hasNextPage endCursor }
   }
 }`;
@@ -16,7 +16,7 @@ interface Entry {
   action: string;
   keyId: string | null;
   keyName: string | null;
-  actor: { kind: string; id: string | null; name: string | null };
+  actor: { kind: string; keyId: string | null; name: string | null };
   address: string | null;
   changes: { field: string; before: string | null; after: string | null }[];
 }
@@ -92,7 +92,7 @@ describeOnEach('the audit log over GraphQL', () => {
       [3, 'CREATE', 'Child', 'KEY', 'Own'],
       [2, 'CREATE', 'Own', 'KEY', null],
     ]);
-    assert.deepEqual([found[1]!.keyId, found[1]!.changes, found[4]!.actor.id], [null, [], null]);
+    assert.deepEqual([found[1]!.keyId, found[1]!.changes, found[4]!.actor.keyId], [null, [], null]);
     const creatorIn = ({ changes }: Entry) => changes.find(({ field }) => field === 'createdBy')!.after;
     assert.deepEqual([creatorIn(found[3]!), creatorIn(found[4]!)], [`"${own.principal.key.id}"`, 'null']);
   });

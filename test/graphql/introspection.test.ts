@@ -3,6 +3,7 @@ import {
   buildClientSchema,
   getIntrospectionQuery,
   type GraphQLNamedType,
+  type GraphQLScalarType,
   type GraphQLSchema,
   type IntrospectionQuery,
   isEnumType,
@@ -20,6 +21,7 @@ const QUERY = {
   info: '(): Info',
   apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus): ApiKeyConnection',
   apiKey: '(id: ID, name: String): ApiKey',
+  node: '(id: ID!): Node',
   permissions: '(): PermissionCatalog',
   previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]',
   auditLog:
@@ -109,6 +111,16 @@ describe('the schema, as introspection shows it', () => {
     }
     const [apiKey, node] = [schema.getType('ApiKey'), schema.getType('Node')];
     assert.ok(isObjectType(apiKey) && isInterfaceType(node) && schema.isSubType(node, apiKey));
+  });
+
+  it('says what a DateTime is', () => {
+    const { specifiedByURL } = schema.getType('DateTime') as GraphQLScalarType;
+    assert.equal(specifiedByURL, 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6');
+  });
+
+  it('has ids of objects that `node` finds, and of those that were deleted, under no other name', () => {
+    const withId = own.filter((type) => isObjectType(type) && type.getFields()['id']);
+    assert.deepEqual(withId.map(({ name }) => name).toSorted(), ['ApiKey', 'DeletedApiKey']);
   });
 
   it('holds the resources of the host beside its own', () => {

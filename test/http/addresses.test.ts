@@ -19,14 +19,16 @@ describe('the addresses of the server', () => {
   it('tell anybody that it is alive and ready, and nothing else', async () => {
     for (const path of ['/healthz', '/readyz'])
       assert.deepEqual(await ask(path), { status: 200, allow: null, body: { status: 'ok' } });
+    for (const path of ['/healthz', '/readyz'])
+      assert.equal((await fetch(test.url + path, { method: 'HEAD' })).status, 200);
   });
 
-  it('serve GraphQL by POST only', async () => {
-    const body = error('GraphQL is served by POST only.', 'METHOD_NOT_ALLOWED');
-    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+  it('serve GraphQL by POST and GET only', async () => {
+    const body = error('GraphQL is served by POST, and queries by GET as well.', 'METHOD_NOT_ALLOWED');
+    for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       assert.deepEqual(
         await ask('/graphql?query={online}', { method, headers: { authorization } }),
-        { status: 405, allow: 'POST', body },
+        { status: 405, allow: 'GET, HEAD, POST', body },
         method,
       );
     }
@@ -34,7 +36,7 @@ describe('the addresses of the server', () => {
 
   it('are no others', async () => {
     const body = error('There is nothing at this address. GraphQL is at POST /graphql.', 'NOT_FOUND');
-    for (const path of ['/', '/graphql/', '/graphiql', '/healthz/x', '/..%2f..%2fetc/passwd']) {
+    for (const path of ['/index.html', '/graphql/', '/graphiql', '/healthz/x', '/..%2f..%2fetc/passwd']) {
       assert.deepEqual(await ask(path, { headers: { authorization } }), { status: 404, allow: null, body }, path);
     }
     assert.equal((await ask('/healthz', { method: 'POST' })).status, 404);

@@ -62,13 +62,13 @@ describe('a request that is not valid HTTP', () => {
         [status, { errors: [{ message, extensions: { code } }] }],
       );
       assert.deepEqual(
-        [reply.headers.get('content-type'), reply.headers.get('cache-control')],
-        ['application/json', 'no-store'],
+        ['content-type', 'cache-control', 'x-content-type-options'].map((name) => reply.headers.get(name)),
+        ['application/json', 'no-store', 'nosniff'],
       );
     });
   }
 
-  it('is not waited for longer than 30 seconds, its headers not longer than 10', async () => {
+  it('is not waited for longer than 30 seconds, its headers not longer than 10, and a further one not longer than 75', async () => {
     let found: Server | undefined;
     const look = (message: unknown) => {
       found = (message as { server: Server }).server;
@@ -79,7 +79,7 @@ describe('a request that is not valid HTTP', () => {
     const { headersTimeout, requestTimeout, keepAliveTimeout } = found!;
     assert.deepEqual(
       { headersTimeout, requestTimeout, keepAliveTimeout },
-      { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
+      { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000 },
     );
   });
 });

@@ -6,7 +6,8 @@ import { createApp } from '../../src/create-app.ts';
 import { networkOf } from '../../src/http/client-address.ts';
 import { affordableConnections } from '../../src/http/descriptors.ts';
 import { connectionsFrom } from '../../src/http/connections.ts';
-import { listen, type RunningServer, type ServerLimits } from '../../src/http/server.ts';
+import { listen, type RunningServer } from '../../src/http/server.ts';
+import type { ServerLimits } from '../../src/http/serve-requests.ts';
 import { closed, connectTo, readToEnd } from '../support/client.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
@@ -114,8 +115,8 @@ describe('connections', () => {
   it('from one address of another machine may by default be half of all, and with a limit as many as that says', () => {
     const limits = { connections: 100 };
     assert.deepEqual(
-      ['192.0.2.1', '2001:db8:0:1::/64', '127.0.0.1', '::1'].map((network) => connectionsFrom(network, limits)),
-      [50, 50, 100, 100],
+      ['192.0.2.1', '2001:db8:0:1::/64', '127.0.0.1', '::1', ''].map((network) => connectionsFrom(network, limits)),
+      [50, 50, 100, 100, 100],
     );
     for (const network of ['192.0.2.1', '127.0.0.1'])
       assert.equal(connectionsFrom(network, { ...limits, connectionsPerAddress: 80 }), 80);

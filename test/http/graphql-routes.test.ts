@@ -18,8 +18,9 @@ describe('a request that needs nothing of Hono', () => {
   const isFound = (outer: Hono, url = '/graphql', method = 'POST') =>
     new GraphQLRoutes(outer).find({ method, url } as IncomingMessage) !== undefined;
 
-  it('is a POST to the endpoint, also of an app that is mounted in another', () => {
+  it('is a POST or GET to the endpoint, also of an app that is mounted in another', () => {
     assert.ok(isFound(app as never));
+    assert.ok(isFound(app as never, '/graphql?query={online}', 'GET'));
     assert.ok(isFound(new Hono().route('/', app)));
     assert.ok(isFound(new Hono().get('/', (c) => c.text('')).route('/api', app), '/api/graphql'));
     assert.ok(isFound(new Hono().route('/a', new Hono().route('/b', app)), '/a/b/graphql'));
@@ -27,11 +28,14 @@ describe('a request that needs nothing of Hono', () => {
 
   it('is no other request', () => {
     for (const [url, method] of [
-      ['/graphql', 'GET'],
+      ['/graphql', 'PUT'],
+      ['/graphql', 'HEAD'],
+      ['/graphql?query={online}#', 'GET'],
+      ['/graphql?query={online}\u00e4', 'GET'],
+      ['/healthz', 'GET'],
       ['/healthz', 'POST'],
       ['/graphql/', 'POST'],
       ['/graphq%6c', 'POST'],
-      ['/graphql?query=x', 'POST'],
       ['http://localhost/graphql', 'POST'],
     ] as const)
       assert.ok(!isFound(app as never, url, method), `${method} ${url}`);
@@ -43,6 +47,8 @@ describe('a request that needs nothing of Hono', () => {
     assert.ok(!isFound(new Hono().use('/graphql', middleware).route('/', app)));
     assert.ok(!isFound(new Hono().mount('/', app.fetch)));
     assert.ok(isFound(new Hono().use('/other/*', middleware).route('/', app)));
+    const page = new Hono().get('/graphql', (c) => c.text('a page')).route('/', app);
+    assert.deepEqual([isFound(page), isFound(page, '/graphql', 'GET')], [true, false]);
   });
 
   it('is none to an app that routes by more than the path', () => {

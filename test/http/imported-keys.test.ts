@@ -28,7 +28,7 @@ describeOnEach('imported keys', () => {
   let test: TestService;
   const { log, lines } = collectingLog();
   before(async () => {
-    test = await startTestService({ log });
+    test = await startTestService({ log, app: { failedCredentials: false } });
   });
   after(() => test.stop());
   let count = 0;

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Hono } from 'hono';
 import { createApp } from '../../src/create-app.ts';
+import { isInClear } from '../../src/http/listen-address.ts';
 import { listen } from '../../src/http/server.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
 import { rawPost } from '../support/raw-http.ts';
 import { query } from '../support/server.ts';
 
@@ -88,6 +90,75 @@ describe('the server', () => {
       ],
     );
     await server.stop(0);
+  });
+
+  it('serves another app from the next request on, and finishes those in flight by the previous one', async () => {
+    const { server, started, answer } = await startSlow();
+    const inFlight = connectTo(server.url, '{ slow }');
+    await started;
+    const kept = connectTo(server.url, '{ online }');
+    assert.match(String((await once(kept, 'data'))[0]), /"online":true/);
+    const { log, lines } = collectingLog();
+    const next = await createApp({ keys: open.keys, log, introspection: 'off' });
+    server.replaceApp(next);
+    const asked = rawPost(
+      [`Authorization: Bearer ${secret}`, 'Content-Type: application/json'],
+      '{"query":"{ __schema { description } }"}',
+    );
+    kept.write(asked);
+    assert.match(String((await once(kept, 'data'))[0]), /INTROSPECTION_OFF/);
+    assert.equal((await query(server.url, 'svc_unknown', '{ online }')).status, 401);
+    assert.equal(lines.length, 1, 'it is the next one that logs');
+    answer(1);
+    assert.match(String((await once(inFlight, 'data'))[0]), /\{"data":\{"slow":1\}\}$/);
+    server.replaceApp(new Hono().get('/', (c) => c.text('Hello')));
+    assert.equal(await (await fetch(server.url)).text(), 'Hello');
+    for (const socket of [inFlight, kept]) socket.destroy();
+    await server.stop();
+  });
+
+  it('logs what the previous app has only counted when another one takes its place', async () => {
+    const { log, lines } = collectingLog();
+    const server = await listen({ app: await createApp({ keys: open.keys, log }), host: '127.0.0.1', port: 0 });
+    for (let time = 0; time < 3; time += 1) await query(server.url, 'svc_unknown', '{ online }');
+    assert.equal(lines.length, 1);
+    server.replaceApp(new Hono());
+    assert.deepEqual((lines[1]!.fields as { count: number }).count, 2);
+    await server.stop();
+  });
+
+  it('keeps connections for 75 seconds, or as long as it is told', async () => {
+    const app = new Hono().get('/', (c) => c.text('Hello'));
+    for (const [keepAliveMs, header] of [
+      [undefined, 'timeout=75'],
+      [90_000, 'timeout=90'],
+    ] as const) {
+      const server = await listen({ app, host: '127.0.0.1', port: 0, keepAliveMs });
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      assert.match(String((await once(socket, 'data'))[0]), new RegExp(`Keep-Alive: ${header}\\r`));
+      socket.destroy();
+      await server.stop();
+    }
+  });
+
+  it('listens on addresses of IPv6, and on both kinds at once', async () => {
+    const app = new Hono().get('/', (c) => c.text('Hello'));
+    const six = await listen({ app, host: '::1', port: 0 });
+    assert.match(six.url, /^http:\/\/\[::1\]:\d+$/);
+    assert.equal(await (await fetch(six.url)).text(), 'Hello');
+    const both = await listen({ app, host: '::', port: 0 });
+    const { port } = new URL(both.url);
+    for (const host of ['127.0.0.1', '[::1]'])
+      assert.equal(await (await fetch(`http://${host}:${port}`)).text(), 'Hello');
+    await Promise.all([six.stop(), both.stop()]);
+  });
+
+  it('knows whether its address is reached over a network without TLS', () => {
+    for (const url of ['http://127.0.0.1:1', 'http://127.9.9.9:1', 'http://[::1]:1', 'https://192.0.2.1:1', 'unix:/a'])
+      assert.equal(isInClear(url), false, url);
+    for (const url of ['http://0.0.0.0:1', 'http://[::]:1', 'http://192.0.2.1:1', 'http://[2001:db8::1]:1'])
+      assert.equal(isInClear(url), true, url);
   });
 
   it('says why it cannot listen', async () => {

@@ -43,6 +43,37 @@ const HOOKS = `
   export const alsoWrong: OwnHook = async () => ({ resources: 7 });
 `;
 
+/** Programs that use Express and Fastify, and one that uses neither. */
+const MIDDLEWARE = `
+  import { createServer } from 'node:http';
+  import express from 'express';
+  import fastify from 'fastify';
+  import { openKeys } from 'svc-api';
+  import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
+  import { bearerAuth as hook } from 'svc-api/fastify';
+  const keys = await openKeys({ database: './keys.sqlite' });
+  const { secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
+  const auth = bearerAuth({ keys, permission: 'DOCKER:READ_ANY' });
+  const app = express();
+  app.use(auth);
+  app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.key.name); });
+  // @ts-expect-error -- it may not stand behind bearerAuth
+  app.get('/wrong', (req, res) => res.end(req.principal.key.name));
+  const other = fastify();
+  other.addHook('onRequest', hook({ keys }));
+  other.get('/', { onRequest: hook({ keys, trust: [] }) }, async (request) => request.principal?.key.name);
+  const bare = createServer((req, res) => auth(req, res, () => res.end((req as AuthenticatedRequest).principal.key.name)));
+  const servers = [app.listen(0), bare.listen(0)];
+  await other.listen({ port: 0 });
+  const names = [];
+  for (const server of [...servers, other.server]) {
+    const { port } = server.address() as { port: number };
+    names.push(await (await fetch('http://127.0.0.1:' + port, { headers: { authorization: 'Bearer ' + secret } })).text());
+  }
+  console.log(names.join());
+  process.exit();
+`;
+
 const GRAPHQL = ['@hono/graphql-server', '@graphql-tools/schema', '@graphql-tools/utils'];
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 const TSC = [
@@ -78,6 +109,10 @@ describe('the packed package', () => {
       'dist/program.cjs',
       'dist/index.js',
       'dist/index.d.ts',
+      'dist/express.js',
+      'dist/express.d.ts',
+      'dist/fastify.js',
+      'dist/fastify.d.ts',
       'dist/write-worker.js',
       'dist/commands/serve.js',
       'dist/commands/apikey/index.js',
@@ -88,6 +123,12 @@ describe('the packed package', () => {
       'examples/github-actions/deploy.yml',
       'examples/gitlab-ci/.gitlab-ci.yml',
       'examples/terraform/key.mjs',
+      'examples/svc-api.yaml',
+      'examples/nginx/grafana.conf',
+      'examples/caddy/Caddyfile',
+      'examples/haproxy/svc-api.lua',
+      'examples/apache/grafana.conf',
+      'schemas/config.schema.json',
       'schemas/keys.schema.json',
       'oclif.manifest.json',
       'README.md',
@@ -103,10 +144,13 @@ describe('the packed package', () => {
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
-      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|README\.md|systemd\/svc-api\.service)$/,
+      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|systemd\/svc-api\.service)$/,
       /^examples\/(ansible\/keys\.yml|github-actions\/deploy\.yml|gitlab-ci\/\.gitlab-ci\.yml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
-      /^schemas\/keys\.schema\.json$/,
+      /^examples\/(nginx|apache)\/(README\.md|grafana\.conf)$/,
+      /^examples\/(haproxy|apache)\/(README\.md|haproxy\.cfg|svc-api\.lua)$/,
+      /^examples\/caddy\/(README\.md|Caddyfile)$/,
+      /^schemas\/(config|keys)\.schema\.json$/,
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
     ];
     assert.deepEqual(
@@ -212,6 +256,17 @@ describe('the packed package', () => {
         await mustRun(process.execPath, [...TSC, 'hook.mts'], { cwd: own });
       });
     }
+
+    it('guards apps of Express, Fastify and Node alone, with types', async () => {
+      const own = join(folder, 'middleware');
+      mkdirSync(own);
+      const dependencies = { 'svc-api': `file:${tarball}`, express: '^5', '@types/express': '^5', fastify: '^5' };
+      writeFileSync(join(own, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
+      writeFileSync(join(own, 'program.mts'), MIDDLEWARE);
+      await mustRun('npm', [...INSTALL], { cwd: own });
+      await mustRun(process.execPath, [...TSC, 'program.mts'], { cwd: own });
+      assert.equal(await mustRun(process.execPath, ['program.mts'], { cwd: own }), 'Reader,Reader,Reader\n');
+    });
 
     it('lets nobody import its inside', async () => {
       const inside = "import('svc-api/dist/keys/service.js').catch((error) => console.log(error.code))";

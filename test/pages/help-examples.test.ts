@@ -58,6 +58,8 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     writeFileSync(join(folder, 'logs/service.log'), `key=${key.key}\n`);
     appendFileSync(join(folder, '.git/info/exclude'), 'logs\n');
   },
+  'routes check': declareRoutes,
+  'routes explain': declareRoutes,
   'apikey suggest': async ({ cli, key }) => {
     const server = await startServe(cli.database);
     const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
@@ -75,6 +77,14 @@ const EXITS: Record<string, number> = {
 const ASKING = new Set(['svc-api apikey --create', 'svc-api apikey delete']);
 /** They run until they are told to end. */
 const isEndless = (example: string) => /serve|--follow/.test(example);
+
+function declareRoutes({ folder }: Desk): void {
+  const routes = '{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY }';
+  for (const name of ['svc-api/svc-api.yaml', 'new.yaml']) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), `resources: [GRAFANA]\nroutes: [${routes}]\n`);
+  }
+}
 
 async function deleteKey({ cli }: Pick<Desk, 'cli'>): Promise<void> {
   assert.equal((await cli.run(['apikey', 'delete', 'CI deploy'])).code, 0);
@@ -131,6 +141,7 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
     PATH: path.join(delimiter),
     SVC_API_DATABASE: cli.database,
     SVC_API_PORT: '0',
+    XDG_CONFIG_HOME: folder,
     API_KEY: key.key,
     LOG_LEVEL: 'error',
   });

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
+import { pairOf, writePair } from '../support/certificates.ts';
 import { testCli } from '../support/cli.ts';
 import { blocksOf } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
@@ -17,6 +18,8 @@ import { until } from '../support/until.ts';
 
 const PAGE = 'docs/tls.md';
 const KEY_FILE = join(ROOT, 'test/fixtures/tls/key.pem');
+const QUERY = '{"query":"{ me { name } }"}';
+const JSON_TYPE = { 'content-type': 'application/json' };
 
 interface Reply {
   status: number;
@@ -41,22 +44,30 @@ async function ask(port: number, path: string, headers: Record<string, string>, 
   return { status: response.statusCode!, body: text, headers: response.headers };
 }
 
+/** Writes a configuration of nginx with one server, and returns the arguments that start it. */
+function nginxWith(server: string, folder: string): string[] {
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`);
+  const file = join(folder, 'nginx.conf');
+  // It may connect to what belongs to this user.
+  const user = process.getuid!() === 0 ? 'user root; ' : '';
+  const main = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;
+  writeFileSync(file, `${main} http { access_log off; ${paths.join(' ')}\n${server} }`);
+  return ['-p', folder, '-e', 'stderr', '-c', file];
+}
+
 /** The proxies of the page, and how each is told where it is here. */
 const PROXIES = [
   {
     program: 'nginx',
-    configure: (folder: string, port: number, upstream: string) => {
-      const server = blocksOf(PAGE, 'nginx')[0]!
-        .replace('listen 443', `listen ${port}`)
-        .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
-        .replace('/etc/ssl/private/keys.example.org.key', KEY_FILE)
-        .replace('http://127.0.0.1:4000', upstream);
-      const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder};`);
-      const file = join(folder, 'nginx.conf');
-      const main = `daemon off; pid ${folder}/pid; error_log stderr; events {}`;
-      writeFileSync(file, `${main} http { access_log off; ${paths.join(' ')}\n${server} }`);
-      return ['-p', folder, '-e', 'stderr', '-c', file];
-    },
+    configure: (folder: string, port: number, upstream: string) =>
+      nginxWith(
+        blocksOf(PAGE, 'nginx')[0]!
+          .replace('listen 443', `listen ${port}`)
+          .replace('/etc/ssl/keys.example.org.pem', CERTIFICATE)
+          .replace('/etc/ssl/private/keys.example.org.key', KEY_FILE)
+          .replace('http://127.0.0.1:4000', upstream),
+        folder,
+      ),
   },
   {
     program: 'caddy',
@@ -71,13 +82,35 @@ const PROXIES = [
   },
 ];
 
+/** Runs a proxy while it is asked something, once it answers. */
+async function withProxy(
+  program: string,
+  args: readonly string[],
+  isReady: () => Promise<boolean>,
+  use: () => Promise<void>,
+): Promise<void> {
+  const folder = tempFolder();
+  const path = `${process.env['PATH']}:/usr/sbin`;
+  const env = cleanEnv({ HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder, PATH: path });
+  const proxy = spawn(program, args, { env, stdio: 'ignore' });
+  try {
+    await until(() => isReady().catch(() => false));
+    await use();
+  } finally {
+    proxy.kill();
+    await once(proxy, 'exit');
+  }
+}
+
 describe('docs/tls.md', () => {
   let server: ServeProcess;
   let key: string;
+  let database: string;
   before(async () => {
     const cli = testCli();
+    ({ database } = cli);
     ({ key } = await cli.given('Viewer'));
-    server = await startServe(cli.database);
+    server = await startServe(database);
   });
   after(() => server.stop());
 
@@ -85,29 +118,58 @@ describe('docs/tls.md', () => {
     it(`has what ${program} needs to serve keys by TLS`, async function () {
       needsPrograms(this, program);
       const [folder, port] = [tempFolder(), await freePort()];
-      const path = `${process.env['PATH']}:/usr/sbin`;
-      const env = cleanEnv({ HOME: folder, XDG_DATA_HOME: folder, PATH: path });
-      const proxy = spawn(program, configure(folder, port, server.url), { env, stdio: 'ignore' });
-      try {
-        await until(() =>
-          ask(port, '/readyz', {}).then(
-            ({ status }) => status === 200,
-            () => false,
-          ),
-        );
-        const body = '{"query":"{ me { name } }"}';
-        const json = { 'content-type': 'application/json' };
-        const reply = await ask(port, '/graphql', { ...json, authorization: `Bearer ${key}` }, body);
+      const isReady = async () => (await ask(port, '/readyz', {})).status === 200;
+      await withProxy(program, configure(folder, port, server.url), isReady, async () => {
+        const reply = await ask(port, '/graphql', { ...JSON_TYPE, authorization: `Bearer ${key}` }, QUERY);
         assert.deepEqual([reply.status, reply.body], [200, '{"data":{"me":{"name":"Viewer"}}}']);
         assert.equal(reply.headers['cache-control'], 'no-store');
-        const refused = await ask(port, '/graphql', json, body);
+        const refused = await ask(port, '/graphql', JSON_TYPE, QUERY);
         assert.deepEqual([refused.status, refused.headers['www-authenticate']], [401, 'Bearer realm="svc-api"']);
-      } finally {
-        proxy.kill();
-        await once(proxy, 'exit');
-      }
+      });
     });
   }
+
+  it('has a command that serves keys by TLS', async () => {
+    const files = writePair(pairOf('first'));
+    const args = blocksOf(PAGE)[0]!
+      .replace('8443', '0')
+      .replace('/etc/ssl/keys.example.org.pem', files.cert)
+      .replace('/etc/ssl/private/keys.example.org.key', files.key)
+      .trim()
+      .split(' ');
+    assert.deepEqual(args.splice(0, 2), ['svc-api', 'serve']);
+    const byTls = await startServe(database, args);
+    const reply = await ask(
+      Number(new URL(byTls.url).port),
+      '/graphql',
+      { ...JSON_TYPE, authorization: `Bearer ${key}` },
+      QUERY,
+    );
+    assert.deepEqual([reply.status, reply.body], [200, '{"data":{"me":{"name":"Viewer"}}}']);
+    await byTls.stop();
+  });
+
+  it('leads to what nginx needs to serve keys by a Unix socket', async function () {
+    needsPrograms(this, 'nginx');
+    const [folder, port] = [tempFolder(), await freePort()];
+    const [, variable, path] = /^Environment=(\w+)=(.*)$/m.exec(blocksOf('docs/service.md', 'ini')[0]!)!;
+    const socket = join(folder, 'api.sock');
+    const bySocket = await startServe(database, [], { [variable!]: socket });
+    const location = blocksOf('docs/service.md', 'nginx')[0]!.replace(path!, socket);
+    const args = nginxWith(`server { listen 127.0.0.1:${port}; ${location} }`, folder);
+    const url = `http://127.0.0.1:${port}`;
+    await withProxy(
+      'nginx',
+      args,
+      async () => (await fetch(`${url}/readyz`)).ok,
+      async () => {
+        const headers = { ...JSON_TYPE, authorization: `Bearer ${key}` };
+        const reply = await fetch(`${url}/graphql`, { method: 'POST', headers, body: QUERY });
+        assert.equal(await reply.text(), '{"data":{"me":{"name":"Viewer"}}}');
+      },
+    );
+    await bySocket.stop();
+  });
 
   it('says that the Host may be any', async () => {
     const sent = get(`${server.url}/readyz`, { headers: { host: 'keys.example.org' } });

@@ -22,8 +22,14 @@ import { tempFolder, tempStore } from '../support/temp.ts';
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
   const { keys, store, time } = await openTestKeys({ database });
   const parent = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], description: 'Käse 日本 😀' });
-  const child = await keys.create({ name: 'Child', roles: ['GUEST'], expiresIn: '10d' }, parent.principal);
-  const rotated = await keys.rotate(child.key.id, { grace: '1h' }, OPERATOR);
+  const held = { limits: ['100/m', '5/h'], allowFrom: ['10.0.0.0/8'] };
+  const child = await createPrincipal(
+    keys,
+    { name: 'Child', roles: ['GUEST'], expiresIn: '10d', ...held },
+    parent.principal,
+  );
+  for (let index = 0; index < 3; index += 1) await keys.limiter.enter(child.principal.restrictions!);
+  const rotated = await keys.rotate(child.principal.key.id, { grace: '1h' }, OPERATOR);
   // One that stands before its creator, as an imported key may.
   await store.repository.write((writer) =>
     writer.insert([
@@ -38,7 +44,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   await keys.finishActivity();
   time.now += 2000;
   await keys.pruneAuditLog('1s');
-  await keys.update(child.key.id, { description: 'After the pruning' }, OPERATOR);
+  await keys.update(child.principal.key.id, { description: 'After the pruning' }, OPERATOR);
   await store.close();
   return { secrets: [parent.secret, child.secret, rotated.secret] };
 }
@@ -51,6 +57,7 @@ async function contentOf(database: string): Promise<object> {
   const content = {
     keys: page.keys,
     usage: await keys.usageOf(ids),
+    limits: await store.repository.write((writer) => Promise.all(ids.map((id) => writer.findSpentLimits(id)))),
     grants: await Promise.all(ids.map((id) => keys.usedPermissionsOf(id))),
     log: await keys.auditLog({ first: 500 }, OPERATOR),
     whole: await keys.verifyAuditLog(),

@@ -7,7 +7,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { MIGRATIONS } from '../../src/store/migrations/index.ts';
 import { rowOf } from '../../src/store/rows.ts';
 import { migrateSqlite } from '../../src/store/sqlite/sqlite-migrate.ts';
-import type { Tables } from '../../src/store/tables.ts';
+import type { ApiKeyTable, Tables } from '../../src/store/tables.ts';
 import { openTestKeys, storedKey } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 import { tempStore } from '../support/temp.ts';
@@ -25,6 +25,8 @@ describe('a store of an older version', () => {
       description: 'made by 0.1.0',
       roles: ['ADMIN'],
       permissions: ['DOCKER:READ_ANY'],
+      limits: [],
+      allowFrom: null,
       publicId: secret.slice(4, 16),
       createdAt: 1795257222649,
       createdBy: null,
@@ -54,7 +56,12 @@ describe('an SQLite store with usage in the order of first use', () => {
     const grants = ['b', 'a'].map((id) => ({ key_id: id, permission: 'ME:READ_OWN', last_used_at: 5 }));
     await db
       .insertInto('api_keys')
-      .values(['a', 'b'].map((id) => rowOf(storedKey(id))))
+      .values(
+        ['a', 'b'].map((id) => {
+          const { limits: _limits, allow_from: _allowFrom, ...row } = rowOf(storedKey(id));
+          return row as ApiKeyTable;
+        }),
+      )
       .execute();
     await db.insertInto('key_usage').values(usage).execute();
     await db.insertInto('used_grants').values(grants).execute();

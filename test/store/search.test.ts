@@ -102,7 +102,7 @@ describeOnEach('a search of keys', (dialect) => {
     const keys = keysOf(random, 2500);
     await insert(keys);
     const connection = await openConnection({ database });
-    for (let times = 0; times < 300; times += 1) {
+    for (let times = 0; times < 120; times += 1) {
       const { search, ...filters } = queryOf(random, keys);
       const limit = random.chance(0.5) ? 10_000 : 1 + Math.floor(random.next() * 60);
       const all = expected(await store.repository.list({ ...filters, limit: 10_000 }), search!).slice(0, limit);

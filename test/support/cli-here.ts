@@ -24,7 +24,12 @@ let running: Promise<unknown> = Promise.resolve();
  * `runCli`.
  */
 export function runCliHere(args: readonly string[], surroundings: Surroundings = {}): Promise<Finished> {
-  const result = running.then(() => within(surroundings, () => run(args)));
+  return alone(() => within(surroundings, () => run(args)));
+}
+
+/** Does one thing at a time: each changes what all of this process have. */
+export function alone<Result>(work: () => Promise<Result>): Promise<Result> {
+  const result = running.then(work);
   running = result.catch(() => {});
   return result;
 }
@@ -56,7 +61,10 @@ async function run(args: readonly string[]): Promise<Finished> {
 }
 
 /** Gives this process other surroundings for as long as `work` takes. */
-async function within<Result>({ env, input = '', cwd }: Surroundings, work: () => Promise<Result>): Promise<Result> {
+export async function within<Result>(
+  { env, input = '', cwd }: Surroundings,
+  work: () => Promise<Result>,
+): Promise<Result> {
   const own = Object.getOwnPropertyDescriptors(process);
   const before = { code: process.exitCode, env: { ...process.env }, cwd: process.cwd() };
   try {

@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
-import { createCatalog, type HostResource } from '../../src/keys/permissions/catalog.ts';
+import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
+import { type Limited, Limiter } from '../../src/limits/limiter.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { migratedStore } from './temp.ts';
 
@@ -12,7 +13,7 @@ export interface TestKeys {
   /** The path or URL of the store. */
   database: string;
   store: Store;
-  keys: KeysService;
+  keys: KeysService & Limited;
   /** The options of `keys`. */
   options: KeysOptions;
   /** The clock's time, in milliseconds since 1970; tests set it. */
@@ -21,9 +22,8 @@ export interface TestKeys {
 
 /** The rules over a real store of its own, with a stopped clock. */
 export async function openTestKeys(
-  options: {
+  options: CatalogAdditions & {
     database?: string;
-    resources?: readonly HostResource[];
     schedule?: KeysOptions['schedule'];
     lockWaitMs?: number;
     /** The environment variables for opening the store. Default: those of the process. */
@@ -33,22 +33,25 @@ export async function openTestKeys(
   } = {},
 ): Promise<TestKeys> {
   const database = options.database ?? (await migratedStore());
-  const store = await openStore({
+  const time = { now: Date.UTC(2030, 0, 1) };
+  const opening = {
     database,
     ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
     ...(options.env && { env: options.env }),
-  });
-  const time = { now: Date.UTC(2030, 0, 1) };
+  };
+  const store = await openStore(opening, async () => time.now);
   const service: KeysOptions = {
     repository: options.repository?.(store.repository) ?? store.repository,
-    catalog: createCatalog(options.resources),
+    catalog: createCatalog(options),
     clock: () => time.now,
     randomBytes,
     randomId: randomUUID,
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
   };
-  return { database, store, keys: new KeysService(service), time, options: service };
+  const { schedule } = service;
+  const limiter = new Limiter({ store: store.limits, elapsed: () => time.now, schedule, id: randomUUID() });
+  return { database, store, keys: Object.assign(new KeysService(service), { limiter }), time, options: service };
 }
 
 /** The option `repository` that wraps the audit log, to do something while it is read. */
@@ -72,6 +75,8 @@ export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKe
     description: null,
     roles: [],
     permissions: ['ME:READ_OWN'],
+    limits: [],
+    allowFrom: null,
     publicId: id,
     digest: id,
     previousDigest: null,

@@ -27,7 +27,8 @@ export function pathWithCli(folder: string): string {
 
 /** Runs a block as a script that ends with its first failure. */
 export function runBlock(block: string, cwd: string, env: NodeJS.ProcessEnv, input = ''): Promise<Finished> {
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', block], { cwd, env: cleanEnv(env) });
+  // Where stdin is a socket and no shell is around it, Bash would read its start-up file.
+  const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', block], { cwd, env: cleanEnv(env) });
   shell.stdin.on('error', () => {}); // It may end before it has read all.
   shell.stdin.end(input);
   return finished(shell);

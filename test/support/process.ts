@@ -12,12 +12,20 @@ export interface Finished {
   signal: NodeJS.Signals | null;
 }
 
+/** Where no file is: the user who runs the tests may have a configuration. */
+const NO_FOLDER = '/nonexistent/svc-api';
+
 /** Environment variables that would change what a command does. */
 const CLEARED = new Set([
   'SVC_API_DATABASE',
+  'SVC_API_CONFIG',
   'SVC_API_AUDIT_KEY',
   'SVC_API_HOST',
   'SVC_API_PORT',
+  'SVC_API_SOCKET',
+  'SVC_API_TLS_CERT',
+  'SVC_API_TLS_KEY',
+  'SVC_API_KEEP_ALIVE',
   'LOG_LEVEL',
   'XDG_DATA_HOME',
   'FORCE_COLOR',
@@ -30,7 +38,7 @@ const CLEARED = new Set([
 /** The environment of this process, without what would change a command, plus the given variables. */
 export function cleanEnv(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !CLEARED.has(name));
-  return { ...Object.fromEntries(inherited), ...env };
+  return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: NO_FOLDER, ...env };
 }
 
 /** Waits until a program exits, and collects its output. */

@@ -7,12 +7,16 @@ export interface ServeProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts the built `serve` on a store and a free port, as a process of its own. */
-export async function startServe(database: string): Promise<ServeProcess> {
-  const child = startCli(['serve', '--port', '0', '--database', database], { env: cleanEnv({ LOG_LEVEL: 'error' }) });
+/** Starts the built `serve` on a store, by default on a free port, as a process of its own. */
+export async function startServe(
+  database: string,
+  args: readonly string[] = ['--port', '0'],
+  env: NodeJS.ProcessEnv = {},
+): Promise<ServeProcess> {
+  const child = startCli(['serve', '--database', database, ...args], { env: cleanEnv({ LOG_LEVEL: 'error', ...env }) });
   const ended = once(child, 'exit');
   const line = String((await Promise.race([once(child.stdout!, 'data'), ended]))[0]);
-  const [, url] = /^Listening on (http:\S+)\n$/.exec(line) ?? [];
+  const [, url] = /^Listening on (\S+)\n$/.exec(line) ?? [];
   if (url === undefined) throw new Error(`serve did not start: ${line}`);
   return {
     url,

@@ -1,8 +1,8 @@
-import { createApp } from '../../src/create-app.ts';
-import type { BudgetLimits } from '../../src/graphql/budget/request-budget.ts';
+import { createApp, type CreateAppOptions } from '../../src/create-app.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { listen } from '../../src/http/server.ts';
 import type { KeysService } from '../../src/keys/service.ts';
+import type { Limited } from '../../src/limits/limiter.ts';
 import { type Log, NO_LOG } from '../../src/log.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 
@@ -31,8 +31,8 @@ export interface GraphQLReply {
 
 /** A real server on a free loopback port. */
 export async function startServer(
-  keys: KeysService,
-  options: { extensions?: SchemaExtension[]; limits?: Partial<BudgetLimits>; log?: Log } = {},
+  keys: KeysService & Limited,
+  options: Omit<CreateAppOptions, 'keys'> = {},
 ): Promise<TestServer> {
   const app = await createApp({ keys, log: NO_LOG, ...options });
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
@@ -43,10 +43,15 @@ export async function startServer(
 export async function startTestService({
   extensions = [],
   log = NO_LOG,
+  app = {},
   ...options
-}: Parameters<typeof openTestKeys>[0] & { extensions?: SchemaExtension[]; log?: Log } = {}): Promise<TestService> {
+}: Parameters<typeof openTestKeys>[0] & {
+  extensions?: SchemaExtension[];
+  log?: Log;
+  app?: Pick<CreateAppOptions, 'credentials' | 'trust' | 'failedCredentials'>;
+} = {}): Promise<TestService> {
   const test = await openTestKeys(options);
-  const server = await startServer(test.keys, { extensions, log });
+  const server = await startServer(test.keys, { extensions, log, ...app });
   const stop = async () => {
     await server.stop();
     await test.store.close();

@@ -1,14 +1,12 @@
-import type { Config } from '@oclif/core/interfaces';
 import type { AppliedKeys } from '../../keys/apply/apply.ts';
 import { hasChanges, type Plan } from '../../keys/apply/plan.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import type { SecretDelivery } from '../../keys/changes/delivery.ts';
 import { KeysError } from '../../keys/errors.ts';
-import { createCatalog } from '../../keys/permissions/catalog.ts';
+import { type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
 import { CliError } from '../errors.ts';
-import { hostResources } from '../host.ts';
 import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
 import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
 import { tidyLeftovers } from './leftover-files.ts';
@@ -30,7 +28,8 @@ export interface ApplyRequest {
   secretsDir: string | undefined;
   /** Whether the output is JSON, which holds the secrets that are not in files. */
   json: boolean;
-  config: Config;
+  /** What can be granted beside what is built in. */
+  additions: CatalogAdditions;
   print: (json: object, text: string) => Promise<void>;
   /** The same for what somebody must get. */
   printSecrets: (json: object, text: string) => Promise<void>;
@@ -40,11 +39,10 @@ export interface ApplyRequest {
 
 /** Brings the keys to what a file declares, or shows what that would change. @returns the plan */
 export async function applyKeys(request: ApplyRequest): Promise<Plan> {
-  const { file, database, secretsDir, config, dryRun } = request;
-  const resources = await hostResources(config);
+  const { file, database, secretsDir, additions, dryRun } = request;
   const validate = secretsDir === undefined ? undefined : validateFileNames;
-  const declaration = await readDeclarationFile(file, createCatalog(resources), validate);
-  const keys = await openForCommand({ database, resources, ifMissing: dryRun ? 'empty' : 'create' });
+  const declaration = await readDeclarationFile(file, createCatalog(additions), validate);
+  const keys = await openForCommand({ database, ...additions, ifMissing: dryRun ? 'empty' : 'create' });
   try {
     return await (dryRun ? preview : apply)(keys, declaration, request);
   } catch (error) {

@@ -51,11 +51,21 @@ export function diffOf(changes: readonly PlannedChange[]): string[] {
   });
 }
 
-function fieldsOfNew({ description, roles, permissions, expiresAt, enabled }: DeclaredKey): FieldChange[] {
+function fieldsOfNew({
+  description,
+  roles,
+  permissions,
+  limits = [],
+  allowFrom = null,
+  expiresAt,
+  enabled,
+}: DeclaredKey): FieldChange[] {
   const fields = {
     description,
     roles: roles.length > 0 ? roles : null,
     permissions: permissions.length > 0 ? permissions : null,
+    limits: limits.length > 0 ? limits : null,
+    allowFrom,
     expiresAt: formatTime(expiresAt),
     enabled: enabled ?? null,
   };

@@ -13,7 +13,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { NewSecret } from '../../keys/changes/delivery.ts';
-import type { DeclarationIssue, DeclaredKey } from '../../keys/apply/declaration.ts';
+import type { DeclaredKey } from '../../keys/apply/declaration.ts';
+import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
 import { hiddenName } from './leftover-files.ts';
@@ -22,7 +23,7 @@ import { hiddenName } from './leftover-files.ts';
 const MAX_NAME_BYTES = 255;
 
 /** Finds names that are too long for a file name. */
-export function validateFileNames(keys: readonly DeclaredKey[]): DeclarationIssue[] {
+export function validateFileNames(keys: readonly DeclaredKey[]): DocumentIssue[] {
   return keys.flatMap(({ name }, index) => {
     const length = Buffer.byteLength(name);
     if (length <= MAX_NAME_BYTES) return [];

@@ -1,20 +1,20 @@
 import { COLUMN_NAMES } from '../views/key-columns.ts';
 import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import { STATUSES } from '../../keys/key/status.ts';
-import { ROLES } from '../../keys/permissions/catalog.ts';
 
-/** What stands for a value: a file, a folder, the name of a key, a permission, or one of a few texts. */
-export type ValueKind = 'files' | 'folders' | 'names' | 'permissions' | readonly string[];
+/** What stands for a value: a file, a folder, the name of a key, a role, a permission, or one of a few texts. */
+export type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | readonly string[];
 
 const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   database: 'files',
+  config: 'files',
   file: 'files',
   to: 'files',
   'secrets-dir': 'folders',
   name: 'names',
   key: 'names',
   actor: 'names',
-  roles: ROLES,
+  roles: 'roles',
   permissions: 'permissions',
   permission: 'permissions',
   status: STATUSES.map((status) => status.toLowerCase()),
@@ -28,6 +28,7 @@ const KINDS_OF_ARGUMENTS: Readonly<Record<string, ValueKind>> = {
   permission: 'permissions',
   file: 'files',
   path: 'files',
+  method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
 };
 
 /** What a flag takes; undefined for any text. */

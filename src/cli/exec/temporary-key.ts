@@ -1,13 +1,11 @@
-import { createCatalog } from '../../keys/permissions/catalog.ts';
+import { type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
-import type { Config } from '@oclif/core/interfaces';
 import type { NewKey } from '../../keys/key/api-key.ts';
 import { type Issue, NameTakenError, assertValid } from '../../keys/errors.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printable } from '../../keys/text.ts';
 import { validateNewKey } from '../../keys/key/validation.ts';
-import { hostResourcesFor } from '../host.ts';
 import { warningsOf } from '../../keys/changes/confusable-names.ts';
 import { warn } from '../terminal.ts';
 import { withKeys } from '../with-keys.ts';
@@ -33,7 +31,8 @@ export interface TemporaryKey {
 export interface TemporaryKeyOptions {
   request: TemporaryKeyRequest;
   database: string | undefined;
-  config: Config;
+  /** What can be granted beside what is built in, if these permissions need it. */
+  additions: (permissions: readonly string[]) => Promise<CatalogAdditions>;
   /** What else is wrong with the flags: all issues are reported together. */
   issues: readonly Issue[];
   /** Shows a line to the user. */
@@ -47,7 +46,7 @@ export interface TemporaryKeyOptions {
 export async function createTemporaryKey({
   request,
   database,
-  config,
+  additions: find,
   issues,
   note,
 }: TemporaryKeyOptions): Promise<TemporaryKey> {
@@ -59,11 +58,10 @@ export async function createTemporaryKey({
     permissions,
     expiresIn: ttl,
   };
-  const resources = await hostResourcesFor(permissions ?? [], config);
-  const catalog = createCatalog(resources);
-  assertValid([...issues, ...validateNewKey(input, catalog, Date.now())]);
+  const additions = await find(permissions ?? []);
+  assertValid([...issues, ...validateNewKey(input, createCatalog(additions), Date.now())]);
 
-  const { secret, key, confusable } = await withKeys({ database, resources }, (keys) =>
+  const { secret, key, confusable } = await withKeys({ database, ...additions }, (keys) =>
     keys.create(input, OPERATOR),
   ).catch((error) => {
     // Nothing is replaced here: a command must not delete a key that happens to have the same name.

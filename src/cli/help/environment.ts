@@ -14,11 +14,35 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: '`svc-api/keys.sqlite` in the folder of `XDG_DATA_HOME`',
   },
   {
+    name: 'SVC_API_CONFIG',
+    meaning: 'Path of the configuration; `--config` overrides it.',
+    otherwise: '`svc-api/svc-api.yaml` in the folder of `XDG_CONFIG_HOME`',
+  },
+  {
     name: 'SVC_API_HOST',
-    meaning: 'Address that `serve` listens on; `--host` overrides it.',
+    meaning: 'Address that `serve` and `guard` listen on; `--host` overrides it.',
     otherwise: '127.0.0.1',
   },
-  { name: 'SVC_API_PORT', meaning: 'Port that `serve` listens on; `--port` overrides it.', otherwise: '4000' },
+  {
+    name: 'SVC_API_PORT',
+    meaning: 'Port that `serve` and `guard` listen on; `--port` overrides it.',
+    otherwise: '4000; 8080 for `guard`',
+  },
+  {
+    name: 'SVC_API_SOCKET',
+    meaning: 'Unix socket that they listen on, in place of an address and a port; `--socket` overrides it.',
+  },
+  {
+    name: 'SVC_API_TLS_CERT',
+    meaning: 'Path of their certificate; `--tls-cert` overrides it.',
+    otherwise: 'plain HTTP',
+  },
+  { name: 'SVC_API_TLS_KEY', meaning: 'Path of the key of the certificate; `--tls-key` overrides it.' },
+  {
+    name: 'SVC_API_KEEP_ALIVE',
+    meaning: 'Seconds that they keep connections for a further request; `--keep-alive` overrides it.',
+    otherwise: '75',
+  },
   {
     name: 'SVC_API_AUDIT_KEY',
     meaning: 'Path of a file with 32 bytes: the key with which the audit log is chained.',
@@ -27,7 +51,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   {
     name: 'LOG_LEVEL',
     meaning: 'What is logged to stderr, as JSON lines: trace, debug, info, warn, error, fatal or silent.',
-    otherwise: 'warn; info for `serve`',
+    otherwise: 'warn; info for `serve` and `guard`',
   },
   {
     name: 'NO_COLOR',
@@ -60,6 +84,7 @@ export const ENVIRONMENT: readonly Variable[] = [
     name: 'PGSSL…',
     meaning: 'The same for TLS: PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGSSLPASSWORD and PGCHANNELBINDING.',
   },
+  { name: 'XDG_CONFIG_HOME', meaning: "Folder of the user's configuration.", otherwise: '`~/.config`' },
   { name: 'XDG_DATA_HOME', meaning: "Folder of the user's data.", otherwise: '`~/.local/share`' },
   {
     name: 'XDG_CACHE_HOME',

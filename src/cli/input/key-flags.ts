@@ -17,18 +17,20 @@ export const nameArgs = {
   name: Args.string({ description: 'Name of the key, instead of --name.', ignoreStdin: true }),
 };
 
+/** A flag for a list of permissions. */
+export const permissionsFlag = (description: string) =>
+  Flags.string({ ...list, description, helpValue: '<resource:action,…>' });
+
 /** The flags that set what a key may do, and for how long. */
 export const grantFlags = {
   roles: Flags.string({
     ...list,
-    description: 'Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST.',
+    description: 'Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST, or one of svc-api.yaml.',
     helpValue: '<role,…>',
   }),
-  permissions: Flags.string({
-    ...list,
-    description: 'Permissions to grant, comma-separated, each as RESOURCE:ACTION, such as DOCKER:READ_ANY.',
-    helpValue: '<resource:action,…>',
-  }),
+  permissions: permissionsFlag(
+    'Permissions to grant, comma-separated, each as RESOURCE:ACTION, such as DOCKER:READ_ANY.',
+  ),
   'expires-in': Flags.string({
     description: 'Let the key expire after this time: a number followed by s, m, h, d or w.',
     helpValue: '90m|12h|30d',
@@ -39,9 +41,25 @@ export const grantFlags = {
   }),
 };
 
+/** The flags that set how often a key may be used, and from where. */
+export const restrictionFlags = {
+  limit: Flags.string({
+    ...list,
+    description:
+      'Let the key make so many requests in a time, such as 100/m: a number, and s, m, h, d or month. Can be repeated.',
+    helpValue: '100/m',
+  }),
+  'allow-from': Flags.string({
+    ...list,
+    description: 'Let the key be used from these networks alone, comma-separated: 10.0.0.0/8,2001:db8::/32.',
+    helpValue: '<network,…>',
+  }),
+};
+
 /** The flags that describe a new key, besides its name. */
 export const newKeyFlags = {
   ...grantFlags,
+  ...restrictionFlags,
   description: Flags.string({ description: 'What the key is for, at most 1,000 characters.', helpValue: '<text>' }),
   overwrite: Flags.boolean({
     description: 'Replace an existing key of that name: new secret, new id. Keys that it created are deleted.',
@@ -68,16 +86,20 @@ export function requestOf(flags: {
   name?: string | undefined;
   roles?: string[] | undefined;
   permissions?: string[] | undefined;
+  limit?: string[] | undefined;
+  'allow-from'?: string[] | undefined;
   description?: string | undefined;
   overwrite?: boolean | undefined;
   'expires-in'?: string | undefined;
   'expires-at'?: string | undefined;
 }) {
-  const { name, roles, permissions, description, overwrite } = flags;
+  const { name, roles, permissions, limit, description, overwrite } = flags;
   return {
     name,
     roles,
     permissions,
+    limits: limit,
+    allowFrom: flags['allow-from'],
     description,
     overwrite,
     expiresIn: flags['expires-in'],

@@ -1,17 +1,15 @@
-import type { Config } from '@oclif/core/interfaces';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { warningsOf } from '../../keys/changes/confusable-names.ts';
 import type { KeyPreview } from '../../keys/changes/create.ts';
 import { assertValid, type Issue } from '../../keys/errors.ts';
 import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
-import { createCatalog } from '../../keys/permissions/catalog.ts';
+import { type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { CreatedKey } from '../../keys/management.ts';
 import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
-import { hostResources, hostResourcesFor } from '../host.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
 import { countOf } from '../views/count.ts';
@@ -24,7 +22,8 @@ const REVERTED = 'The key was removed again, because nobody has its secret.';
 export interface CreateCommandOptions {
   request: KeyRequest;
   database: string | undefined;
-  config: Config;
+  /** What can be granted beside what is built in; all of it, or enough for these permissions. */
+  additions: (permissions?: readonly string[]) => Promise<CatalogAdditions>;
   terminal: Terminal;
   /** Whether missing values may be asked for. */
   interactive: boolean;
@@ -40,7 +39,7 @@ export interface CreateCommandOptions {
 export async function runCreate({
   request,
   database,
-  config,
+  additions: find,
   terminal,
   interactive,
   assumesYes,
@@ -49,8 +48,9 @@ export async function runCreate({
 }: CreateCommandOptions): Promise<object> {
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
-  const known = await hostResourcesFor(request.permissions ?? [], config);
-  const catalog = createCatalog(known);
+  const needsAll = prompting || preview !== undefined;
+  const additions = await find(needsAll ? undefined : (request.permissions ?? []));
+  const catalog = createCatalog(additions);
   const now = Date.now();
   assertValid(
     prompting
@@ -58,8 +58,7 @@ export async function runCreate({
       : [...missingName(request), ...validateNewKey(request, catalog, now)],
   );
 
-  const resources = prompting ? await hostResources(config) : known;
-  const keys = await openForCommand({ database, resources, ifMissing: preview ? 'empty' : 'create' });
+  const keys = await openForCommand({ database, ...additions, ifMissing: preview ? 'empty' : 'create' });
   try {
     const answered = prompting ? await ask(request, keys, assumesYes) : request;
     const input = { ...answered, name: answered.name ?? '' };
@@ -94,10 +93,11 @@ async function ask(request: KeyRequest, keys: OpenKeys, assumesYes: boolean): Pr
 
 /** Shows what a key would be, and everything that it would be allowed to do. */
 function showPreview(
-  { name, roles, permissions, expiresAt, effectivePermissions }: KeyPreview,
+  { name, roles, permissions, limits, allowFrom, expiresAt, effectivePermissions }: KeyPreview,
   show: NonNullable<CreateCommandOptions['preview']>,
 ): Promise<object> {
-  const json = { name, roles, permissions, expiresAt: formatTime(expiresAt), effectivePermissions };
+  const fields = { name, roles, permissions, limits, allowFrom };
+  const json = { ...fields, expiresAt: formatTime(expiresAt), effectivePermissions };
   return show(json, effectivePermissions.join('\n'));
 }
 
@@ -113,11 +113,16 @@ function describe({ key, replaced }: CreatedKey): string {
     key.roles.length > 0 ? `roles ${listOf(key.roles)}` : '',
     key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',
   ];
+  const held = [
+    key.limits.length > 0 ? `, limited to ${listOf(key.limits)}` : '',
+    key.allowFrom ? `, from ${listOf(key.allowFrom)} alone` : '',
+  ].join('');
   const verb = replaced.length > 0 ? 'Replaced' : 'Created';
   const children = replaced.length - 1;
   const were = countOf(children, 'key that it had created was', 'keys that it had created were');
   const lost = children > 0 ? ` ${were} deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
   const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
-  return `${what} with ${grants.filter(Boolean).join(' and ')}. It ${end}.${lost} Its secret is not shown again.`;
+  const may = `${grants.filter(Boolean).join(' and ')}${held}`;
+  return `${what} with ${may}. It ${end}.${lost} Its secret is not shown again.`;
 }

@@ -11,7 +11,6 @@ import { runDelete } from './delete-keys.ts';
 import { CliError } from '../errors.ts';
 import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
-import { hostResources } from '../host.ts';
 import { hasFlag } from '../output.ts';
 import { countOf } from '../views/count.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
@@ -50,7 +49,7 @@ export abstract class KeyCommand extends BaseCommand {
     return runCreate({
       request,
       database,
-      config: this.config,
+      additions: (permissions) => this.additions(permissions),
       terminal: this.terminal,
       interactive: this.interactive,
       assumesYes: this.assumesYes,
@@ -95,7 +94,7 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /**
-   * Opens the store, with the host's resources, while `work` runs. A missing store is an error unless the command is
+   * Opens the store, with all that can be granted, while `work` runs. A missing store is an error unless the command is
    * one that creates it, or previews that: at a mistyped path, a new and empty store would look like an answer.
    * @throws KeysError STORE_…; what `work` throws
    */
@@ -104,7 +103,7 @@ export abstract class KeyCommand extends BaseCommand {
     work: (keys: OpenKeys) => Promise<Result>,
     ifMissing: OpenKeysOptions['ifMissing'] = 'fail',
   ): Promise<Result> {
-    return withKeys({ database, resources: await hostResources(this.config), ifMissing }, work);
+    return withKeys({ database, ...(await this.additions()), ifMissing }, work);
   }
 
   /** A key as JSON, with how much it was used. */

@@ -1,6 +1,5 @@
 import { checkbox, confirm, input, search } from '@inquirer/prompts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
-import { ROLE_MEANINGS } from '../../keys/permissions/catalog.ts';
 import type { NewKey } from '../../keys/key/api-key.ts';
 import { validateDescription } from '../../keys/key/description.ts';
 import { NameTakenError } from '../../keys/errors.ts';
@@ -48,7 +47,7 @@ async function askForGrants(
   const chosen = await checkbox(
     {
       message: 'Roles (none, to choose permissions only)',
-      choices: catalog.roles.map((role) => ({ value: role, name: role, description: ROLE_MEANINGS[role] })),
+      choices: catalog.roles.map((role) => ({ value: role, name: role, description: catalog.meaningOf(role) })),
       pageSize: listSize(),
       ...ONE_BY_ONE,
     },

@@ -1,6 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { Log } from '../../log.ts';
+import { followForWorkers } from './config-for-workers.ts';
+import type { StartConfig } from './config-source.ts';
 import { STOP_SIGNALS, type StopSignal } from './signals.ts';
 
 /** The message by which the primary tells a worker to stop. */
@@ -10,8 +12,11 @@ const RESTART_DELAY_MS = 1000;
 
 export interface WorkersOptions {
   count: number;
+  /** The file mode creation mask for the socket that they share, if it is a Unix socket. */
+  socketMask: number | undefined;
   log: Log;
   stop: StopSignal;
+  config: StartConfig;
   /** Called once, with the address that all workers listen on. */
   onListening: (url: string) => void;
 }
@@ -24,13 +29,16 @@ export const isWorker = (): boolean => cluster.isWorker;
  * once its requests in flight have finished.
  * @returns the exit code: that of the first worker if it could not start, 0 after a signal
  */
-export async function runWorkers({ count, log, stop, onListening }: WorkersOptions): Promise<number> {
+export async function runWorkers(options: WorkersOptions): Promise<number> {
+  const { count, socketMask, log, stop, config, onListening } = options;
+  const fork = socketMask === undefined ? () => cluster.fork() : forkingUnder(socketMask);
   // Each worker accepts its own connections: one handed to a worker that just died would never be answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   stop.serving();
   let isStopping = false;
   const listening = new Set<Worker>();
-  cluster.on('message', (worker) => {
+  cluster.on('message', (worker, message: object) => {
+    if (!isListening(message)) return;
     listening.add(worker);
     // It had begun to listen when it was to stop.
     if (isStopping) sendStop(worker);
@@ -39,19 +47,20 @@ export async function runWorkers({ count, log, stop, onListening }: WorkersOptio
   cluster.on('fork', (worker) =>
     worker.on('error', (error) => log.error({ err: error, worker: worker.process.pid }, 'a worker failed')),
   );
-  const first = cluster.fork();
+  followForWorkers(config, log);
+  const first = fork();
   // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
-  const started = await Promise.race([once(first, 'message'), once(first, 'exit'), stop.received]);
+  const exited = once(first, 'exit') as Promise<[number | null]>;
+  const started = await Promise.race([listens(first), exited, stop.received]);
+  if (Array.isArray(started)) return started[0] ?? 1;
   if (typeof started !== 'string') {
-    const [message] = started as [{ url: string } | number | null];
-    if (typeof message !== 'object' || message === null) return message ?? 1;
-    onListening(message.url);
+    onListening(started.url);
     cluster.on('exit', (worker, code, signal) => {
       if (isStopping) return;
       log.error({ worker: worker.process.pid, code, signal }, 'a worker exited and will be replaced');
-      setTimeout(() => !isStopping && cluster.fork(), RESTART_DELAY_MS);
+      setTimeout(() => !isStopping && fork(), RESTART_DELAY_MS);
     });
-    for (let index = 1; index < count; index += 1) cluster.fork();
+    for (let index = 1; index < count; index += 1) fork();
   }
 
   const signal = await stop.received;
@@ -68,6 +77,30 @@ export async function runWorkers({ count, log, stop, onListening }: WorkersOptio
     }),
   );
   return 0;
+}
+
+/** Resolves with what a worker says once it listens. */
+function listens(worker: Worker): Promise<{ url: string }> {
+  return new Promise((resolve) => worker.on('message', (message: object) => isListening(message) && resolve(message)));
+}
+
+/** Whether a worker says that it listens. */
+function isListening(message: object): message is { url: string } {
+  return 'url' in message;
+}
+
+/**
+ * Sets the mask of this process, which creates the socket of its workers and nothing else, and returns what starts a
+ * worker without it.
+ */
+function forkingUnder(mask: number): () => Worker {
+  const usual = process.umask(mask);
+  return () => {
+    process.umask(usual);
+    const worker = cluster.fork();
+    process.umask(mask);
+    return worker;
+  };
 }
 
 function sendStop(worker: Worker): void {

@@ -22,9 +22,12 @@ const name = column('name', ({ name }) => name, { least: NAME });
 const status = column('status', ({ status }) => status, {
   shown: ({ status, rotation }) => (rotation ? `${status}, rotating` : status),
 });
-const roles = column('roles', ({ roles }) => roles, { least: TEXT });
-const permissions = column('permissions', ({ permissions }) => permissions, { least: TEXT });
-const grants = column('grants', (key) => [...key.roles, ...key.permissions], { least: TEXT });
+const roles = grantColumn('roles', ({ roles }) => roles);
+const permissions = grantColumn('permissions', ({ permissions }) => permissions);
+const grants = grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]);
+const unknownGrants = column('unknown-grants', (key) => key.unknownGrants, { least: TEXT });
+const limits = column('limits', (key) => key.limits, { least: TEXT });
+const allowFrom = column('allow-from', (key) => key.allowFrom, { least: TEXT });
 const prefix = column('prefix', ({ prefix }) => prefix, { least: TEXT });
 const created = time('created', ({ createdAt }) => createdAt);
 const expires = time('expires', ({ expiresAt }) => expiresAt, 1);
@@ -50,7 +53,7 @@ export const ALL_COLUMNS: readonly KeyColumn[] = [
   rotation,
 ];
 /** What can be picked. */
-const PICKABLE = [...ALL_COLUMNS, grants, id, description];
+const PICKABLE = [...ALL_COLUMNS, grants, unknownGrants, limits, allowFrom, id, description];
 
 /** The names of all columns that can be picked. */
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
@@ -84,6 +87,13 @@ function column(
 ): KeyColumn {
   const title = name.toUpperCase().replace('-', ' ');
   return { name, title, text: (key) => fieldText(value(key)), ...rest };
+}
+
+/** A column of grants; a terminal shows which of them are unknown. */
+function grantColumn(name: string, grantsOf: (key: KeyJson) => string[]): KeyColumn {
+  const shown = (key: KeyJson) =>
+    fieldText(grantsOf(key).map((grant) => (key.unknownGrants.includes(grant) ? `${grant} (unknown)` : grant)));
+  return column(name, grantsOf, { shown, least: TEXT });
 }
 
 /** A column of times, which programs read in RFC 3339 format. */

@@ -2,6 +2,7 @@ import type { AncestorLimit, Chain } from '../../keys/authorization/chain.ts';
 import type { ApiKey } from '../../keys/key/api-key.ts';
 import type { Rotation } from '../../keys/key/rotation.ts';
 import type { OpenKeys } from '../../open-keys.ts';
+import { unknownGrantsOf } from '../../keys/permissions/catalog.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Status } from '../../keys/key/status.ts';
 import { printable } from '../../keys/text.ts';
@@ -15,6 +16,11 @@ export interface KeyJson {
   description: string | null;
   roles: string[];
   permissions: string[];
+  /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
+  unknownGrants: string[];
+  limits: readonly string[];
+  /** Null for anywhere. */
+  allowFrom: readonly string[] | null;
   prefix: string;
   status: Status;
   createdAt: string;
@@ -47,12 +53,16 @@ export interface LimitJson {
   expiresAt: string | null;
   /** The permissions that the key lacks because of it. */
   permissions: string[];
+  /** The limits that the key's requests count against. */
+  limits: readonly string[];
+  /** The networks that the key may be used from because of it. */
+  allowFrom: readonly string[] | null;
 }
 
 /** A key as JSON, with its status now, which counts its ancestors. */
 export function keyJson(
   chain: Chain,
-  keys: Pick<OpenKeys, 'statusOf' | 'rotationOf'>,
+  keys: Pick<OpenKeys, 'statusOf' | 'rotationOf' | 'catalog'>,
   usage: UsageTotals = NO_USAGE,
 ): KeyJson {
   const [key] = chain.keys;
@@ -62,6 +72,9 @@ export function keyJson(
     description: key.description,
     roles: key.roles,
     permissions: key.permissions,
+    unknownGrants: unknownGrantsOf(key, keys.catalog),
+    limits: key.limits,
+    allowFrom: key.allowFrom,
     prefix: prefixOf(key.publicId),
     status: keys.statusOf(chain),
     createdAt: formatTime(key.createdAt),
@@ -75,22 +88,34 @@ export function keyJson(
   };
 }
 
-export function limitJson({ ancestor: { id, name }, status, expiresAt, permissions }: AncestorLimit): LimitJson {
-  return { id, name, status, expiresAt: formatTime(expiresAt), permissions };
+export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: AncestorLimit): LimitJson {
+  return { id, name, ...limit, expiresAt: formatTime(expiresAt) };
 }
 
 /** What an ancestor takes away, as one line of text. */
-export function limitText({ name, status, expiresAt, permissions }: LimitJson): string {
+export function limitText({ name, status, expiresAt, permissions, limits, allowFrom }: LimitJson): string {
   const parts = [
     ...(status === 'ACTIVE' ? [] : [`is ${status}`]),
     ...(expiresAt === null ? [] : [`expires ${expiresAt}`]),
     ...(permissions.length === 0 ? [] : [`lacks ${permissions.join(', ')}`]),
+    ...(limits.length === 0 ? [] : [`is limited to ${limits.join(', ')}`]),
+    ...(allowFrom === null ? [] : [`may be used from ${allowFrom.join(', ')}`]),
   ];
   return `"${printable(name, 100)}" ${parts.join(', ')}`;
 }
 
 /** The fields in which a key can change, in the order in which they are shown. */
-const FIELDS = ['name', 'description', 'roles', 'permissions', 'expiresAt', 'enabled', 'createdBy'] as const;
+const FIELDS = [
+  'name',
+  'description',
+  'roles',
+  'permissions',
+  'limits',
+  'allowFrom',
+  'expiresAt',
+  'enabled',
+  'createdBy',
+] as const;
 type FieldValue = string | readonly string[] | boolean | null;
 
 /** A field of a key that has changed. */

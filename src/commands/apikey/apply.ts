@@ -63,7 +63,7 @@ export default class Apply extends KeyCommand {
       dryRun,
       secretsDir,
       json: this.jsonEnabled(),
-      config: this.config,
+      additions: await this.additions(),
       print: async (json, text) => void (shown = await this.print(json, text)),
       printSecrets: async (json, text) => void (shown = await this.deliver(json, text)),
       note: (text) => this.terminal.note(text),

@@ -5,7 +5,7 @@ import { wordsBesideCommands } from '../../cli/help/words.ts';
 import { offerFor } from '../../cli/completion/offer.ts';
 import { type Shell, SHELLS, replyOf } from '../../cli/completion/reply.ts';
 import { resolveOffer } from '../../cli/completion/resolve-offer.ts';
-import { hostResources } from '../../cli/host.ts';
+import { additionsOf } from '../../cli/additions.ts';
 import { validateName } from '../../keys/key/name.ts';
 import { createCatalog } from '../../keys/permissions/catalog.ts';
 import { normalizeText } from '../../keys/text.ts';
@@ -54,9 +54,11 @@ export default class Complete extends BaseCommand {
     const wordsBeside = (help: boolean) => wordsBesideCommands(this.config, help);
     const offer = offerFor(line, { commands, separator, wordsBeside });
     if (!offer) return;
+    const set = { ...env, ...variables, ...line.variables };
+    const additions = () => additionsOf({ config: this.config, file: offer.config, env: set });
     const reply = await resolveOffer(offer, {
-      names: (start) => namesFrom(start, { database: offer.database, env: { ...env, ...variables } }),
-      catalog: async () => createCatalog(await hostResources(this.config).catch(() => [])),
+      names: (start) => namesFrom(start, { database: offer.database, env: set }),
+      catalog: async () => createCatalog(await additions().catch(() => ({}))),
     });
     const text = replyOf(reply, args.shell as Shell, line);
     await this.terminal.out(text.replaceAll('<%= config.bin %>', this.config.bin));

@@ -13,6 +13,10 @@ If stdin and stderr are terminals, prompts for missing values.`;
       command: 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy" --roles VIEWER\n--expires-in 30d)',
     },
     {
+      description: 'A key for 100 requests a minute, from one network alone',
+      command: '<%= config.bin %> <%= command.id %> "Web shop" --roles VIEWER\n--limit 100/m --allow-from 10.0.0.0/8',
+    },
+    {
       description: 'See what a key would be allowed to do',
       command: '<%= config.bin %> <%= command.id %> "Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run',
     },

@@ -78,7 +78,14 @@ export default class Exec extends BaseCommand {
       args,
       environment: childEnvironment(this.environment, database),
       variable: env,
-      create: () => createTemporaryKey({ request, database, config: this.config, issues: validateVariable(env), note }),
+      create: () =>
+        createTemporaryKey({
+          request,
+          database,
+          additions: (needed) => this.additions(needed),
+          issues: validateVariable(env),
+          note,
+        }),
       note,
     });
     process.exitCode = exitCode;

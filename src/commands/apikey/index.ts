@@ -6,7 +6,16 @@ import { inGroup, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-f
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 
 /** Flags that describe a new key, and mean nothing with --delete. */
-const CREATE_ONLY = ['roles', 'permissions', 'description', 'expires-in', 'expires-at', 'overwrite'] as const;
+const CREATE_ONLY = [
+  'roles',
+  'permissions',
+  'limit',
+  'allow-from',
+  'description',
+  'expires-in',
+  'expires-at',
+  'overwrite',
+] as const;
 
 export default class ApiKey extends KeyCommand {
   static override summary = 'Create or delete an API key.';
@@ -18,7 +27,8 @@ export default class ApiKey extends KeyCommand {
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help environment".';
   static override usage = [
     '<%= command.id %> --create --name <name> [--roles <role,…>] [--permissions <resource:action,…>] ' +
-      '[--description <text>] [--expires-in 90m|12h|30d] [--expires-at <date>] [--overwrite] [--json]',
+      '[--limit 100/m] [--allow-from <network,…>] [--description <text>] [--expires-in 90m|12h|30d] ' +
+      '[--expires-at <date>] [--overwrite] [--json]',
     '<%= command.id %> --delete [--name <name>] [--json]',
   ];
   static override examples = [

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { grantFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { grantFlags, nameArgs, nameFlag, restrictionFlags } from '../../cli/input/key-flags.ts';
 import { fieldChanges, changeText } from '../../cli/views/key-view.ts';
 import { warn } from '../../cli/terminal.ts';
 import { warningsOf } from '../../keys/changes/confusable-names.ts';
@@ -13,10 +13,12 @@ const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
   ['roles', 'no-roles'],
   ['permissions', 'no-permissions'],
+  ['limit', 'no-limits'],
+  ['allow-from', 'no-allow-from'],
 ];
 
 export default class Update extends KeyCommand {
-  static override summary = 'Change the name, description, grants or expiry of an API key.';
+  static override summary = 'Change the name, description, grants, limits or expiry of an API key.';
   static override description =
     'What is left out does not change. Neither does the secret; to replace it, see rotate or create --overwrite.';
   static override examples = [
@@ -35,8 +37,11 @@ export default class Update extends KeyCommand {
     rename: Flags.string({ description: 'New name.', helpValue: '<name>' }),
     description: Flags.string({ description: 'New description; an empty one removes it.', helpValue: '<text>' }),
     ...grantFlags,
+    ...restrictionFlags,
     'no-roles': Flags.boolean({ description: 'Remove all roles.' }),
     'no-permissions': Flags.boolean({ description: 'Remove all permissions.' }),
+    'no-limits': Flags.boolean({ description: 'Remove all limits.' }),
+    'no-allow-from': Flags.boolean({ description: 'Let the key be used from anywhere.' }),
     'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
   };
 
@@ -61,6 +66,8 @@ function changeOf(
     description?: string | undefined;
     roles?: string[] | undefined;
     permissions?: string[] | undefined;
+    limit?: string[] | undefined;
+    'allow-from'?: string[] | undefined;
   },
 ): KeyChange {
   const { rename, description } = flags;
@@ -70,14 +77,16 @@ function changeOf(
   }
   const roles = flags['no-roles'] ? [] : flags.roles;
   const permissions = flags['no-permissions'] ? [] : flags.permissions;
+  const limits = flags['no-limits'] ? [] : flags.limit;
+  const allowFrom = flags['no-allow-from'] ? null : flags['allow-from'];
   const expiresIn = flags['expires-in'] as string | undefined;
   const expiresAt = flags['no-expiry'] ? null : (flags['expires-at'] as string | undefined);
-  const change = { name: rename, description, roles, permissions, expiresIn, expiresAt };
+  const change = { name: rename, description, roles, permissions, limits, allowFrom, expiresIn, expiresAt };
   if (Object.values(change).every((value) => value === undefined))
     throw new CliError(
       'USAGE',
-      'There is nothing to change. Pass --rename, --description, --roles, --permissions, --expires-in, --expires-at, ' +
-        '--no-roles, --no-permissions or --no-expiry.',
+      'There is nothing to change. Pass --rename, --description, --roles, --permissions, --limit, --allow-from, ' +
+        '--expires-in, --expires-at, --no-roles, --no-permissions, --no-limits, --no-allow-from or --no-expiry.',
     );
   return change;
 }

@@ -2,7 +2,6 @@ import { createCatalog } from '../../keys/permissions/catalog.ts';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { commandText } from '../../cli/command-text.ts';
-import { hostResourcesFor } from '../../cli/host.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { noInputFlag } from '../../cli/input/question-flags.ts';
 import { readSecretInput } from '../../cli/input/read-secret.ts';
@@ -44,9 +43,7 @@ export default class Verify extends KeyCommand {
     const { permission: wanted, database } = flags;
     // The permission is validated first: nobody should type a secret for an invalid command.
     const permission =
-      wanted === undefined
-        ? undefined
-        : readPermission(wanted, createCatalog(await hostResourcesFor([wanted], this.config)));
+      wanted === undefined ? undefined : readPermission(wanted, createCatalog(await this.additions([wanted])));
     const secret = await readSecretInput(this.interactive);
     return this.withKeys(database, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);

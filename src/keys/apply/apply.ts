@@ -4,6 +4,7 @@ import { auditChange } from '../audit/audit-entry.ts';
 import type { DeclaredKey } from './declaration.ts';
 import { type Plan, planChanges } from './plan.ts';
 import { OPERATOR } from '../authorization/principal.ts';
+import { NO_LIMITS } from '../limit.ts';
 import type { Secret } from '../secret/secret.ts';
 import type { Transaction } from '../changes/transaction.ts';
 import { inTurns } from '../turns.ts';
@@ -83,6 +84,8 @@ function buildDeclaredKey(
   { caller, now }: Transaction,
 ): StoredKey {
   return {
+    limits: NO_LIMITS,
+    allowFrom: null,
     ...declared,
     id,
     publicId: secret.publicId,

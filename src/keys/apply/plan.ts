@@ -3,12 +3,14 @@ import { type ConfusableName, findConfusableNames } from '../changes/confusable-
 import type { AuditReader } from '../audit/audit-entry.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { refuseTakeover } from './takeover.ts';
-import { type DeclarationIssue, type DeclaredKey, assertValidDeclaration } from './declaration.ts';
+import type { DocumentIssue } from '../document.ts';
+import { type DeclaredKey, assertValidDeclaration } from './declaration.ts';
 import { KeysError } from '../errors.ts';
 import { validateExpiry } from '../key/expiry.ts';
 import { findChains } from '../authorization/chain.ts';
 import { requireToChange, requireToCreate } from '../authorization/granting.ts';
 import { type Actor, denied, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
+import { NO_LIMITS } from '../limit.ts';
 import type { KeyFinder } from '../repository.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
@@ -64,7 +66,7 @@ export async function planChanges<Key extends ApiKey>(
   );
   const existing = new Map(found.map((key) => [key.name, key]));
   const plan: Plan<Key> = { creates: [], updates: [], deletes: [], unchanged: 0, confusable: [] };
-  const issues: DeclarationIssue[] = [];
+  const issues: DocumentIssue[] = [];
   for await (const [index, key] of inTurns(declared.entries())) {
     const before = existing.get(key.name);
     if (key.expiresAt !== (before?.expiresAt ?? null))
@@ -109,21 +111,20 @@ function asDeclared<Key extends ApiKey>(
   const toggled = enabled !== undefined && enabled !== (before.disabledAt === null);
   const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
   const createdBy = adopt ? null : before.createdBy;
-  const after = { ...before, description, roles, permissions, expiresAt, disabledAt, createdBy };
-  const fields = ['description', 'roles', 'permissions', 'expiresAt', 'disabledAt', 'createdBy'] as const;
-  return fields.every((field) => before[field] === after[field]) ? before : after;
+  const { limits: newLimits = NO_LIMITS, allowFrom: networks = null } = declared;
+  const limits = sameItems(before.limits, newLimits) ? before.limits : newLimits;
+  const allowFrom = sameItems(before.allowFrom, networks) ? before.allowFrom : networks;
+  const after = { ...before, description, roles, permissions, limits, allowFrom, expiresAt, disabledAt, createdBy };
+  return (Object.keys(after) as (keyof Key)[]).every((field) => before[field] === after[field]) ? before : after;
 }
 
-/** Whether two lists without duplicates hold the same items. */
-function sameItems(one: readonly string[], other: readonly string[]): boolean {
+/** Whether two lists without duplicates hold the same items, or neither is there. */
+function sameItems(one: readonly string[] | null, other: readonly string[] | null): boolean {
+  if (one === null || other === null) return one === other;
   return one.length === other.length && one.every((item) => other.includes(item));
 }
 
-function validateDeclaredExpiry(
-  { expiresAt }: DeclaredKey,
-  path: DeclarationIssue['path'],
-  now: number,
-): DeclarationIssue[] {
+function validateDeclaredExpiry({ expiresAt }: DeclaredKey, path: DocumentIssue['path'], now: number): DocumentIssue[] {
   return validateExpiry({ expiresAt: formatTime(expiresAt) }, now).map(({ message }) => ({ path, message }));
 }
 

@@ -179,6 +179,8 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     description: key.description,
     roles: key.roles,
     permissions: key.permissions,
+    limits: key.limits,
+    allowFrom: key.allowFrom,
     prefix: prefixOf(key.publicId),
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),

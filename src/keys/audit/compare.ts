@@ -36,6 +36,9 @@ interface Recorded {
   isComplete: boolean;
 }
 
+/** What a key has in the fields that there were not yet when its entries were written, unless they say otherwise. */
+const EARLIER: AuditValues = { limits: [], allowFrom: null };
+
 const PAGE_KEYS = 500;
 const BATCH_ENTRIES = 1000;
 const MAX_DIFFERENCES = 100;
@@ -101,8 +104,9 @@ function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): s
   if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
   if (!recorded) return undefined;
   const values = auditValuesOf(key);
-  const differing = Object.keys(recorded.values).filter(
-    (field) => field in values && JSON.stringify(values[field]) !== JSON.stringify(recorded.values![field]),
+  const expected = recorded.isComplete ? { ...EARLIER, ...recorded.values } : recorded.values;
+  const differing = Object.keys(expected).filter(
+    (field) => field in values && JSON.stringify(values[field]) !== JSON.stringify(expected[field]),
   );
   return differing.length > 0 ? `differs in ${differing.join(', ')}` : undefined;
 }

@@ -2,7 +2,7 @@ import type { Activity } from './activity.ts';
 import { type AcceptedLookup, type Authentication, type Lookup, lookUp, type RefusedLookup } from './authenticate.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { chainExpiry } from '../authorization/chain.ts';
-import { principalOf } from '../authorization/principal.ts';
+import { type Principal, principalOf } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
 import { digestSecret, prefixOf } from '../secret/secret.ts';
 import { type VerifiedKey, VerifiedKeys } from './verified-keys.ts';
@@ -51,23 +51,49 @@ export class Authenticator {
 
   /** Authenticates a secret, of a request that was let in before, without counting a use. @throws KeysError STORE_… */
   confirm(secret: string, address?: string): Authentication | Promise<Authentication> {
+    const settle = (found: VerifiedKey | RefusedLookup): Authentication =>
+      'principal' in found ? { principal: found.principal } : this.#refuse(found, address);
+    const found = this.#find(secret);
+    return found instanceof Promise ? found.then(settle) : settle(found);
+  }
+
+  /**
+   * The key of a secret if that is accepted now, and until when the secret is, for somebody who was sent it (RFC 7662).
+   * It counts as no use, and a refused one as no refused request.
+   * @throws KeysError STORE_…
+   */
+  async introspect(secret: string): Promise<VerifiedKey | undefined> {
+    const found = await this.#find(secret);
+    if (!('principal' in found)) return undefined;
+    const { key, secret: which } = found.principal;
+    const ends = [found.expiresAt, which === 'previous' ? key.rotation!.previousEndsAt : null];
+    const known = ends.filter((end) => end !== null);
+    return { principal: found.principal, expiresAt: known.length > 0 ? Math.min(...known) : null };
+  }
+
+  #find(secret: string): VerifiedKey | RefusedLookup | Promise<VerifiedKey | RefusedLookup> {
     const { repository, clock } = this.#options;
     const digest = digestSecret(secret);
     const known = this.findVerified(digest);
-    if (known) return { principal: known.principal };
+    if (known) return known;
     // Read before the query, whose result may be older than a change that is made meanwhile.
     const revision = repository.revision();
-    const settle = (found: Lookup) =>
-      found.refused ? this.#refuse(found, address) : this.#accept(found, digest, revision);
+    const settle = (found: Lookup) => (found.refused ? found : this.#accept(found, digest, revision));
     const found = lookUp(secret, repository, clock(), digest);
     return found instanceof Promise ? found.then(settle) : settle(found);
   }
 
-  #accept({ key, chain, secret }: AcceptedLookup, digest: string, revision: number | undefined): Authentication {
+  /** Records a request that was refused although its key is valid. */
+  noteRefusal({ key: { id, name } }: Principal, reason: 'address' | 'limited', address: string | undefined): void {
+    this.#options.activity.refused({ reason, actor: { kind: 'KEY', id, name }, key: null, address });
+  }
+
+  #accept({ key, chain, secret }: AcceptedLookup, digest: string, revision: number | undefined): VerifiedKey {
     const { catalog, activity } = this.#options;
     const principal = principalOf(chain, catalog, { secret, observer: activity.observerOf(key) });
-    this.#verified.set(digest, revision, { principal, expiresAt: chainExpiry(chain) });
-    return { principal };
+    const verified = { principal, expiresAt: chainExpiry(chain) };
+    this.#verified.set(digest, revision, verified);
+    return verified;
   }
 
   #refuse({ refused: reason, publicId, key }: RefusedLookup, address: string | undefined): Authentication {

@@ -1,7 +1,9 @@
 import type { ApiKey } from '../key/api-key.ts';
 import { type Status, statusOf } from '../key/status.ts';
+import type { Limit } from '../limit.ts';
+import { ALL_ACCESS } from '../permissions/built-in.ts';
 import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
-import { PermissionSet } from '../permissions/permission-set.ts';
+import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
 import type { KeyFinder } from '../repository.ts';
 
 /** The maximum number of keys in a chain. */
@@ -30,6 +32,10 @@ export interface AncestorLimit {
   expiresAt: number | null;
   /** The permissions that the key would have without this ancestor and those above it. */
   permissions: Permission[];
+  /** The ancestor's own limits: the requests of the key count against them. */
+  limits: readonly Limit[];
+  /** The networks that the ancestor, and so the key, may be used from; null for anywhere. */
+  allowFrom: readonly string[] | null;
 }
 
 /** Reads the chains of keys, in their order. @throws KeysError STORE_… */
@@ -75,11 +81,17 @@ export function chainAccess({ keys, isComplete }: Chain, catalog: Catalog): Perm
   return keys.map((key) => PermissionSet.of(catalog, key)).reduce((access, other) => access.intersection(other));
 }
 
-/** The roles that a key holds: those that all keys of its chain hold, by themselves or as a part of another role. */
-export function chainRoles({ keys, isComplete }: Chain, catalog: Catalog): ReadonlySet<Role> {
-  if (!isComplete) return new Set();
-  const held = keys.map(({ roles }) => new Set(roles.flatMap((role) => catalog.rolesIn(role))));
-  return new Set(catalog.roles.filter((role) => held.every((roles) => roles.has(role))));
+/** Whether a key holds a role: all keys of its chain do, by the role itself or by one that includes it. */
+export function chainHolds({ keys, isComplete }: Chain, role: Role, catalog: Catalog): boolean {
+  return isComplete && keys.every(({ roles }) => roles.some((held) => catalog.includes(held, role)));
+}
+
+/** Whether a key holds a permission that is unknown here: it allows nothing now, but would once it is declared. */
+export function chainHoldsUnknown({ keys, isComplete }: Chain, permission: Permission): boolean {
+  const [resource, action] = splitPermission(permission);
+  const holds = ({ roles, permissions }: ApiKey) =>
+    roles.includes(ALL_ACCESS) || new PermissionSet(permissions).has(resource, action);
+  return isComplete && keys.every(holds);
 }
 
 /** What the ancestors of a key take away from it, the nearest first. Ancestors that take nothing away are left out. */
@@ -94,8 +106,11 @@ export function limitsOf({ keys }: Chain, catalog: Catalog, now: number): Ancest
       status: statusOf(ancestor, now),
       expiresAt: isEarlier ? ancestor.expiresAt : null,
       permissions: access.missingFrom(next),
+      limits: ancestor.limits,
+      allowFrom: ancestor.allowFrom,
     };
-    if (limit.status !== 'ACTIVE' || isEarlier || limit.permissions.length > 0) limits.push(limit);
+    const holds = limit.permissions.length + limit.limits.length > 0 || limit.allowFrom !== null;
+    if (limit.status !== 'ACTIVE' || isEarlier || holds) limits.push(limit);
     if (isEarlier) expiresAt = ancestor.expiresAt;
     access = next;
   }

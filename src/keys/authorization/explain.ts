@@ -1,6 +1,6 @@
 import type { ApiKey } from '../key/api-key.ts';
 import type { Status } from '../key/status.ts';
-import { type Catalog, type Permission, ROLE_MEANINGS, type Role } from '../permissions/catalog.ts';
+import type { Catalog, Grant, Permission } from '../permissions/catalog.ts';
 import { assertValid } from '../errors.ts';
 import { parsePermissions } from '../permissions/grants.ts';
 import { PermissionSet, splitPermission } from '../permissions/permission-set.ts';
@@ -18,7 +18,7 @@ export function grantsBehind(
   key: Pick<ApiKey, 'roles' | 'permissions'>,
   permission: Permission,
   catalog: Catalog,
-): (Role | Permission)[] {
+): Grant[] {
   const [resource, action] = splitPermission(permission);
   const allows = (permissions: readonly Permission[]) => new PermissionSet(permissions).has(resource, action);
   return [
@@ -31,7 +31,7 @@ export function grantsBehind(
 export interface AccessDecision {
   allowed: boolean;
   /** The key's own grants that say so. */
-  grantedBy: (Role | Permission)[];
+  grantedBy: Grant[];
   /** The status of the key, which counts its ancestors. */
   status: Status;
   /** The nearest ancestor that forbids it; null if none does. */
@@ -52,6 +52,6 @@ export function decideAccess(chain: Chain, permission: Permission, catalog: Cata
 }
 
 /** A grant in prose: `role ADMIN` or `permission DOCKER:READ_ANY`. */
-export function describeGrant(grant: Role | Permission): string {
-  return grant in ROLE_MEANINGS ? `role ${grant}` : `permission ${grant}`;
+export function describeGrant(grant: Grant): string {
+  return grant.includes(':') ? `permission ${grant}` : `role ${grant}`;
 }

@@ -4,7 +4,8 @@ import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
 import { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
 import { formatTime } from '../time.ts';
-import { type Chain, chainExpiry, chainRoles, MAX_CHAIN_LENGTH } from './chain.ts';
+import { type Chain, chainExpiry, chainHolds, chainHoldsUnknown, MAX_CHAIN_LENGTH } from './chain.ts';
+import { closerRestriction } from './restrictions.ts';
 import { type Actor, denied, forbidden, OPERATOR, type Principal, requirePermission } from './principal.ts';
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
@@ -33,7 +34,8 @@ function chainTooLong(): KeysError {
 
 /**
  * Refuses an actor that may not change a key so. Less access needs nothing more than the right to change the key. More
- * access (added grants, a later expiry, enabling it) needs all that the key may do afterwards.
+ * access (added grants, a later expiry, a wider limit or more networks, enabling it) needs all that the key may do
+ * afterwards.
  * @param chain the key before the change, and its ancestors
  * @throws ForbiddenError
  */
@@ -42,18 +44,25 @@ export function requireToChange(actor: Actor, chain: Chain, after: ApiKey, catal
   const [before] = chain.keys;
   requireToGrant(actor, addedGrants(before, after, catalog), catalog);
   if (endsLater(before, after)) requireToOutlive(actor, after.expiresAt);
+  if (isLoosened(before, after, catalog)) requireToLoosen(actor, chain, after, catalog);
   if (isWidened(before, after, catalog)) requireToHoldKey(actor, chain, after, catalog);
 }
 
-/** Whether a change lets a key do more: by added grants, a later expiry, or enabling it. */
+/** Whether a change lets a key do more: by added grants, a later expiry, looser limits or networks, or enabling it. */
 export function isWidened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   const added = addedGrants(before, after, catalog);
   const isEnabled = before.disabledAt !== null && after.disabledAt === null;
-  return added.roles.length + added.permissions.length > 0 || endsLater(before, after) || isEnabled;
+  const hasMore = added.roles.length + added.permissions.length > 0 || isLoosened(before, after, catalog);
+  return hasMore || endsLater(before, after) || isEnabled;
 }
 
 function endsLater(before: ApiKey, after: ApiKey): boolean {
   return before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
+}
+
+/** Whether a key that was changed may make more requests, or may make them from elsewhere. */
+function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
+  return closerRestriction([before], [after], catalog) !== undefined;
 }
 
 /**
@@ -67,15 +76,19 @@ export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalo
   if (actor === OPERATOR || chain.keys.some(({ id }) => id === actor.key.id)) return;
   requireToGrant(actor, key, catalog);
   requireToOutlive(actor, key.expiresAt);
+  requireToLoosen(actor, chain, key, catalog);
 }
 
-/** Who grants a role holds that role; who grants a permission holds it. */
+/** Who grants a role holds that role; who grants a permission holds it, even one that is unknown at present. */
 function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalog: Catalog): void {
   const granted = PermissionSet.of(catalog, { roles, permissions });
-  const missing = granted.missingFrom(actor.access);
+  const unknown = permissions.filter((permission) => !catalog.knows(permission));
+  const missing = [
+    ...granted.missingFrom(actor.access),
+    ...unknown.filter((permission) => !chainHoldsUnknown(actor.chain, permission)),
+  ];
   if (missing.length > 0) throw forbidden(actor, missing, RULE);
-  const held = chainRoles(actor.chain, catalog);
-  const foreign = roles.filter((role) => !held.has(role));
+  const foreign = roles.filter((role) => !chainHolds(actor.chain, role, catalog));
   if (foreign.length > 0) {
     const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
     throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
@@ -91,12 +104,22 @@ function requireToOutlive(actor: Principal, expiresAt: number | null): void {
 }
 
 /**
+ * Who lets a key make requests may make as many, from there: limits and networks, counted with those of the keys above
+ * it, are as close as the actor's own.
+ */
+export function requireToLoosen(actor: Actor, { keys }: Chain, key: ApiKey, catalog: Catalog): void {
+  if (actor === OPERATOR) return;
+  const closer = closerRestriction(actor.chain.keys, [key, ...keys.slice(1)], catalog);
+  if (closer !== undefined) throw denied(actor, `${RULE}this key ${closer}.`);
+}
+
+/**
  * The grants that a key gets anew. A permission of a role that it loses is not new: that is how a role is narrowed. One
  * of a role that it keeps is, since it would outlast the role.
  */
 function addedGrants(before: Grants, after: Grants, catalog: Catalog): { roles: Role[]; permissions: Permission[] } {
   const lost = before.roles.filter((role) => !after.roles.includes(role));
-  const held = PermissionSet.of(catalog, { roles: lost, permissions: before.permissions });
+  const held = new PermissionSet([...before.permissions, ...lost.flatMap((role) => catalog.permissionsOf(role))]);
   return {
     roles: after.roles.filter((role) => !before.roles.includes(role)),
     permissions: new PermissionSet(after.permissions).missingFrom(held),

@@ -4,6 +4,7 @@ import { KeysError, withoutStackTrace } from '../errors.ts';
 import type { PermissionSet } from '../permissions/permission-set.ts';
 import { listOf } from '../text.ts';
 import { type Chain, chainAccess } from './chain.ts';
+import { type Restrictions, restrictionsOf } from './restrictions.ts';
 
 /** Is told which permissions a key uses, and which it lacks. */
 export interface AccessObserver {
@@ -21,6 +22,8 @@ export interface Principal {
   readonly chain: Chain;
   /** What its roles and permissions allow together, met with what its ancestors may do. */
   readonly access: PermissionSet;
+  /** What holds its requests, whatever they ask for; undefined if nothing does. */
+  readonly restrictions?: Restrictions | undefined;
   /** Which of its secrets was presented. A previous secret uses what the key may use, but changes no key. */
   readonly secret: 'current' | 'previous';
   /** Is told what the key does with its permissions. */
@@ -38,7 +41,8 @@ export function principalOf(
   catalog: Catalog,
   { secret = 'current', observer }: Partial<Pick<Principal, 'secret' | 'observer'>> = {},
 ): Principal {
-  return { key: chain.keys[0], chain, access: chainAccess(chain, catalog), secret, observer };
+  const restrictions = restrictionsOf(chain, catalog);
+  return { key: chain.keys[0], chain, access: chainAccess(chain, catalog), restrictions, secret, observer };
 }
 
 /** What an actor may do to any key, or to its own keys only (see `actionOn`). */

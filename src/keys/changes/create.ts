@@ -1,12 +1,14 @@
 import { chainExpiry } from '../authorization/chain.ts';
-import { requireToCreate } from '../authorization/granting.ts';
-import { denied, OPERATOR, requireFor } from '../authorization/principal.ts';
+import { requireToCreate, requireToLoosen } from '../authorization/granting.ts';
+import { denied, OPERATOR, type Principal, requireFor } from '../authorization/principal.ts';
 import { NameTakenError } from '../errors.ts';
 import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
+import { readAllowFrom } from '../key/allow-from.ts';
 import { normalizeDescription } from '../key/description.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
 import { readGrants } from '../key/validation.ts';
+import { parseLimits } from '../limit.ts';
 import type { Catalog, Permission } from '../permissions/catalog.ts';
 import type { KeyFinder } from '../repository.ts';
 import type { Secret } from '../secret/secret.ts';
@@ -24,7 +26,10 @@ export interface Creation<Replaced extends ApiKey = StoredKey> {
 }
 
 /** What a creation would make, without an id and a secret. */
-export interface KeyPreview extends Pick<ApiKey, 'name' | 'description' | 'roles' | 'permissions' | 'expiresAt'> {
+export interface KeyPreview extends Pick<
+  ApiKey,
+  'name' | 'description' | 'roles' | 'permissions' | 'limits' | 'allowFrom' | 'expiresAt'
+> {
   /** Everything that the roles and permissions allow together. */
   effectivePermissions: Permission[];
   /** The keys that would be deleted for it, as in `Creation`. */
@@ -43,6 +48,8 @@ export function buildKey(
     name: normalizeName(input.name),
     description: normalizeDescription(input.description),
     ...readGrants(input, catalog),
+    limits: parseLimits(input.limits ?? []).values,
+    allowFrom: readAllowFrom(input.allowFrom),
     publicId: secret.publicId,
     createdAt: now,
     createdBy: null,
@@ -76,18 +83,34 @@ export async function planCreation<Key extends ApiKey>(
   if (!existing) return { key, replaced: [], confusable: await findConfusableNames(caller, find, [key.name]) };
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
-  if (existing.id === key.createdBy) key.createdBy = existing.createdBy;
+  if (caller !== OPERATOR && existing.id === caller.key.id) takeOwnPlace(caller, input, key, catalog);
   // It would take the place of that key, and its creator: nobody would stand above it any more.
   else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
     throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
   return { key, replaced, confusable: [] };
 }
 
-/** Creates a key, and deletes what it replaces. @throws what `planCreation` throws */
+/** A key that replaces itself: those above it still hold the new one, but it no longer does so itself. */
+function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog: Catalog): void {
+  const { chain } = caller;
+  const { createdBy, limits, allowFrom } = chain.keys[0];
+  key.createdBy = createdBy;
+  if (input.limits === undefined) key.limits = limits;
+  if (input.allowFrom === undefined) key.allowFrom = allowFrom;
+  requireToLoosen(caller, chain, key, catalog);
+}
+
+/**
+ * Creates a key, and deletes what it replaces. What that has used up of its limits, the new key has used up, too.
+ * @throws what `planCreation` throws
+ */
 export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Creation> {
   const creation = await planCreation(transaction, input, built);
+  const [replaced] = creation.replaced;
+  const spent = replaced ? await transaction.findSpentLimits(replaced.id) : [];
   await transaction.delete(creation.replaced);
   await transaction.insert([creation.key]);
+  await transaction.insertSpentLimits(creation.key.id, spent);
   return creation;
 }
 

@@ -13,7 +13,7 @@ import type { Catalog } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
-import type { KeyWriter, StagedKeys, StoredKeyFinder } from '../repository.ts';
+import type { KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
 
@@ -79,6 +79,16 @@ export class Transaction {
   /** See `KeyWriter.insertStaged`: with their entries in the audit log. */
   insertStaged(staged: StagedKeys): Promise<boolean> {
     return this.#writer.insertStaged(staged);
+  }
+
+  /** See `KeyWriter.findSpentLimits`. */
+  findSpentLimits(id: string): Promise<SpentLimit[]> {
+    return this.#writer.findSpentLimits(id);
+  }
+
+  /** See `KeyWriter.insertSpentLimits`. */
+  async insertSpentLimits(id: string, spent: readonly SpentLimit[]): Promise<void> {
+    if (spent.length > 0) await this.#writer.insertSpentLimits(id, spent);
   }
 
   /** @throws KeysError STORE_CORRUPT for a damaged key */

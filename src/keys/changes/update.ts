@@ -1,8 +1,10 @@
 import type { KeyChange } from '../key/api-key.ts';
+import { readAllowFrom } from '../key/allow-from.ts';
 import { normalizeDescription } from '../key/description.ts';
 import { NameTakenError, assertValid } from '../errors.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
+import { parseLimits } from '../limit.ts';
 import { requireToChange } from '../authorization/granting.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
@@ -29,6 +31,8 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
     description: change.description === undefined ? before.description : normalizeDescription(change.description),
     roles: change.roles ? given.roles : before.roles,
     permissions: change.permissions ? given.permissions : before.permissions,
+    limits: change.limits ? parseLimits(change.limits).values : before.limits,
+    allowFrom: change.allowFrom === undefined ? before.allowFrom : readAllowFrom(change.allowFrom),
     expiresAt: expiry === undefined ? before.expiresAt : expiry,
   };
   assertValid(validateGrants(after.roles, after.permissions));

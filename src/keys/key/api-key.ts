@@ -1,3 +1,4 @@
+import type { Limit } from '../limit.ts';
 import type { Permission, Role } from '../permissions/catalog.ts';
 import type { ExpiryRequest } from './expiry.ts';
 import type { Rotation } from './rotation.ts';
@@ -14,6 +15,10 @@ export interface ApiKey {
   roles: Role[];
   /** The permissions that are granted besides the roles. */
   permissions: Permission[];
+  /** How many requests it may make, at most one limit for each unit; empty if it has no limits of its own. */
+  limits: readonly Limit[];
+  /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
+  allowFrom: readonly string[] | null;
   /** The 12 public characters of the secret; for a secret in another format, see `createImportedId`. */
   publicId: string;
   /** When it was created, in milliseconds since 1970. */
@@ -58,6 +63,10 @@ export interface NewKey extends ExpiryRequest {
   roles?: readonly string[];
   /** Permissions as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
+  /** How many requests it may make, such as `100/m`; each unit (s, m, h, d, month) once. Default: no limits. */
+  limits?: readonly string[];
+  /** The networks that it may be used from, such as `10.0.0.0/8`, at least one. Default: anywhere. */
+  allowFrom?: readonly string[] | null;
   /** Replace the key of that name, if there is one. */
   overwrite?: boolean;
 }
@@ -72,4 +81,8 @@ export interface KeyChange extends ExpiryRequest {
   roles?: readonly string[];
   /** All permissions that the key is to have besides its roles, as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
+  /** All limits that the key is to have; an empty list removes them. */
+  limits?: readonly string[];
+  /** All networks that the key may be used from; null for anywhere. */
+  allowFrom?: readonly string[] | null;
 }

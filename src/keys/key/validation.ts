@@ -3,7 +3,9 @@ import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
 import { validateDescription } from './description.ts';
 import type { Issue } from '../errors.ts';
 import { validateExpiry } from './expiry.ts';
+import { parseLimits } from '../limit.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
+import { validateNetworks } from './allow-from.ts';
 import { validateName } from './name.ts';
 
 /** All issues with a new key, but for a missing name: the caller may still prompt for it. */
@@ -13,7 +15,7 @@ export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: nu
 
 /** All issues with the given values. */
 export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
-  const { name, description, roles = [], permissions = [] } = change;
+  const { name, description, roles = [], permissions = [], limits = [], allowFrom = null } = change;
   return [
     ...about('name', name === undefined ? [] : [validateName(name)]),
     ...about(
@@ -22,6 +24,8 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
     ),
     ...about('roles', parseRoles(roles, catalog).issues),
     ...about('permissions', parsePermissions(permissions, catalog).issues),
+    ...about('limits', parseLimits(limits).issues),
+    ...about('allowFrom', allowFrom === null ? [] : validateNetworks(allowFrom)),
     ...about(change.expiresIn === undefined ? 'expiresAt' : 'expiresIn', validateExpiry(change, now)),
   ];
 }

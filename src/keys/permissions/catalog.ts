@@ -1,35 +1,6 @@
-/** The built-in resources. A host adds its own. */
-const RESOURCES = [
-  'ACTIVATION_CODE',
-  'API_KEY',
-  'ARRAY',
-  'CLOUD',
-  'CONFIG',
-  'CONNECT',
-  'CONNECT__REMOTE_ACCESS',
-  'CUSTOMIZATIONS',
-  'DASHBOARD',
-  'DISK',
-  'DISPLAY',
-  'DOCKER',
-  'FLASH',
-  'INFO',
-  'LOGS',
-  'ME',
-  'NETWORK',
-  'NOTIFICATIONS',
-  'ONLINE',
-  'OS',
-  'OWNER',
-  'PERMISSION',
-  'REGISTRATION',
-  'SERVERS',
-  'SERVICES',
-  'SHARE',
-  'VARS',
-  'VMS',
-  'WELCOME',
-] as const;
+import { type Limit, parseLimits } from '../limit.ts';
+import { listOf, printable } from '../text.ts';
+import { ALL_ACCESS, CREDENTIAL_RESOURCES, RESOURCES, ROLE_MEANINGS, ROLES } from './built-in.ts';
 
 /** What may be done: to any object of a resource, or only to the caller's own. `X_ANY` includes `X_OWN`. */
 export const ACTIONS = [
@@ -45,88 +16,141 @@ export const ACTIONS = [
 /** One of `ACTIONS`. */
 export type Action = (typeof ACTIONS)[number];
 
-/** The roles: named sets of permissions. */
-export const ROLES = ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'] as const;
-/** One of `ROLES`. */
-export type Role = (typeof ROLES)[number];
+/** The name of a role: a built-in one, or one of the installation's own. */
+export type Role = string;
 
 /** `RESOURCE:ACTION`, as written on the command line and stored. */
 export type Permission = `${string}:${Action}`;
 
+/** The name of a role, or a permission. */
+export type Grant = string;
+
 /** Everything that can be granted in one installation. */
 export interface Catalog {
-  /** The built-in resources and the host's own. */
+  /** The built-in resources and the installation's own. */
   readonly resources: readonly string[];
   /** All actions. */
   readonly actions: readonly Action[];
-  /** All roles. */
+  /** The built-in roles and the installation's own. */
   readonly roles: readonly Role[];
-  /** The permissions that a role includes. */
+  /** The limits of keys that have none of their own. */
+  readonly defaultLimits: readonly Limit[];
+  /** What a role is for, in a sentence. */
+  meaningOf(role: Role): string;
+  /** The permissions that a role includes; none if it is unknown. */
   permissionsOf(role: Role): readonly Permission[];
-  /** The roles that a role includes: itself, and those that its definition names. */
-  rolesIn(role: Role): readonly Role[];
+  /** Whether who holds a role holds another one by it, too. ADMIN includes all roles, even unknown ones. */
+  includes(role: Role, other: Role): boolean;
+  /** Whether a role or permission can be granted here. One that cannot is kept by the keys that have it. */
+  knows(grant: Grant): boolean;
 }
 
-/** What each role is for, as shown to users. */
-export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
-  ADMIN: 'Full system access: every action on every resource.',
-  CONNECT: 'Access to the cloud-connection features, and all of GUEST.',
-  VIEWER: 'Read-only access to every resource except those that hold credentials, and all of GUEST.',
-  GUEST: 'Limited access: its own key, and whether the service is online.',
-};
-
-/** A resource of the host: its name, or its name and whether it holds credentials, which keeps it out of VIEWER. */
+/** A resource of the installation: its name, or also whether it holds credentials, which keeps it out of VIEWER. */
 export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
 
-const RESOURCE_NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
-const CREDENTIAL_RESOURCES: ReadonlySet<string> = new Set(['API_KEY', 'ACTIVATION_CODE']);
-const GUEST: readonly Permission[] = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
+/** What an installation adds to the built-in resources and roles, and how it limits keys. */
+export interface CatalogAdditions {
+  /** Names have capital letters, digits and underscores, at most 64. */
+  resources?: readonly HostResource[] | undefined;
+  /** The permissions of each role. Names are as those of resources. */
+  roles?: Readonly<Record<string, readonly Permission[]>> | undefined;
+  /** The limits of keys that have none of their own, such as `100/m`. Default: none. */
+  defaultLimits?: readonly string[] | undefined;
+}
 
-const INCLUDED_ROLES: Readonly<Record<Role, readonly Role[]>> = {
-  ADMIN: ROLES,
-  CONNECT: ['CONNECT', 'GUEST'],
-  VIEWER: ['VIEWER', 'GUEST'],
-  GUEST: ['GUEST'],
-};
+/** The name of a resource, or of a role. */
+export const NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
+const NAME_RULE = 'use capital letters, digits and underscores, at most 64';
+const GUEST: readonly Permission[] = ['ME:READ_OWN', 'ONLINE:READ_ANY', 'WELCOME:READ_ANY'];
+const NONE: readonly Permission[] = [];
+/** How many permissions of a role are named where it is described. */
+const MAX_NAMED = 5;
 
 /**
  * Creates the catalog of an installation.
- * @param hostResources the host's own resources; their names have capital letters, digits and underscores, at most 64
- * @throws Error if a name is invalid, or a built-in resource would change
+ * @throws Error if a name or limit is invalid, a built-in resource or role would change, or a role has an unknown
+ * permission
  */
-export function createCatalog(hostResources: readonly HostResource[] = []): Catalog {
-  const declared = hostResources.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
-  for (const { name, credentials } of declared) {
-    if (credentials !== undefined && (RESOURCES as readonly string[]).includes(name))
-      throw new Error(`"${name}" is a built-in resource: whether it holds credentials cannot be changed.`);
-    if (!RESOURCE_NAME.test(name)) {
-      throw new Error(`"${name}" is not a resource name: use capital letters, digits and underscores, at most 64.`);
-    }
-  }
-  const resources = [...new Set<string>([...RESOURCES, ...declared.map(({ name }) => name)])];
-  const credentials = new Set(declared.filter((resource) => resource.credentials).map(({ name }) => name));
-  const permissions: Record<Role, readonly Permission[]> = {
-    ADMIN: resources.flatMap((resource) => ACTIONS.map((action): Permission => `${resource}:${action}`)),
-    CONNECT: [
-      ...['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap((resource): Permission[] => [
-        `${resource}:READ_ANY`,
-        `${resource}:UPDATE_ANY`,
-      ]),
-      ...GUEST,
-    ],
-    VIEWER: [
-      ...resources
-        .filter((resource) => !CREDENTIAL_RESOURCES.has(resource) && !credentials.has(resource))
-        .map((resource): Permission => `${resource}:READ_ANY`),
-      ...GUEST,
-    ],
-    GUEST,
-  };
+export function createCatalog({
+  resources: added = [],
+  roles = {},
+  defaultLimits = [],
+}: CatalogAdditions = {}): Catalog {
+  const own = added.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
+  const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
+  const withCredentials = new Set(own.filter(({ credentials }) => credentials).map(({ name }) => name));
+  const permissions = new Map<Role, readonly Permission[]>([
+    ['ADMIN', resources.flatMap((resource) => ACTIONS.map((action): Permission => `${resource}:${action}`))],
+    ['CONNECT', [...['CLOUD', 'CONNECT', 'CONNECT__REMOTE_ACCESS'].flatMap(readAndUpdate), ...GUEST]],
+    ['VIEWER', [...resources.filter((name) => isReadable(name, withCredentials)).map(read), ...GUEST]],
+    ['GUEST', GUEST],
+    ...Object.entries(roles),
+  ]);
+  const known: ReadonlySet<string> = new Set(permissions.get('ADMIN'));
+  const limits = parseLimits(defaultLimits);
+  assertNone([
+    ...own.map(invalidResource),
+    ...Object.keys(roles).map(invalidRole),
+    ...limits.issues.map(({ message }) => message),
+    ...Object.values(roles).flatMap((granted) => granted.map((item) => (known.has(item) ? undefined : unknown(item)))),
+  ]);
   return {
     resources,
     actions: ACTIONS,
-    roles: ROLES,
-    permissionsOf: (role) => permissions[role],
-    rolesIn: (role) => INCLUDED_ROLES[role],
+    roles: [...permissions.keys()],
+    defaultLimits: limits.values,
+    meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
+    permissionsOf: (role) => permissions.get(role) ?? NONE,
+    includes: (role, other) =>
+      role === other || role === ALL_ACCESS || (other === 'GUEST' && (role === 'CONNECT' || role === 'VIEWER')),
+    knows: (grant) => permissions.has(grant) || known.has(grant),
   };
+}
+
+/** The grants of a key that cannot be made here. They allow nothing, until they are declared again. */
+export function unknownGrantsOf(
+  { roles, permissions }: { roles: readonly Role[]; permissions: readonly Permission[] },
+  catalog: Catalog,
+): Grant[] {
+  return [...roles, ...permissions].filter((grant) => !catalog.knows(grant));
+}
+
+/** What is wrong with a resource of an installation; undefined if nothing is. */
+export function invalidResource({ name, credentials }: Exclude<HostResource, string>): string | undefined {
+  if (credentials !== undefined && (RESOURCES as readonly string[]).includes(name))
+    return `"${name}" is a built-in resource: whether it holds credentials cannot be changed.`;
+  return NAME.test(name) ? undefined : `"${printable(name)}" is not a resource name: ${NAME_RULE}.`;
+}
+
+/** What is wrong with the name of an installation's role; undefined if nothing is. */
+export function invalidRole(name: string): string | undefined {
+  if ((ROLES as readonly string[]).includes(name)) return `"${name}" is a built-in role, which cannot be changed.`;
+  return NAME.test(name) ? undefined : `"${printable(name)}" is not a role name: ${NAME_RULE}.`;
+}
+
+function unknown(permission: string): string {
+  return `"${printable(permission)}" is not a permission.`;
+}
+
+function assertNone(problems: readonly (string | undefined)[]): void {
+  const problem = problems.find((each) => each !== undefined);
+  if (problem !== undefined) throw new Error(problem);
+}
+
+function isReadable(resource: string, withCredentials: ReadonlySet<string>): boolean {
+  return !CREDENTIAL_RESOURCES.includes(resource) && !withCredentials.has(resource);
+}
+
+function read(resource: string): Permission {
+  return `${resource}:READ_ANY`;
+}
+
+function readAndUpdate(resource: string): Permission[] {
+  return [`${resource}:READ_ANY`, `${resource}:UPDATE_ANY`];
+}
+
+function meaningOf(permissions: readonly Permission[]): string {
+  const named: string[] = permissions.slice(0, MAX_NAMED);
+  if (permissions.length > MAX_NAMED) named.push(`${permissions.length - MAX_NAMED} more`);
+  return `Allows ${listOf(named)}.`;
 }

@@ -29,7 +29,10 @@ export class PermissionSet {
     }
   }
 
-  /** What roles and permissions allow together, in an installation with this catalog. Equal grants share one set. */
+  /**
+   * What roles and permissions allow together, in an installation with this catalog. What that does not know allows
+   * nothing. Equal grants share one set.
+   */
   static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
     const known = knownSets(catalog);
     const grants = JSON.stringify([granted.roles, granted.permissions]);
@@ -37,7 +40,7 @@ export class PermissionSet {
     if (set) return set;
     set = new PermissionSet();
     for (const role of granted.roles) set.#add(setOf(catalog.permissionsOf(role)));
-    set.#add(new PermissionSet(granted.permissions));
+    set.#add(new PermissionSet(granted.permissions.filter((permission) => catalog.knows(permission))));
     if (known.size >= MAX_KNOWN) known.clear();
     known.set(grants, set);
     return set;

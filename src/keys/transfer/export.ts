@@ -19,6 +19,10 @@ export interface ExportedKey {
   roles: string[];
   /** The granted permissions, as `RESOURCE:ACTION`. */
   permissions: string[];
+  /** Its limits, such as `100/m`. */
+  limits: string[];
+  /** The networks that it may be used from; null for anywhere. */
+  allowFrom: string[] | null;
   /** `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
   prefix: string;
   /** When it was created. */
@@ -80,6 +84,8 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean): ExportedKey {
     description: key.description,
     roles: key.roles,
     permissions: key.permissions,
+    limits: [...key.limits],
+    allowFrom: key.allowFrom && [...key.allowFrom],
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,

@@ -10,6 +10,8 @@ export interface ImportedFields {
   description?: string;
   roles?: string[];
   permissions?: string[];
+  limits?: string[];
+  allowFrom?: string[];
   expiresAt?: string;
   disabled?: boolean;
   id?: string;
@@ -34,6 +36,8 @@ const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
   description: 'string',
   roles: 'list',
   permissions: 'list',
+  limits: 'list',
+  allowFrom: 'list',
   expiresAt: 'string',
   disabled: 'boolean',
   id: 'string',

@@ -1,8 +1,10 @@
 import type { StoredKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
+import { readAllowFrom } from '../key/allow-from.ts';
 import { normalizeDescription } from '../key/description.ts';
 import type { ErrorCode, Issue } from '../errors.ts';
 import { readExpiry } from '../key/expiry.ts';
+import { parseLimits } from '../limit.ts';
 import { formatTime, readDate } from '../time.ts';
 import { type ImportedFields, readFields } from './imported-fields.ts';
 import { type ImportedSecret, readImportedSecret } from './imported-secret.ts';
@@ -94,6 +96,8 @@ function readKey(
     name,
     description: normalizeDescription(fields.description),
     ...readGrants(fields, catalog),
+    limits: parseLimits(fields.limits ?? []).values,
+    allowFrom: readAllowFrom(fields.allowFrom),
     publicId: secret.publicId,
     createdAt: createdAt ?? now,
     createdBy: createdBy ?? null,

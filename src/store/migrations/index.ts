@@ -19,6 +19,7 @@ import { createKeyChanges } from './015-key-changes.ts';
 import { addSearchIndexes } from './016-search-indexes.ts';
 import { clusterUsage } from './017-clustered-usage.ts';
 import { createStagedKeys } from './018-staged-keys.ts';
+import { addLimits } from './019-limits.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -43,4 +44,5 @@ export const MIGRATIONS: readonly Migration[] = [
   addSearchIndexes,
   clusterUsage,
   createStagedKeys,
+  addLimits,
 ];

@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT, runCli } from '../../support/process.ts';
+import { ROOT } from '../../support/process.ts';
+import { runProgramHere } from '../../support/program-here.ts';
 
 const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
   commands: Record<string, { hidden?: boolean }>;
 };
 const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
-  .flatMap(([id, { hidden }]) => (hidden || !id.includes(':') ? [] : [id.split(':')[1]!]))
+  .flatMap(([id, { hidden }]) => (hidden || !id.startsWith('apikey:') ? [] : [id.split(':')[1]!]))
   .toSorted()
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
-const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, help, serve and version.';
-const HELP_SUBJECTS = 'There is help on apikey, autocomplete, environment, exit-codes, help, serve and version.';
+const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, guard, help, routes, serve and version.';
+const HELP_SUBJECTS =
+  'There is help on apikey, autocomplete, environment, exit-codes, guard, help, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
@@ -31,6 +33,12 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['apikey:lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey LST --roles ADMIN', `There is no command "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lst --help', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  [
+    'routes chek',
+    'There is no command "routes chek". Did you mean "svc-api routes check"? ' +
+      'The commands of "svc-api routes" are check and explain.',
+    ['svc-api routes COMMAND', 'svc-api routes --help'],
+  ],
   ['verison', `There is no command "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
   ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${HELP_SUBJECTS}`, AT_ROOT],
   [
@@ -59,7 +67,7 @@ describe('a command that does not exist', () => {
   for (const [typed, error, [usage, help]] of ROWS) {
     it(`is refused with what may have been meant, and what there is: ${JSON.stringify(typed)}`, async () => {
       const args = typed.split(' ');
-      const [plain, json] = await Promise.all([runCli(args), runCli([...args, '--json'])]);
+      const [plain, json] = await Promise.all([runProgramHere(args), runProgramHere([...args, '--json'])]);
       const text = `Error: ${error}\nCode: USAGE\nUsage: ${usage}\nSee ${help}\n`;
       assert.deepEqual(plain, { stdout: '', stderr: text, code: 2, signal: null });
       if (args[0] === 'help') return;
@@ -70,13 +78,13 @@ describe('a command that does not exist', () => {
 
   it('is refused for a flag that comes first', async () => {
     const error = `The first argument is the flag --json, not a command. ${FLAGS_LAST}`;
-    const { stdout, code } = await runCli(['--json', 'nope']);
+    const { stdout, code } = await runProgramHere(['--json', 'nope']);
     assert.deepEqual([JSON.parse(stdout), code], [{ error, code: 'USAGE' }, 2]);
   });
 
   it('is one JSON object also where help is asked for, and with --json alone', async () => {
     for (const args of [['help', 'lst', '--json'], ['--json'], ['--json', '--nope']]) {
-      const { stdout, stderr, code } = await runCli(args);
+      const { stdout, stderr, code } = await runProgramHere(args);
       const { error, code: name, ...others } = JSON.parse(stdout) as Record<string, string>;
       assert.deepEqual([typeof error, name, others, stderr, code], ['string', 'USAGE', {}, '', 2]);
     }
@@ -88,9 +96,9 @@ describe('an argument that a command does not have', () => {
 
   it('is refused with the usage of the command', async () => {
     const [list, serve, json] = await Promise.all([
-      runCli(['apikey', 'list', 'nope']),
-      runCli(['serve', 'nope']),
-      runCli(['apikey:list', 'nope', '--json']),
+      runProgramHere(['apikey', 'list', 'nope']),
+      runProgramHere(['serve', 'nope']),
+      runProgramHere(['apikey:list', 'nope', '--json']),
     ]);
     const error = `Unexpected argument: nope. ${LEFT_OUT}`;
     const listed = /^Error: (.*)\nCode: USAGE\nUsage: svc-api apikey list \[.*\]\nSee svc-api apikey list --help\n$/;
@@ -101,7 +109,7 @@ describe('an argument that a command does not have', () => {
   });
 
   it('is a command that was meant, where flags stand before it', async () => {
-    const { stdout, code } = await runCli(['apikey', '--json', 'lst']);
+    const { stdout, code } = await runProgramHere(['apikey', '--json', 'lst']);
     const error = 'Unexpected argument: lst. Did you mean "svc-api apikey list"?';
     assert.deepEqual([JSON.parse(stdout), code], [{ error, code: 'USAGE' }, 2]);
   });

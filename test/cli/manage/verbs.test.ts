@@ -81,6 +81,8 @@ describeOnEach('the verbs of apikey', () => {
       name: 'Reader',
       roles: [],
       permissions: ['DOCKER:READ_OWN'],
+      limits: [],
+      allowFrom: null,
       expiresAt: null,
       effectivePermissions: ['DOCKER:READ_OWN'],
     });
@@ -224,6 +226,9 @@ describeOnEach('the verbs of apikey', () => {
       description: null,
       roles: ['GUEST', 'CONNECT'],
       permissions: [],
+      unknownGrants: [],
+      limits: [],
+      allowFrom: null,
       status: 'EXPIRED',
       createdAt: '2026-01-01T00:00:02.000Z',
       createdBy: null,

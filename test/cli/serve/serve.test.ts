@@ -192,7 +192,7 @@ describe('serve', () => {
         2,
         /^Error: --port is "65536", which is not a port\. Give a number from 0 to 65535\.\nCode: USAGE\nUsage: svc-api serve .*\nSee svc-api serve --help\n$/,
       ],
-      [['--port', ''], {}, 2, /^Error: --port is "", which is not a port\./],
+      [['--port', ''], {}, 2, /^Error: --port is empty\. Give a number from 0 to 65535\./],
       [['--port=-1'], {}, 2, /^Error: --port is "-1", which is not a port\./],
       [[], { SVC_API_PORT: '4e3' }, 2, /^Error: SVC_API_PORT is "4e3", which is not a port\./],
     ];

@@ -50,6 +50,8 @@ describe('applying declared keys', () => {
       description: 'For A',
       roles: ['GUEST'],
       permissions: [],
+      limits: [],
+      allowFrom: null,
       publicId: first!.secret.slice(4, 16),
       createdAt: test.time.now,
       createdBy: null,

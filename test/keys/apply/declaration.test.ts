@@ -24,10 +24,12 @@ describe('a declaration', () => {
       description: ' For B ',
       roles: ['viewer', 'VIEWER'],
       permissions: ['docker:read_any'],
+      limits: ['5/month', '100 / m'],
+      allowFrom: ['2001:DB8::/32', '10.0.0.0/8'],
       expiresAt: '2031-01-01T00:00:00Z',
       enabled: false,
     };
-    const none = { description: null, permissions: [], expiresAt: null };
+    const none = { description: null, permissions: [], limits: [], allowFrom: null, expiresAt: null };
     assert.deepEqual(read({ $schema: 'keys.schema.json', keys: [A, B, { ...A, name: 'C', ...none, enabled: true }] }), [
       { ...A, ...none },
       {
@@ -35,6 +37,8 @@ describe('a declaration', () => {
         description: 'For B',
         roles: ['VIEWER'],
         permissions: ['DOCKER:READ_ANY'],
+        limits: ['100/m', '5/month'],
+        allowFrom: ['2001:db8::/32', '10.0.0.0/8'],
         expiresAt: Date.UTC(2031, 0, 1),
         enabled: false,
       },
@@ -60,14 +64,16 @@ describe('a declaration', () => {
   it('has keys that are maps with a name and grants', () => {
     for (const key of [null, 'A', 1, [A]])
       assert.deepEqual(issuesOfKey(key), [
-        'keys[0]: A key must be a map with the field "name", and some of description, roles, permissions, expiresAt and enabled.',
+        'keys[0]: A key must be a map with the field "name", and some of description, roles, permissions, limits, ' +
+          'allowFrom, expiresAt and enabled.',
       ]);
     assert.deepEqual(issuesOf({ keys: [A, {}] }), [
       'keys[1]: The field "name" is missing.',
       'keys[1]: An API key needs at least one role or permission.',
     ]);
     assert.deepEqual(issuesOfKey({ ...A, role: 'GUEST' }), [
-      'keys[0].role: "role" is not a field. The fields here are name, description, roles, permissions, expiresAt and enabled.',
+      'keys[0].role: "role" is not a field. The fields here are name, description, roles, permissions, limits, ' +
+        'allowFrom, expiresAt and enabled.',
     ]);
   });
 

@@ -44,6 +44,8 @@ describe('what an audit entry has of a key', () => {
       description: null,
       roles: [],
       permissions: ['ME:READ_OWN'],
+      limits: [],
+      allowFrom: null,
       prefix: 'svc_public_…',
       createdBy: null,
       expiresAt: '1970-01-01T00:00:00.000Z',

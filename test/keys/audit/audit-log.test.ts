@@ -48,6 +48,8 @@ describeOnEach('the audit log', (dialect) => {
       description: null,
       roles: ['GUEST'],
       permissions: [],
+      limits: [],
+      allowFrom: null,
       prefix: `svc_${created.key.publicId}_…`,
     };
     const more = { createdBy: null, expiresAt: null, disabledAt: null, managed: false, rotation: null };

@@ -96,7 +96,7 @@ describeOnEach('whatever changes keys', (dialect) => {
           id,
         ) => `insert or replace into api_keys select 'new ' || id, name, description, roles, permissions, 'p' || public_id,
           'd' || digest, created_at, null, expires_at, disabled_at, managed, null, null, null, null, null, search_text,
-          name_skeleton, null from api_keys where id = '${id}'`,
+          name_skeleton, null, limits, allow_from from api_keys where id = '${id}'`,
       ),
     }),
   };

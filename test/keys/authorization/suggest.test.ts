@@ -4,7 +4,7 @@ import { grantsBehind, readPermission } from '../../../src/keys/authorization/ex
 import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
 
-const catalog = createCatalog(['DISK_POOL']);
+const catalog = createCatalog({ resources: ['DISK_POOL'] });
 
 describe('what a key would need', () => {
   it('is what it has used, without what is included in it', () => {

@@ -38,6 +38,8 @@ describeOnEach('creating a key', () => {
       description: 'For CI',
       roles: ['VIEWER'],
       permissions: ['DOCKER:UPDATE_ANY'],
+      limits: [],
+      allowFrom: null,
       publicId: secret.slice(4, 16),
       createdAt: test.time.now,
       createdBy: null,
@@ -111,6 +113,8 @@ describeOnEach('creating a key', () => {
       description: null,
       roles: [],
       permissions: ['DOCKER:READ_ANY'],
+      limits: [],
+      allowFrom: null,
       expiresAt: test.time.now + 3_600_000,
       effectivePermissions: ['DOCKER:READ_ANY', 'DOCKER:READ_OWN'],
     });

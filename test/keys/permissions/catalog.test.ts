@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict';
-import { type Catalog, createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import {
+  type Catalog,
+  createCatalog,
+  type Permission,
+  unknownGrantsOf,
+} from '../../../src/keys/permissions/catalog.ts';
+import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 
 const RESOURCES =
   `ACTIVATION_CODE, API_KEY, ARRAY, CLOUD, CONFIG, CONNECT, CONNECT__REMOTE_ACCESS, CUSTOMIZATIONS, DASHBOARD, DISK,
@@ -51,13 +57,15 @@ describe('the catalog', () => {
 
   it('lets each role be a part of itself and of those that include it', () => {
     assert.deepEqual(
-      catalog.roles.map((role) => catalog.rolesIn(role)),
+      catalog.roles.map((role) => catalog.roles.filter((other) => catalog.includes(role, other))),
       [['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'], ['CONNECT', 'GUEST'], ['VIEWER', 'GUEST'], ['GUEST']],
     );
   });
 
   it('lets VIEWER read no resource of the host that holds credentials', () => {
-    const host = createCatalog(['WIKI', { name: 'VAULT', credentials: true }, { name: 'PRINTER', credentials: false }]);
+    const host = createCatalog({
+      resources: ['WIKI', { name: 'VAULT', credentials: true }, { name: 'PRINTER', credentials: false }],
+    });
     assert.deepEqual(host.resources.slice(RESOURCES.length), ['WIKI', 'VAULT', 'PRINTER']);
     const may = (role: 'ADMIN' | 'VIEWER') =>
       ['WIKI', 'VAULT', 'PRINTER'].filter((name) => host.permissionsOf(role).includes(`${name}:READ_ANY`));
@@ -71,16 +79,61 @@ describe('the catalog', () => {
   });
 
   it("holds the host's resources too, each once, for ADMIN and VIEWER", () => {
-    const host = createCatalog(['PRINTER', 'DOCKER', 'PRINTER']);
+    const host = createCatalog({ resources: ['PRINTER', 'DOCKER', 'PRINTER'] });
     assert.deepEqual(host.resources, [...RESOURCES, 'PRINTER']);
     assert.ok(host.permissionsOf('ADMIN').includes('PRINTER:DELETE_ANY'));
     assert.ok(host.permissionsOf('VIEWER').includes('PRINTER:READ_ANY'));
     assert.ok(!host.permissionsOf('VIEWER').includes('PRINTER:UPDATE_ANY'));
   });
 
+  it('holds own roles, which allow what they list, and which only ADMIN includes', () => {
+    const own = createCatalog({
+      resources: ['WIKI'],
+      roles: { EDITOR: ['WIKI:UPDATE_ANY'], READER: ['WIKI:READ_OWN'] },
+    });
+    assert.deepEqual(own.roles, ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST', 'EDITOR', 'READER']);
+    assert.deepEqual(own.permissionsOf('EDITOR'), ['WIKI:UPDATE_ANY']);
+    const including = own.roles.filter((role) => own.includes(role, 'EDITOR'));
+    assert.deepEqual(including, ['ADMIN', 'EDITOR']);
+    assert.equal(own.meaningOf('EDITOR'), 'Allows WIKI:UPDATE_ANY.');
+  });
+
+  it('describes a role of many permissions by the first five', () => {
+    const permissions = ACTIONS.map((action) => `DOCKER:${action}` as Permission);
+    const own = createCatalog({ roles: { DOCKERS: permissions } });
+    const named = permissions.slice(0, 5).join(', ');
+    assert.equal(own.meaningOf('DOCKERS'), `Allows ${named} and 3 more.`);
+  });
+
+  it('knows nothing of a grant that is not declared, which allows nothing', () => {
+    for (const role of ['EDITOR', 'constructor', '__proto__']) {
+      assert.deepEqual([catalog.knows(role), catalog.permissionsOf(role)], [false, []]);
+      assert.ok(catalog.includes('ADMIN', role) && !catalog.includes('VIEWER', role));
+    }
+    const permissions = ['WIKI:READ_ANY', 'DOCKER:FLY', 'DOCKER:READ_OWN'] as Permission[];
+    assert.deepEqual(
+      permissions.map((permission) => catalog.knows(permission)),
+      [false, false, true],
+    );
+    const granted = { roles: ['EDITOR'], permissions };
+    assert.deepEqual(PermissionSet.of(catalog, granted).permissions(), ['DOCKER:READ_OWN']);
+    assert.deepEqual(unknownGrantsOf(granted, catalog), ['EDITOR', 'WIKI:READ_ANY', 'DOCKER:FLY']);
+  });
+
+  const wrong: [Record<string, Permission[]>, RegExp][] = [
+    [{ VIEWER: ['ME:READ_OWN'] }, /"VIEWER" is a built-in role/],
+    [{ editor: ['ME:READ_OWN'] }, /"editor" is not a role name/],
+    [{ EDITOR: ['WIKI:READ_ANY'] }, /"WIKI:READ_ANY" is not a permission/],
+  ];
+  for (const [roles, message] of wrong) {
+    it(`refuses the role ${JSON.stringify(roles)}`, () => {
+      assert.throws(() => createCatalog({ roles }), message);
+    });
+  }
+
   for (const name of ['printer', 'PRINT-ER', '', '1ST', 'A:B', 'A'.repeat(65)]) {
     it(`refuses ${JSON.stringify(name)} as a host's resource`, () => {
-      assert.throws(() => createCatalog([name]), /is not a resource name/);
+      assert.throws(() => createCatalog({ resources: [name] }), /is not a resource name/);
     });
   }
 });

@@ -49,7 +49,7 @@ describe('permissions', () => {
   });
 
   it('may name a resource of the host', () => {
-    const host = createCatalog(['PRINTER']);
+    const host = createCatalog({ resources: ['PRINTER'] });
     assert.deepEqual(parsePermissions(['printer:read_any'], host).values, ['PRINTER:READ_ANY']);
     assert.match(issuesOf('printer:read_any')[0]!, /"printer" is not a resource/);
   });

@@ -30,7 +30,15 @@ describeOnEach('exporting keys', () => {
 
   it('gives all that can be imported again, and the digest only where it is asked for', async () => {
     const { secret, key } = await test.keys.create(
-      { name: 'CI', description: 'Nightly', roles: ['GUEST'], permissions: ['DOCKER:READ_ANY'], expiresIn: '1h' },
+      {
+        name: 'CI',
+        description: 'Nightly',
+        roles: ['GUEST'],
+        permissions: ['DOCKER:READ_ANY'],
+        limits: ['100/m'],
+        allowFrom: ['10.0.0.0/8'],
+        expiresIn: '1h',
+      },
       OPERATOR,
     );
     await test.keys.setEnabled(key.id, false, OPERATOR);
@@ -40,6 +48,8 @@ describeOnEach('exporting keys', () => {
       description: 'Nightly',
       roles: ['GUEST'],
       permissions: ['DOCKER:READ_ANY'],
+      limits: ['100/m'],
+      allowFrom: ['10.0.0.0/8'],
       prefix: `svc_${key.publicId}_…`,
       createdAt: '2030-01-01T00:00:00.000Z',
       createdBy: null,

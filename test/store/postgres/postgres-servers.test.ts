@@ -21,7 +21,7 @@ describeOn('postgres', 'three servers of one store', () => {
     const url = new URL(cli.database);
     proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
-    servers = await Promise.all([cli.database, cli.database, url.href].map(startServe));
+    servers = await Promise.all([cli.database, cli.database, url.href].map((database) => startServe(database)));
   });
   after(async () => {
     proxy.close();

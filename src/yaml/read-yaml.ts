@@ -1,25 +1,15 @@
 import type { Document, Node } from 'yaml';
-import type { DeclarationIssue } from '../../keys/apply/declaration.ts';
+import type { DocumentIssue } from '../keys/document.ts';
+import type { LocatedIssue, Position } from './located-issues.ts';
 
 /** How many aliases are expanded: enough for thousands of keys with two each, too few for a "billion laughs" attack. */
 const MAX_ALIASES = 10_000;
 
 const TOO_DEEP = 'The text is nested too deeply.';
 
-/** A position in a text; lines and columns start at 1. */
-export interface Position {
-  line: number;
-  column: number;
-}
-
-/** One problem in a text, and where it is. */
-export interface LocatedIssue extends Position {
-  message: string;
-}
-
 /** The value of a YAML text, or what is wrong with the text. */
 export type ReadYaml =
-  | { value: unknown; positionOf(issue: Pick<DeclarationIssue, 'path' | 'ofField'>): Position }
+  | { value: unknown; positionOf: (issue: Pick<DocumentIssue, 'path' | 'ofField'>) => Position }
   | { issues: LocatedIssue[] };
 
 /** Parses one YAML 1.2 document by the core schema, in which dates, `yes` and `no` are strings. */
@@ -80,7 +70,7 @@ export async function readYaml(text: string): Promise<ReadYaml> {
   }
 
   /** Where the node that an issue is about starts. If the path leads through an alias, that is the alias. */
-  function offsetOf({ path, ofField = false }: Pick<DeclarationIssue, 'path' | 'ofField'>): number {
+  function offsetOf({ path, ofField = false }: Pick<DocumentIssue, 'path' | 'ofField'>): number {
     let node = document.contents as unknown;
     let offset = document.contents?.range[0] ?? 0;
     for (const [depth, segment] of path.entries()) {

@@ -1,0 +1,58 @@
+-- /etc/haproxy/svc-api.lua: the action lua.svc-api, which asks svc-api whether a request may pass.
+-- Use it as: http-request lua.svc-api /auth/haproxy?permission=GRAFANA:READ_ANY
+
+local SVC_API = "http://127.0.0.1:4000"
+local TIMEOUT_MS = 5000
+local IDENTITY = { "x-auth-key-id", "x-auth-key-name", "x-auth-roles", "x-auth-permission" }
+-- What svc-api needs of the client's own headers: a key, what makes a CORS preflight, and what asks some services for
+-- another request than it seems.
+local PASSED_ON = {
+    "authorization", "x-api-key", "origin", "access-control-request-method",
+    "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
+}
+-- What the client gets of a refusal.
+local ANSWERED = { "www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "content-type", "cache-control" }
+local REFUSED = { [401] = true, [403] = true, [429] = true, [503] = true }
+
+-- All values of a header, in their order.
+local function values(headers, name)
+    local found = {}
+    for index, value in pairs(headers[name] or {}) do
+        found[index + 1] = value
+    end
+    return found
+end
+
+local function refuse(txn, status, answer)
+    local reply = txn:reply({ status = status })
+    for _, name in ipairs(ANSWERED) do
+        for _, value in ipairs(values(answer.headers or {}, name)) do
+            reply:add_header(name, value)
+        end
+    end
+    reply:set_body(answer.body or "")
+    txn:done(reply)
+end
+
+core.register_action("svc-api", { "http-req" }, function(txn, endpoint)
+    local own = txn.http:req_get_headers()
+    local headers = {
+        ["x-forwarded-method"] = { txn.f:method() },
+        ["x-forwarded-proto"] = { txn.f:ssl_fc() == 1 and "https" or "http" },
+        ["x-forwarded-host"] = values(own, "host"),
+        ["x-forwarded-uri"] = { txn.f:pathq() },
+        ["x-forwarded-for"] = { txn.f:src() },
+    }
+    for _, name in ipairs(PASSED_ON) do
+        if own[name] then
+            headers[name] = values(own, name)
+        end
+    end
+    local answer = core.httpclient():get({ url = SVC_API .. endpoint, headers = headers, timeout = TIMEOUT_MS })
+    if answer.status ~= 200 then
+        return refuse(txn, REFUSED[answer.status] and answer.status or 503, answer)
+    end
+    for _, name in ipairs(IDENTITY) do
+        txn.http:req_set_header(name, values(answer.headers, name)[1] or "")
+    end
+end, 1)

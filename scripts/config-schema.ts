@@ -1,0 +1,123 @@
+import { MAX_DECLARED, RESOURCE_FIELDS } from '../src/config/grants.ts';
+import { LIMITS_FIELDS } from '../src/config/limits.ts';
+import { CONFIG_FIELDS } from '../src/config/read-config.ts';
+import { ROUTE_FIELDS } from '../src/config/routes.ts';
+import { OTHER_ORIGIN } from '../src/keys/origin.ts';
+import { INTROSPECTION, TLS_FIELDS } from '../src/config/server.ts';
+import { ROLES } from '../src/keys/permissions/built-in.ts';
+import { NAME } from '../src/keys/permissions/catalog.ts';
+import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
+
+const name = { type: 'string', pattern: NAME.source };
+const permissions = { type: 'array', minItems: 1, items: PERMISSION };
+
+const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
+const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
+const ORIGINS = [
+  { const: '*' },
+  { type: 'string', pattern: '^https?://[^/?#@\\s]+$' },
+  { type: 'string', pattern: OTHER_ORIGIN.source },
+];
+const ROUTE = {
+  host: { type: 'string', description: 'A host, *.example.org for those beneath one, or * for all.' },
+  path: { type: 'string', description: 'Segments: text, * for one, and ** for the rest.', pattern: '^/' },
+  methods: {
+    type: 'array',
+    description: 'Default: all methods.',
+    minItems: 1,
+    items: { type: 'string', pattern: '^[^a-z]+$', examples: ['GET', 'HEAD', 'POST'] },
+  },
+  allow: {
+    description: 'A permission, a list of which all are required, any of a list, any valid key, or everybody.',
+    anyOf: [{ enum: ['key', 'open'] }, PERMISSION, permissions, mapOf(['any'], { any: permissions }, ['any'])],
+  },
+  preflight: { const: 'open', description: 'CORS preflights pass without a key.' },
+};
+
+/**
+ * The JSON Schema (draft 2020-12) of the configuration. It accepts a little more than the rules do: it knows nothing of
+ * what is declared elsewhere, of hosts and paths that are none, and of routes that contradict one another.
+ */
+export function configSchema(): string {
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'The configuration of svc-api, svc-api.yaml',
+    ...mapOf(CONFIG_FIELDS, {
+      $schema: SCHEMA_FIELD,
+      resources: {
+        type: 'array',
+        description: 'Resources beside the built-in ones: capital letters, digits and underscores.',
+        maxItems: MAX_DECLARED,
+        items: { anyOf: [name, mapOf(RESOURCE_FIELDS, { name, credentials }, ['name'])] },
+      },
+      roles: {
+        type: 'object',
+        description: 'Roles beside the built-in ones, each with the permissions that it allows.',
+        maxProperties: MAX_DECLARED,
+        propertyNames: { ...name, not: { enum: ROLES } },
+        additionalProperties: permissions,
+      },
+      credentials: {
+        type: 'array',
+        description: 'Where a key may stand in a request. Default: bearer alone.',
+        minItems: 1,
+        items: { anyOf: [{ enum: ['bearer', 'basic'] }, mapOf(['header'], { header }, ['header'])] },
+      },
+      trust: {
+        type: 'array',
+        description: 'Networks whose forwarded headers are believed. Default: loopback.',
+        items: {
+          type: 'string',
+          pattern: '^[0-9A-Fa-f.:]+(?:/[0-9]{1,3})?$',
+          examples: ['10.0.0.0/8', '2001:db8::/32'],
+        },
+      },
+      routes: {
+        type: 'array',
+        description: 'What requests require. The most specific route decides; without one, a request is refused.',
+        items: mapOf(ROUTE_FIELDS, ROUTE, ['host', 'path', 'allow']),
+      },
+      expect: {
+        type: 'array',
+        description: 'What is expected of the routes. A file whose expectations do not hold is not taken.',
+        items: { type: 'string', examples: ['GET https://example.org/api with DOCKER:READ_ANY is allowed'] },
+      },
+      cors: {
+        description: 'Whose pages may send requests.',
+        ...mapOf(['origins'], { origins: { type: 'array', items: { anyOf: ORIGINS } } }),
+      },
+      tls: {
+        description: 'The certificate and its key, from the folder of this file.',
+        ...mapOf(
+          TLS_FIELDS,
+          { cert: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } },
+          TLS_FIELDS,
+        ),
+      },
+      limits: {
+        description: 'How many requests are answered.',
+        ...mapOf(LIMITS_FIELDS, {
+          default: { type: 'array', description: 'For each key that has no limits of its own.', items: LIMIT },
+          failedCredentials: { ...LIMIT, description: 'Wrong keys from one address. Default: 20/m.' },
+        }),
+      },
+      introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
+    }),
+    // An empty file is one without fields.
+    type: ['object', 'null'],
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+function mapOf<Field extends string>(
+  fields: readonly Field[],
+  properties: Record<Field, object>,
+  required: readonly Field[] = [],
+): object {
+  return {
+    type: 'object',
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+    properties: inOrder(fields, properties),
+  };
+}

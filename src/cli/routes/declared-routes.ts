@@ -1,0 +1,28 @@
+import type { Config as OclifConfig } from '@oclif/core/interfaces';
+import type { Config } from '../../config/config.ts';
+import { KeysError } from '../../keys/errors.ts';
+import type { CatalogAdditions } from '../../keys/permissions/catalog.ts';
+import { hostResources } from '../host.ts';
+
+/** What a file of configuration declares. */
+export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect'> {
+  /** An absolute path. */
+  file: string;
+  /** What the file and the host add to what can be granted. */
+  additions: CatalogAdditions;
+}
+
+/**
+ * Reads the routes of the configuration, whose expectations hold.
+ * @param named the path that the user named
+ * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also where no file is named and there is none; SCHEMA_INVALID, USAGE
+ */
+export async function readDeclaredRoutes(oclif: OclifConfig, named: string | undefined): Promise<DeclaredRoutes> {
+  const [{ loadConfig }, ofHost] = await Promise.all([import('../../config/load-config.ts'), hostResources(oclif)]);
+  const { file, routes, expect, resources, roles } = await loadConfig({ file: named, resources: ofHost });
+  if (file === undefined) {
+    const remedy = 'Pass --config <path>, or set SVC_API_CONFIG.';
+    throw new KeysError('CONFIG_UNAVAILABLE', `There is no configuration. ${remedy}`);
+  }
+  return { file, routes, expect, additions: { resources: [...ofHost, ...resources], roles } };
+}

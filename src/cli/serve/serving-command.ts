@@ -1,0 +1,166 @@
+import type { Config } from '../../config/config.ts';
+import type { StartService } from '../../configured-server.ts';
+import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
+import type { OpenKeys } from '../../open-keys.ts';
+import { logLevelOf, type OpenLog, openLog } from '../../log.ts';
+import { BaseCommand } from '../base-command.ts';
+import { commandText } from '../command-text.ts';
+import { hostExtensions } from '../host.ts';
+import { type ConfigSource, configOfPrimary, ownConfig, type StartConfig, startConfig } from './config-source.ts';
+import type { ServeOptions } from './options.ts';
+import { announce, FLUSH_MS, leave } from './output.ts';
+import { reportNothing, reportRefused, reportTaken } from './reload-log.ts';
+import { listenForStop, type StopSignal } from './signals.ts';
+
+/** How long a request may wait for the store's lock, and how long for one that a large import holds. */
+const LOCK_WAIT_MS = 2000;
+const WRITE_WAIT_MS = 5000;
+
+const NO_SEARCH_INDEX =
+  'searches of keys read through all of them: create the extension pg_trgm and an index, as docs/storage.md shows';
+
+const IN_CLEAR =
+  'keys cross the network in clear text: serve by TLS (--tls-cert, --tls-key), or to a proxy that does, on 127.0.0.1';
+
+/** What is to be served, and in how many processes. */
+export interface Serving extends ServeOptions {
+  readonly database: string | undefined;
+  /** The path of the configuration that the user named. */
+  readonly config: string | undefined;
+  /** Is called before the store is opened. @throws what keeps this from being served */
+  check?(config: Config, catalog: Catalog): void;
+  readonly start: StartService;
+  /** What the log says that is listened on, behind the address. */
+  readonly logPath?: string;
+}
+
+interface ServingContext extends Omit<Serving, 'count' | 'config'> {
+  source: ConfigSource;
+  stop: StopSignal;
+  onListening: (url: string) => void;
+}
+
+/** What commands that serve share: processes, signals, the log, the store, and the configuration while it changes. */
+export abstract class ServingCommand extends BaseCommand {
+  static override enableJsonFlag = false;
+
+  private openedLog: OpenLog | undefined;
+
+  /** Serves until a signal ends it. */
+  protected async serve({ count, config, ...serving }: Serving): Promise<void> {
+    const log = await openLog(logLevelOf(process.env) ?? 'info');
+    [this.openedLog, this.logger] = [log, log];
+    const workers = await import('./workers.ts');
+    const isWorker = workers.isWorker();
+    const stop = isWorker ? workers.listenForOrder() : listenForStop();
+    let start: StartConfig | undefined;
+    // The first process tells its workers.
+    process.on('SIGHUP', () => start && (start.follower ? start.follower.reload() : reportNothing(log)));
+    if (!isWorker) start = await startConfig(config, process.env);
+    const [{ isInClear }, { SOCKET_UMASK }] = await Promise.all([
+      import('../../http/listen-address.ts'),
+      import('../../http/unix-socket.ts'),
+    ]);
+    const announceListening = (url: string) => {
+      announce(url);
+      if (isInClear(url)) log.warn({ url }, IN_CLEAR);
+    };
+    if (count > 1 && start) {
+      const socketMask = serving.address.socket === undefined ? undefined : SOCKET_UMASK;
+      const shared = { count, socketMask, log, stop, config: start, onListening: announceListening };
+      process.exitCode = await workers.runWorkers(shared);
+    } else {
+      const source = start ? ownConfig(start, log) : await configOfPrimary();
+      try {
+        const onListening = isWorker ? workers.reportListening : announceListening;
+        await this.serveHere({ ...serving, source, stop, onListening });
+      } finally {
+        source.stop();
+        workers.leaveWorkers();
+      }
+    }
+  }
+
+  override async catch(failure: Error & { code?: string }): Promise<void> {
+    // A reader that does not read keeps no server from ending, which may be about to be started again.
+    setTimeout(() => this.terminal.stopWaiting(), FLUSH_MS).unref();
+    await super.catch(failure);
+  }
+
+  protected override async finally(failure: Error | undefined): Promise<void> {
+    await super.finally(failure);
+    if (this.openedLog) await leave(this.openedLog, this.failedExit);
+  }
+
+  /** Serves from this process until told to stop. */
+  private async serveHere(context: ServingContext): Promise<void> {
+    const { database, maxVerifiedKeys, source, check, start, logPath = '', stop, onListening } = context;
+    const { address, tls, keepAliveMs, limits } = context;
+    const [{ openKeys }, { parseConfig }, { additionsIn, ConfiguredServer }] = await Promise.all([
+      import('../../open-keys.ts'),
+      import('../../config/load-config.ts'),
+      import('../../configured-server.ts'),
+    ]);
+    const extensions = await hostExtensions(this.config);
+    const ofHost = extensions.flatMap((extension) => extension.resources ?? []);
+    const config = await parseConfig(source.first, ofHost);
+    const additions = additionsIn(config, ofHost);
+    check?.(config, createCatalog(additions));
+    let keys = await openKeys({
+      database,
+      ...additions,
+      maxVerifiedKeys,
+      lockWaitMs: LOCK_WAIT_MS,
+      writeWaitMs: WRITE_WAIT_MS,
+    });
+    try {
+      await this.reportStore(keys);
+      const server = { ...address, tls, keepAliveMs, limits, log: this.logger };
+      const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
+      source.follow(async (file) => {
+        try {
+          const changed = await parseConfig(file, ofHost);
+          await configured.take(changed);
+          keys = configured.keys;
+          reportTaken(changed, this.logger);
+          return true;
+        } catch (error) {
+          reportRefused(error, this.logger);
+          return false;
+        }
+      });
+      const { service } = configured;
+      stop.serving();
+      onListening(service.server.url);
+      const from = { ...service.details, ...(config.file !== undefined && { config: config.file }) };
+      const url = address.socket === undefined ? service.server.url + logPath : service.server.url;
+      this.logger.info({ url, store: keys.location, ...from }, 'listening');
+      const reason = await stop.received;
+      this.logger.info({ reason }, 'stopping');
+      await service.stop();
+      await keys.rememberTime().catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
+    } finally {
+      await keys.close();
+    }
+  }
+
+  /** Logs what is to be known of the store. */
+  private async reportStore(keys: OpenKeys): Promise<void> {
+    const store = keys.location;
+    if (!(await keys.matchesAuditKey()))
+      this.logger.error(
+        { store },
+        'the newest entry of the audit log was not made with the key of SVC_API_AUDIT_KEY: ' +
+          `run ${commandText(this.config, 'apikey:log')} --verify`,
+      );
+    if (keys.created) this.logger.warn({ store }, 'created a new key store, which has no keys yet');
+    if (!(await keys.hasSearchIndex())) this.logger.info({ store }, NO_SEARCH_INDEX);
+    const behindMs = keys.clockBehindMs();
+    if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
+    keys.watchHearing((problem) => {
+      const fields = { store, ...(problem && { reason: problem.message }) };
+      if (problem) this.logger.warn(fields, 'changes of keys are not heard: every request asks the store');
+      else this.logger.info(fields, 'changes of keys are heard again');
+    });
+  }
+}

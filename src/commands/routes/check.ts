@@ -1,0 +1,25 @@
+import { BaseCommand } from '../../cli/base-command.ts';
+
+export default class Check extends BaseCommand {
+  static override summary = 'Check the routes of svc-api.yaml, and what it expects of them.';
+  static override description =
+    'Exits with 0 if a server takes the file, and otherwise with 1. Lists the routes that can never match.';
+  static override examples = [
+    { description: 'Check the configuration', command: '<%= config.bin %> <%= command.id %>' },
+    { description: 'Check another file', command: '<%= config.bin %> <%= command.id %> --config ./new.yaml' },
+  ];
+
+  async run(): Promise<object> {
+    await this.parse(Check);
+    const [{ readDeclaredRoutes }, { checkRoutes }] = await Promise.all([
+      import('../../cli/routes/declared-routes.ts'),
+      import('../../cli/routes/check-routes.ts'),
+    ]);
+    const { json, text } = await checkRoutes(await readDeclaredRoutes(this.config, this.configFile));
+    return this.print(json, text);
+  }
+
+  protected override exitAfter(): number {
+    return 1;
+  }
+}

@@ -1,0 +1,103 @@
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import type { FlagsOf } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { permissionsFlag } from '../../cli/input/key-flags.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import type { DeclaredRoutes } from '../../cli/routes/declared-routes.ts';
+import type { Explained } from '../../cli/routes/explanation-view.ts';
+import { assertValid, KeysError } from '../../keys/errors.ts';
+import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
+import { parsePermissions } from '../../keys/permissions/grants.ts';
+import { PermissionSet } from '../../keys/permissions/permission-set.ts';
+import type { RequestParts } from '../../routes/request.ts';
+
+/** Who sends the request: what they may do, undefined without a key that is accepted. */
+type Caller = Pick<Explained, 'key'> & { permissions: PermissionSet | undefined };
+
+export default class Explain extends KeyCommand {
+  static override summary = 'Explain which route decides about a request, and what the key lacks.';
+  static override description =
+    'Without --key and --permissions, the request has no key. Nothing is sent. Limits, and the addresses that a key ' +
+    'may be used from, are not looked at.';
+  static override examples = [
+    {
+      description: 'See what a request requires',
+      command: '<%= config.bin %> <%= command.id %> GET https://grafana.example.org/api/dashboards/7',
+    },
+    {
+      description: 'See what a key lacks for it',
+      command: '<%= config.bin %> <%= command.id %> POST https://grafana.example.org/api/users --key "CI deploy"',
+    },
+    {
+      description: 'Try permissions before a key has them',
+      command:
+        '<%= config.bin %> <%= command.id %> GET https://grafana.example.org/\n--permissions GRAFANA:READ_ANY --json',
+    },
+  ];
+  static override args = {
+    method: Args.string({ description: 'Method of the request, such as GET.', required: true, ignoreStdin: true }),
+    url: Args.string({
+      description: 'URL of the request, as the client asks for it.',
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+  static override flags = {
+    key: Flags.string({ description: 'Name of the key that it has.', helpValue: '<name>' }),
+    permissions: permissionsFlag('Permissions of the key that it has, instead of --key, comma-separated.'),
+    preflight: Flags.boolean({ description: 'Explain the CORS preflight that a browser sends before it.' }),
+  };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Explain);
+    const [{ readDeclaredRoutes }, { explanationView }, { createRouter }, { explain }] = await Promise.all([
+      import('../../cli/routes/declared-routes.ts'),
+      import('../../cli/routes/explanation-view.ts'),
+      import('../../routes/router.ts'),
+      import('../../routes/explain.ts'),
+    ]);
+    const request = await readRequest(args, flags.preflight);
+    const declared = await readDeclaredRoutes(this.config, this.configFile);
+    const { permissions, key } = await this.callerOf(flags, declared);
+    const explanation = explain(createRouter(declared.routes), request, permissions);
+    const typed = `${args.method} ${args.url}`;
+    const { json, text } = await explanationView({ file: declared.file, typed, explanation, key });
+    return this.print(json, text);
+  }
+
+  private async callerOf(
+    { key: name, permissions, database }: FlagsOf<typeof Explain>,
+    { additions }: DeclaredRoutes,
+  ): Promise<Caller> {
+    if (name !== undefined && permissions)
+      throw new CliError('USAGE', 'Both --key and --permissions are given. Leave one of them out.');
+    if (permissions) return { permissions: readPermissions(permissions, createCatalog(additions)) };
+    if (name === undefined) return { permissions: undefined };
+    return this.withKeys(database, async (keys) => {
+      const key = await this.findKey(keys, name);
+      const [chain] = await keys.chainsOf([key]);
+      const status = keys.statusOf(chain!);
+      return { permissions: status === 'ACTIVE' ? keys.accessOf(chain!) : undefined, key: { key, status } };
+    });
+  }
+}
+
+/** @throws KeysError INPUT_INVALID */
+async function readRequest(
+  { method, url }: { method: string; url: string },
+  isPreflight: boolean,
+): Promise<RequestParts> {
+  const { parseRequest } = await import('../../routes/request-text.ts');
+  const request = parseRequest(method, url);
+  if ('fault' in request) throw new KeysError('INPUT_INVALID', request.fault);
+  if (!isPreflight) return request.value;
+  return { ...request.value, method: 'OPTIONS', origin: 'https://origin.example', requestMethod: method };
+}
+
+/** @throws ValidationError PERMISSION_INVALID */
+function readPermissions(texts: readonly string[], catalog: Catalog): PermissionSet {
+  const { values, issues } = parsePermissions(texts, catalog);
+  assertValid(issues);
+  return new PermissionSet(values);
+}

@@ -1,0 +1,99 @@
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { KeysError } from '../keys/errors.ts';
+import { printable } from '../keys/text.ts';
+import type { ConfigLocation } from './location.ts';
+
+/** The content of a file of configuration. */
+export interface ConfigFile {
+  /** An absolute path. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const MAX_BYTES = 4 * 1024 * 1024;
+const ALL_WRITE = 0o002n;
+
+/**
+ * Reads the file of configuration, at once.
+ * @returns undefined if it is missing, and need not be there
+ * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users may have written it; CONFIG_INVALID if it is too
+ * large, or not UTF-8
+ */
+export function readConfigFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
+  let descriptor: number;
+  try {
+    requireOwnLink(path);
+    // Opening a pipe would wait for its writer otherwise.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (!isNamed && isMissing(error)) return undefined;
+    throw asUnavailable(error, path);
+  }
+  try {
+    const stat = fstatSync(descriptor, { bigint: true });
+    if (!stat.isFile()) throw unavailable(path, 'is not a regular file');
+    requireOwn(stat, path);
+    if ((stat.mode & ALL_WRITE) !== 0n)
+      throw insecure(path, 'can be written by every user of this machine', 'Check it, and run chmod o-w on it');
+    return { path, text: decode(readBytes(descriptor, path), path) };
+  } catch (error) {
+    throw asUnavailable(error, path);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Whether a file, or the folder that it would be in, does not exist. */
+function isMissing(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+/** A link of another user could be pointed elsewhere at any time. */
+function requireOwnLink(path: string): void {
+  const stat = lstatSync(path, { bigint: true });
+  if (stat.isSymbolicLink()) requireOwn(stat, path);
+}
+
+function requireOwn({ uid }: BigIntStats, path: string): void {
+  const user = process.geteuid?.();
+  if (user === undefined || uid === 0n || uid === BigInt(user)) return;
+  throw insecure(path, `belongs to another user (${uid})`, 'Let it belong to root, or to the user of this process');
+}
+
+function readBytes(descriptor: number, path: string): Buffer {
+  const buffer = Buffer.allocUnsafe(MAX_BYTES + 1);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < buffer.length; length += read)
+    read = readSync(descriptor, buffer, length, buffer.length - length, null);
+  if (length > MAX_BYTES)
+    throw new KeysError('CONFIG_INVALID', `${shown(path)} is larger than ${MAX_BYTES / 1024 / 1024} MiB.`);
+  return buffer.subarray(0, length);
+}
+
+function decode(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new KeysError('CONFIG_INVALID', `${shown(path)} is not UTF-8 text. Save it as UTF-8.`, { cause: error });
+  }
+}
+
+function shown(path: string): string {
+  return `The configuration ${printable(path, 200)}`;
+}
+
+function insecure(path: string, reason: string, remedy: string): KeysError {
+  return new KeysError('CONFIG_INSECURE', `${shown(path)} ${reason}, who could give keys more access. ${remedy}.`);
+}
+
+function unavailable(path: string, reason: string, options?: ErrorOptions): KeysError {
+  const remedy = 'Check --config and SVC_API_CONFIG';
+  return new KeysError('CONFIG_UNAVAILABLE', `${shown(path)} ${reason}. ${remedy}.`, options);
+}
+
+function asUnavailable(error: unknown, path: string): unknown {
+  if (error instanceof KeysError) return error;
+  const { code = 'unknown' } = error as NodeJS.ErrnoException;
+  const reason = isMissing(error) ? 'does not exist' : `can't be read (${code})`;
+  return unavailable(path, reason, { cause: error });
+}

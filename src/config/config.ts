@@ -1,0 +1,48 @@
+import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts';
+import { LOOPBACK, Networks } from '../keys/networks.ts';
+import type { HostResource, Permission } from '../keys/permissions/catalog.ts';
+import type { Route } from '../routes/route.ts';
+
+/** What `svc-api.yaml` says: checked, with defaults for what it omits. */
+export interface Config {
+  /** The absolute path of the file; undefined if there is none. */
+  readonly file: string | undefined;
+  /** Resources beside the built-in ones. */
+  readonly resources: readonly HostResource[];
+  /** Roles beside the built-in ones. */
+  readonly roles: Readonly<Record<string, readonly Permission[]>>;
+  /** Default: bearer alone. */
+  readonly credentials: readonly CredentialPlace[];
+  /** Whose forwarded headers are believed. Default: loopback. */
+  readonly trust: Networks;
+  readonly routes: readonly Route[];
+  /** What was expected of the routes, and is so. */
+  readonly expect: readonly string[];
+  /** Origins, such as `https://app.example.org`, whose pages may send requests; `*` for all. */
+  readonly cors: { readonly origins: readonly string[] };
+  /** Absolute paths. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly limits: {
+    /** Each as `100/m`; what keys have that name none themselves. */
+    readonly default: readonly string[];
+    /** Failed credentials of one address, as `20/m`. */
+    readonly failedCredentials: string;
+  };
+  /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
+  readonly introspection: 'on' | 'off' | 'permitted';
+}
+
+/** What applies where the file says nothing. */
+export const DEFAULT_CONFIG: Config = {
+  file: undefined,
+  resources: [],
+  roles: {},
+  credentials: BEARER_ALONE,
+  trust: new Networks(LOOPBACK),
+  routes: [],
+  expect: [],
+  cors: { origins: [] },
+  tls: undefined,
+  limits: { default: [], failedCredentials: '20/m' },
+  introspection: 'on',
+};

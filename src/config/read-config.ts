@@ -1,0 +1,61 @@
+import { type DocumentIssue, DocumentReader, isRecord } from '../keys/document.ts';
+import { createCatalog, type HostResource } from '../keys/permissions/catalog.ts';
+import { readCredentials, readTrust } from './callers.ts';
+import type { Config } from './config.ts';
+import { readResources, readRoles } from './grants.ts';
+import { readLimits } from './limits.ts';
+import { readRoutes } from './routes.ts';
+import { readCors, readIntrospection, readTls } from './server.ts';
+
+/** The fields of the file; `$schema` names its JSON Schema for editors. */
+export const CONFIG_FIELDS = [
+  '$schema',
+  'resources',
+  'roles',
+  'credentials',
+  'trust',
+  'routes',
+  'expect',
+  'cors',
+  'tls',
+  'limits',
+  'introspection',
+] as const;
+
+/** What a file is read with. */
+export interface ConfigContext {
+  /** The absolute path of the file. */
+  file: string;
+  /** The host's own resources, which roles and routes may name, too. */
+  resources: readonly HostResource[];
+}
+
+/** Reads a parsed file. An empty one says nothing. @returns the configuration, or all that is wrong with the file */
+export function readConfig(
+  value: unknown,
+  { file, resources: ofHost }: ConfigContext,
+): { config: Config } | { issues: readonly DocumentIssue[] } {
+  const reader = new DocumentReader();
+  const fields = value ?? {};
+  if (!isRecord(fields)) {
+    reader.report([], 'The configuration must be a map of fields, such as "resources: [WIKI]".');
+    return { issues: reader.issues };
+  }
+  reader.reportUnknownFields(fields, [], CONFIG_FIELDS);
+  if (fields['$schema'] !== undefined) reader.text(fields['$schema'], ['$schema']);
+  const resources = readResources(reader, fields['resources']);
+  const catalog = createCatalog({ resources: [...ofHost, ...resources] });
+  const config: Config = {
+    file,
+    resources,
+    roles: readRoles(reader, fields['roles'], catalog),
+    credentials: readCredentials(reader, fields['credentials']),
+    trust: readTrust(reader, fields['trust']),
+    ...readRoutes(reader, fields, catalog),
+    cors: readCors(reader, fields['cors']),
+    tls: readTls(reader, fields['tls'], file),
+    limits: readLimits(reader, fields['limits']),
+    introspection: readIntrospection(reader, fields['introspection']),
+  };
+  return reader.issues.length > 0 ? { issues: reader.issues } : { config };
+}

@@ -1,0 +1,126 @@
+import { type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
+import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { parsePermissions } from '../keys/permissions/grants.ts';
+import { type Expectation, failureOf, parseExpectation } from '../routes/expectation.ts';
+import { findFaults } from '../routes/faults.ts';
+import { parseHostPattern, parseMethod, parsePathPattern, type Pattern } from '../routes/pattern.ts';
+import type { Config } from './config.ts';
+import type { Allow, Route } from '../routes/route.ts';
+import { createRouter } from '../routes/router.ts';
+
+/** The fields of a route. */
+export const ROUTE_FIELDS = ['host', 'path', 'methods', 'allow', 'preflight'] as const;
+const ALLOW_FORMS =
+  'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';
+
+/**
+ * Reads what requests require, and what is expected of that. Routes that contradict one another, and expectations that
+ * do not hold, are issues.
+ * @param catalog with all resources
+ */
+export function readRoutes(
+  reader: DocumentReader,
+  { routes: value, expect }: { routes?: unknown; expect?: unknown },
+  catalog: Catalog,
+): Pick<Config, 'routes' | 'expect'> {
+  const issuesBefore = reader.issues.length;
+  const routes = reader
+    .list(value, ['routes'])
+    .flatMap((item, index) => readRoute(reader, item, ['routes', index], catalog) ?? []);
+  const areRead = reader.issues.length === issuesBefore;
+  const expectations = readExpectations(reader, expect, catalog);
+  const read = { routes, expect: expectations.map(({ expectation }) => expectation.text) };
+  if (!areRead) return read;
+  for (const { indexes, message } of findFaults(routes)) {
+    const [first, second] = indexes;
+    reader.issues.push({ path: ['routes', second], message, related: ['routes', first] });
+  }
+  const router = createRouter(routes);
+  for (const { index, expectation } of expectations) {
+    const failure = failureOf(expectation, router);
+    if (failure !== undefined) reader.report(['expect', index], failure);
+  }
+  return read;
+}
+
+function readExpectations(
+  reader: DocumentReader,
+  value: unknown,
+  catalog: Catalog,
+): { index: number; expectation: Expectation }[] {
+  return reader.list(value, ['expect']).flatMap((item, index) => {
+    const text = reader.text(item, ['expect', index]);
+    if (text === undefined) return [];
+    const parsed = parseExpectation(text, catalog);
+    if ('value' in parsed) return [{ index, expectation: parsed.value }];
+    for (const fault of parsed.faults) reader.report(['expect', index], fault);
+    return [];
+  });
+}
+
+function readRoute(reader: DocumentReader, item: unknown, path: DocumentPath, catalog: Catalog): Route | undefined {
+  if (!isRecord(item)) {
+    reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
+    return undefined;
+  }
+  reader.reportUnknownFields(item, path, ROUTE_FIELDS);
+  const { methods: listed, preflight } = item;
+  const host = readPattern(reader, item['host'], [...path, 'host'], parseHostPattern);
+  const pattern = readPattern(reader, item['path'], [...path, 'path'], parsePathPattern);
+  const methods = listed === undefined ? undefined : readMethods(reader, listed, [...path, 'methods']);
+  const allow = readAllow(reader, item['allow'], [...path, 'allow'], catalog);
+  if (preflight !== undefined && preflight !== 'open')
+    reader.report([...path, 'preflight'], 'The field "preflight" must be open, or left out.');
+  if (host === undefined || pattern === undefined || !allow) return undefined;
+  return { host, path: pattern, ...(methods && { methods }), allow, preflightOpen: preflight === 'open' };
+}
+
+function readPattern(
+  reader: DocumentReader,
+  value: unknown,
+  path: DocumentPath,
+  parse: (text: string) => Pattern,
+): string | undefined {
+  if (value === undefined) return missing(reader, path);
+  const text = reader.text(value, path);
+  const pattern = text === undefined ? undefined : parse(text);
+  if (pattern && 'fault' in pattern) reader.report(path, pattern.fault);
+  return pattern && 'value' in pattern ? pattern.value : undefined;
+}
+
+function readMethods(reader: DocumentReader, value: unknown, path: DocumentPath): string[] {
+  if (Array.isArray(value) && value.length === 0)
+    reader.report(path, 'The list "methods" is empty, so that nothing matches. Leave it out for all methods.');
+  return reader.parsedList(value, path, ([text = '']) => {
+    const method = parseMethod(text);
+    return 'value' in method
+      ? { values: [method.value], issues: [] }
+      : { values: [], issues: [{ message: method.fault }] };
+  });
+}
+
+function readAllow(reader: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Allow | undefined {
+  if (value === undefined) return missing(reader, path);
+  if (value === 'open' || value === 'key') return { kind: value };
+  const isAny = isRecord(value) && Object.keys(value).join() === 'any';
+  if (!isAny && typeof value !== 'string' && !Array.isArray(value)) {
+    reader.report(path, `The field "allow" says nothing that is known. ${ALLOW_FORMS}`);
+    return undefined;
+  }
+  const permissions = isAny
+    ? readPermissions(reader, value['any'], [...path, 'any'], catalog)
+    : readPermissions(reader, typeof value === 'string' ? [value] : value, path, catalog);
+  const [first, ...others] = permissions;
+  return first && { kind: isAny ? 'any' : 'all', permissions: [first, ...others] };
+}
+
+function readPermissions(reader: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Permission[] {
+  if (Array.isArray(value) && value.length === 0)
+    reader.report(path, `The field "${path.at(-1)}" has no permission. ${ALLOW_FORMS}`);
+  return reader.parsedList(value, path, (items) => parsePermissions(items, catalog));
+}
+
+function missing(reader: DocumentReader, path: DocumentPath): undefined {
+  const remedy = path.at(-1) === 'host' ? ' Write "*" for every host.' : '';
+  reader.report(path.slice(0, -1), `The field "${path.at(-1)}" is missing.${remedy}`);
+}

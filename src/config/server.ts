@@ -1,0 +1,48 @@
+import { dirname, resolve } from 'node:path';
+import { type DocumentReader, isRecord } from '../keys/document.ts';
+import { invalidOrigin } from '../keys/origin.ts';
+import { type Config, DEFAULT_CONFIG } from './config.ts';
+
+export const TLS_FIELDS = ['cert', 'key'] as const;
+export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Config['introspection'][];
+
+/** Reads whose pages may send requests. */
+export function readCors(reader: DocumentReader, value: unknown): Config['cors'] {
+  if (value === undefined) return DEFAULT_CONFIG.cors;
+  if (!isRecord(value)) {
+    reader.report(['cors'], 'The field "cors" must be a map with the field "origins", a list.');
+    return DEFAULT_CONFIG.cors;
+  }
+  reader.reportUnknownFields(value, ['cors'], ['origins']);
+  const origins = reader.parsedList(value['origins'], ['cors', 'origins'], ([text = '']) => {
+    const problem = invalidOrigin(text);
+    return problem === undefined ? { values: [text], issues: [] } : { values: [], issues: [{ message: problem }] };
+  });
+  return { origins };
+}
+
+/** Reads where the certificate and its key are, from the folder of the file. */
+export function readTls(reader: DocumentReader, value: unknown, file: string): Config['tls'] {
+  if (value === undefined) return undefined;
+  if (!isRecord(value)) {
+    reader.report(['tls'], 'The field "tls" must be a map with the fields "cert" and "key".');
+    return undefined;
+  }
+  reader.reportUnknownFields(value, ['tls'], TLS_FIELDS);
+  const [cert, key] = TLS_FIELDS.map((field) => {
+    const path = ['tls', field];
+    if (value[field] === undefined) reader.report(['tls'], `The field "${field}" is missing.`);
+    const text = value[field] === undefined ? undefined : reader.text(value[field], path);
+    if (text === '' || text?.includes('\0')) reader.report(path, `The field "${field}" must be the path of a file.`);
+    return resolve(dirname(file), text ?? '');
+  });
+  return { cert: cert!, key: key! };
+}
+
+/** Reads to whom GraphQL introspection is answered. */
+export function readIntrospection(reader: DocumentReader, value: unknown): Config['introspection'] {
+  const answered = INTROSPECTION.find((each) => each === value);
+  if (value === undefined || answered) return answered ?? DEFAULT_CONFIG.introspection;
+  reader.report(['introspection'], 'The field "introspection" must be on, off or permitted.');
+  return DEFAULT_CONFIG.introspection;
+}

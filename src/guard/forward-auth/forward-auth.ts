@@ -1,0 +1,124 @@
+import type { Admission, BearerCheck, CheckParts } from '../../http/bearer-check.ts';
+import { ClientAddresses, type Received } from '../../http/client-address.ts';
+import { withFields } from '../../http/rate-limit-fields.ts';
+import { errorReply, type Reply, unavailable } from '../../http/replies.ts';
+import type { Networks } from '../../keys/networks.ts';
+import type { Catalog } from '../../keys/permissions/catalog.ts';
+import { printable } from '../../keys/text.ts';
+import { checkAllow, requirementOf } from '../../routes/decide.ts';
+import { canonicalRequest, type RequestParts } from '../../routes/request.ts';
+import type { Allow } from '../../routes/route.ts';
+import type { Router } from '../../routes/router.ts';
+import { identityHeaders, type IdentityHeaders, NOBODY } from '../identity-headers.ts';
+import type { AskedRequest, Fault } from './asked-request.ts';
+import { Requirements } from './requirement.ts';
+
+/** What decisions need. */
+export interface ForwardAuthOptions {
+  readonly check: BearerCheck;
+  readonly catalog: Catalog;
+  readonly router: Router;
+  /** The proxies that are believed. */
+  readonly trust: Networks;
+  readonly logs: Pick<CheckParts, 'refusals' | 'failures'>;
+}
+
+/** Whether a request may pass, and who makes it; or the reply to one that may not, of status 401, 403, 429 or 503. */
+export type Verdict = { readonly identity: IdentityHeaders } | { readonly refusal: Reply };
+
+const NOT_TRUSTED: Fault = {
+  reason: 'not trusted',
+  detail: 'proxies ask from the networks in "trust" of svc-api.yaml',
+};
+const NOT_CONFIGURED: Fault = {
+  reason: 'not configured',
+  detail: 'declare routes in svc-api.yaml, or add ?permission=RESOURCE:ACTION to the URL that the proxy asks',
+};
+
+/** Decides for proxies whether requests may pass. */
+export class ForwardAuth {
+  readonly #options: ForwardAuthOptions;
+  readonly #requirements: Requirements;
+  readonly #clients: ClientAddresses;
+
+  constructor(options: ForwardAuthOptions) {
+    this.#options = options;
+    this.#requirements = new Requirements(options.catalog);
+    this.#clients = new ClientAddresses(options.trust.texts);
+  }
+
+  /**
+   * Decides about a request for which a proxy asks.
+   * @param asking the proxy's own request, with the client's credentials
+   * @param read reads from it which request it asks about
+   */
+  decide(asking: Received, read: (requirements: Requirements) => AskedRequest | Fault): Verdict | Promise<Verdict> {
+    try {
+      const verdict = this.#decide(asking, read);
+      return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(error)) : verdict;
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  #decide(asking: Received, read: (requirements: Requirements) => AskedRequest | Fault): Verdict | Promise<Verdict> {
+    const { check, router, trust } = this.#options;
+    const peer = asking.peer();
+    if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
+    const asked = read(this.#requirements);
+    if ('reason' in asked) return this.#refuse(asking, asked);
+    const allow = required(asked, router);
+    if ('reason' in allow) return this.#refuse(asking, allow);
+    if (allow.kind === 'open') return { identity: NOBODY };
+    const admission = check.enter(asking);
+    const settle = (admission: Admission) => this.#settle(admission, allow, asked);
+    return admission instanceof Promise ? admission.then(settle) : settle(admission);
+  }
+
+  #settle(admission: Admission, allow: Allow, { passes429 }: AskedRequest): Verdict {
+    const { check, catalog } = this.#options;
+    if ('refusal' in admission) return { refusal: this.#asProxiesTakeIt(admission.refusal, passes429) };
+    const { principal, fields } = admission;
+    const checked = checkAllow(allow, principal.access);
+    if (checked.outcome === 'forbidden') {
+      principal.observer?.lacked(checked.missing);
+      return { refusal: withFields(check.lacking(checked.missing), fields) };
+    }
+    for (const permission of checked.used) principal.observer?.used(permission);
+    return { identity: identityHeaders(principal, checked.used, catalog) };
+  }
+
+  /** A refusal with a status that proxies take for one. */
+  #asProxiesTakeIt(refusal: Reply, passes429: boolean): Reply {
+    const { challenge } = this.#options.check;
+    if (refusal.status === 400) return { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } };
+    return refusal.status === 429 && !passes429 ? { ...refusal, status: 403 } : refusal;
+  }
+
+  #refuse(asking: Received, { reason, detail }: Fault): Verdict {
+    const { address } = this.#clients.of(asking);
+    this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address });
+    return { refusal: errorReply(403, 'FORBIDDEN', 'This request may not pass.') };
+  }
+
+  #failed(error: unknown): Verdict {
+    this.#options.logs.failures.add(error);
+    return { refusal: unavailable() };
+  }
+}
+
+/** What a request requires, by the configuration of its proxy or by routes. */
+function required({ allow, parts }: AskedRequest, router: Router): Allow | Fault {
+  if (allow) {
+    const canonical = canonicalRequest(parts);
+    return 'refusal' in canonical ? faultOf('not canonical', canonical.refusal, parts) : allow;
+  }
+  if (router.routes.length === 0) return NOT_CONFIGURED;
+  const required = requirementOf(router, parts);
+  return required.match ? required.allow : faultOf('no route', required.refusal, parts);
+}
+
+function faultOf(reason: string, refusal: string, { method, host, target }: RequestParts): Fault {
+  const path = target.replace(/\?.*/s, '');
+  return { reason, detail: `${refusal}: ${printable(`${method} ${host}${path}`, 200)}` };
+}

@@ -1,0 +1,56 @@
+import { chainHolds } from '../keys/authorization/chain.ts';
+import type { Principal } from '../keys/authorization/principal.ts';
+import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+
+/**
+ * The headers that tell a service who makes a request. Always all of them, empty on an open route: so a proxy that
+ * copies them replaces forged ones.
+ */
+export interface IdentityHeaders {
+  /** The key's id. */
+  readonly 'X-Auth-Key-Id': string;
+  /** Its name, percent-encoded UTF-8. */
+  readonly 'X-Auth-Key-Name': string;
+  /** The roles that it holds now, separated by commas. */
+  readonly 'X-Auth-Roles': string;
+  /** The permissions that let the request pass, separated by commas. */
+  readonly 'X-Auth-Permission': string;
+}
+
+/** Nobody, on an open route. */
+export const NOBODY: IdentityHeaders = {
+  'X-Auth-Key-Id': '',
+  'X-Auth-Key-Name': '',
+  'X-Auth-Roles': '',
+  'X-Auth-Permission': '',
+};
+
+/** Who makes a request, by which of the key's permissions. */
+export function identityHeaders(
+  { key, chain }: Principal,
+  used: readonly Permission[],
+  catalog: Catalog,
+): IdentityHeaders {
+  return {
+    'X-Auth-Key-Id': key.id,
+    'X-Auth-Key-Name': encodeURIComponent(key.name),
+    'X-Auth-Roles': key.roles.filter((role) => catalog.knows(role) && chainHolds(chain, role, catalog)).join(),
+    'X-Auth-Permission': used.join(),
+  };
+}
+
+const NAMES: ReadonlySet<string> = new Set(Object.keys(NOBODY).map((name) => name.toLowerCase()));
+/** Most headers have names of other lengths, and are not looked at. */
+const LENGTHS: readonly boolean[] = Array.from({ length: 18 }, (_, length) =>
+  Object.keys(NOBODY).some((name) => name.length === length),
+);
+
+/**
+ * Whether a header's name is taken for one of these by services that fold names, as CGI, WSGI and PHP do: such as
+ * `X_Auth_Roles`, which no proxy replaces.
+ */
+export function isAliasOfIdentity(name: string): boolean {
+  if (!LENGTHS[name.length] || !/^x/i.test(name)) return false;
+  const lowerCase = name.toLowerCase();
+  return !NAMES.has(lowerCase) && NAMES.has(lowerCase.replaceAll(/[^a-z\d]/g, '-'));
+}

@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { type BearerAuthOptions, BearerCheck, type CheckParts, partsOf } from '../../http/bearer-check.ts';
+import { FailureLog } from '../../http/failure-log.ts';
+import { atPeriodEnd } from '../../http/periods.ts';
+import { internalError, jsonReply, type Reply, unavailable } from '../../http/replies.ts';
+import type { ConnectionHandler, RequestHandler } from '../../http/serve-requests.ts';
+import type { CredentialPlace } from '../../keys/credential-places.ts';
+import type { Networks } from '../../keys/networks.ts';
+import type { Catalog } from '../../keys/permissions/catalog.ts';
+import type { KeysService } from '../../keys/service.ts';
+import type { Log } from '../../log.ts';
+import { identityHeaders, NOBODY } from '../identity-headers.ts';
+import { Access, type Entered, type Entry, GuardedRequest } from './access.ts';
+import { credentialHeaders, type IsCredential } from './credential-headers.ts';
+import { requestFraming } from './framing.ts';
+import { OpenExchanges } from './open-exchanges.ts';
+import type { ArrivedRequest, BareConnection, ReceivedRequest } from './received.ts';
+import { badRequest, ENDLESS, methodNotAllowed, refuse } from './replies.ts';
+import { readTarget } from './request-target.ts';
+import type { Requirements } from './requirement.ts';
+import { ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
+import { protocolOf } from './tunnel.ts';
+
+/** What is guarded, and how. */
+export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
+  /** Whether the upstream gets the key, too. */
+  readonly passCredential: boolean;
+  /** The path at which the guard says whether it can let anybody pass; undefined for none. */
+  readonly healthPath?: string | undefined;
+  readonly log: Log;
+}
+
+/** Who may pass. This may change while the guard runs. */
+export interface GuardRules {
+  readonly keys: Pick<KeysService, 'catalog' | 'check'> & BearerAuthOptions['keys'];
+  /** Who may make which requests. */
+  readonly requirements: Requirements;
+  /** Where a key may stand in a request. */
+  readonly credentials: readonly CredentialPlace[];
+  /** Whose forwarded headers are believed. */
+  readonly trust: Networks;
+  /** See `BearerAuthOptions`. */
+  readonly failedCredentials?: string | false;
+}
+
+/** The rules, as they are applied. */
+interface AppliedRules {
+  readonly access: Access;
+  readonly catalog: Catalog;
+  readonly isCredential: IsCredential;
+  readonly trust: Networks;
+  /** Resolves when the store answers. */
+  check(): Promise<void>;
+}
+
+/** Methods for proxies that clients choose: to pass them on would do harm. */
+const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TRACE']);
+
+/** A reverse proxy that lets only requests with an API key pass. */
+export class Guard implements RequestHandler, ConnectionHandler {
+  readonly connections = this;
+  readonly #options: GuardOptions;
+  readonly #proxy: ReverseProxy;
+  #rules: AppliedRules;
+  readonly #open = new OpenExchanges();
+  /** Connections that close after the present answer. */
+  readonly #closing = new WeakSet<Socket>();
+  #parts: CheckParts;
+  readonly #upstreamFailures: FailureLog;
+
+  constructor(options: GuardOptions, rules: GuardRules) {
+    const { log } = options;
+    this.#options = options;
+    this.#parts = partsOf({ log });
+    this.#upstreamFailures = new FailureLog(log, atPeriodEnd, 'the upstream did not answer');
+    this.#proxy = new ReverseProxy({ ...options, failed: (error) => this.#upstreamFailures.add(error) });
+    this.#rules = this.#apply(rules);
+  }
+
+  /** Goes on by other rules, which also decide about what is open. */
+  changeRules(rules: GuardRules): void {
+    this.#rules = this.#apply(rules);
+  }
+
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    this.#handle(incoming, outgoing, false);
+  }
+
+  handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    this.#handle(incoming, outgoing, true);
+  }
+
+  isUpgrade(incoming: IncomingMessage): boolean {
+    return protocolOf(incoming, requestFraming(incoming) ?? []) !== undefined;
+  }
+
+  handleConnection(incoming: IncomingMessage, connection: BareConnection): void {
+    const { socket } = connection;
+    socket.on('error', () => {}); // It closes.
+    const outgoing = new ServerResponse(incoming);
+    outgoing.shouldKeepAlive = false;
+    outgoing.once('finish', () => (socket as Socket).destroySoon());
+    try {
+      outgoing.assignSocket(socket as Socket);
+    } catch {
+      return void socket.destroy(); // An earlier request on it is not answered yet.
+    }
+    const protocol = protocolOf(incoming, []);
+    const switching = protocol === undefined ? undefined : { protocol, connection };
+    this.#receive({ incoming, outgoing, closeAfter: () => {} }, { expectsContinue: false, switching });
+  }
+
+  refusedConnection(reason: string, address: string): void {
+    this.#parts.refusals.add('connection refused', { reason, address });
+  }
+
+  /** Ends what would never end by itself, so that the server can stop. */
+  endTunnels(): void {
+    this.#proxy.endTunnels();
+  }
+
+  /** Closes the connections to the upstream, and logs what was only counted. */
+  close(): void {
+    this.#proxy.close();
+    for (const log of [this.#parts.refusals, this.#parts.failures, this.#upstreamFailures]) log.finish();
+  }
+
+  #apply({ keys, requirements, credentials, trust, failedCredentials }: GuardRules): AppliedRules {
+    const { log } = this.#options;
+    this.#parts = partsOf({ log, ...(failedCredentials !== undefined && { failedCredentials }) }, this.#parts);
+    const check = new BearerCheck({ keys, credentials, trust: trust.texts }, this.#parts);
+    return {
+      access: new Access({ check, requirements, refusals: this.#parts.refusals }),
+      catalog: keys.catalog,
+      isCredential: this.#options.passCredential ? () => false : credentialHeaders(credentials),
+      trust,
+      check: () => keys.check(),
+    };
+  }
+
+  #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
+    const { socket } = incoming;
+    if (this.#closing.has(socket)) return;
+    const closeAfter = () => {
+      this.#closing.add(socket);
+      outgoing.shouldKeepAlive = false;
+    };
+    // Where a protocol is not switched, Node drops what the client has sent behind the request.
+    if (incoming.headers.upgrade !== undefined) closeAfter();
+    this.#receive({ incoming, outgoing, closeAfter }, { expectsContinue, switching: undefined });
+  }
+
+  #receive(arrived: ArrivedRequest, wish: Pick<ReceivedRequest, 'expectsContinue' | 'switching'>): void {
+    const { incoming } = arrived;
+    const framing = requestFraming(incoming);
+    if (!framing) return refuse(arrived, badRequest('The length of the body is not clear.'), ENDLESS);
+    if (REFUSED_METHODS.has(incoming.method)) return refuse(arrived, methodNotAllowed(incoming.method!), framing);
+    const target = readTarget(incoming);
+    if (typeof target === 'string') return refuse(arrived, badRequest(target), framing);
+    const received = { ...arrived, ...wish, target, framing };
+    if (target.path === this.#options.healthPath) return void this.#answerHealth(received);
+    try {
+      this.#judge(received);
+    } catch (error) {
+      this.#fail(received, error);
+    }
+    return undefined;
+  }
+
+  #judge(received: ReceivedRequest): void {
+    const { incoming, outgoing, target, framing } = received;
+    const request = new GuardedRequest(incoming, target);
+    const settle = (entry: Entry) => {
+      if ('refusal' in entry) refuse(received, entry.refusal, framing);
+      else if (!outgoing.destroyed) this.#pass(received, request, entry);
+    };
+    const entry = this.#rules.access.enter(request);
+    if (entry instanceof Promise) entry.then(settle).catch((error: unknown) => this.#fail(received, error));
+    else settle(entry);
+  }
+
+  #pass(received: ReceivedRequest, request: GuardedRequest, entered: Entered): void {
+    const { outgoing, switching } = received;
+    const { catalog, isCredential, trust } = this.#rules;
+    const { admitted, permissions } = entered;
+    const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
+    const { fields } = admitted ?? {};
+    this.#proxy.pass(received, { identity: Object.entries(identity).flat(), isCredential, trust, fields });
+    const forget = this.#open.add({
+      isAllowed: () => {
+        const entry = this.#rules.access.again(request, entered);
+        return entry instanceof Promise ? entry.then((settled) => !('refusal' in settled)) : !('refusal' in entry);
+      },
+      end: () => (switching?.connection.socket ?? outgoing).destroy(),
+    });
+    outgoing.once('close', forget);
+  }
+
+  async #answerHealth(received: ReceivedRequest): Promise<void> {
+    let reply: Reply = jsonReply({ status: 'ok' });
+    try {
+      await this.#rules.check();
+    } catch (error) {
+      this.#parts.failures.add(error);
+      reply = unavailable();
+    }
+    refuse(received, reply, received.framing);
+  }
+
+  #fail(received: ReceivedRequest, error: unknown): void {
+    const requestId = randomUUID();
+    this.#options.log.error({ err: error, requestId }, 'a request failed');
+    if (received.outgoing.headersSent) received.outgoing.destroy();
+    else refuse(received, internalError(requestId), received.framing);
+  }
+}

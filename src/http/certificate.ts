@@ -1,0 +1,70 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { KeysError } from '../keys/errors.ts';
+import { printable } from '../keys/text.ts';
+
+/** The files of a certificate, in PEM. */
+export interface CertificateFiles {
+  /** The path of the certificate, followed by those that signed it. */
+  cert: string;
+  /** The path of its private key, without a passphrase. */
+  key: string;
+}
+
+/** Far more than a chain of certificates has. */
+const MAX_BYTES = 1024 * 1024;
+/** The rights that nobody else may have: others to read or write, the group to write. */
+const FORBIDDEN_RIGHTS = 0o026;
+
+/**
+ * Reads a certificate and its key, and checks that they can be used together. TLS is 1.2 or later.
+ * @throws KeysError TLS_INVALID that says which file is wrong, and why
+ */
+export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
+  const [cert, key] = [await readFile(files.cert), await readFile(files.key, FORBIDDEN_RIGHTS)];
+  const certificate = parse(() => new X509Certificate(cert), files.cert, 'does not begin with a certificate in PEM');
+  if (!certificate.checkPrivateKey(privateKeyIn(key, files.key)))
+    throw invalid(files.key, `is not the key of the certificate in ${printable(files.cert)}`);
+  const options: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2' };
+  parse(() => createSecureContext(options), files.cert, 'cannot be used');
+  return options;
+}
+
+async function readFile(path: string, forbiddenRights = 0): Promise<Buffer> {
+  let file;
+  try {
+    // A pipe would wait for its other end.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const { mode, size } = await file.stat();
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw invalid(path, 'is not a file');
+    if ((mode & forbiddenRights) !== 0)
+      throw invalid(path, 'can be read or changed by other users. Run chmod 600 on it, or 640 for its group');
+    if (size > MAX_BYTES) throw invalid(path, 'is too large for a certificate or a key');
+    return await file.readFile();
+  } catch (error) {
+    if (error instanceof KeysError) throw error;
+    throw invalid(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`, error);
+  } finally {
+    await file?.close();
+  }
+}
+
+function privateKeyIn(pem: Buffer, path: string): KeyObject {
+  if (pem.includes('ENCRYPTED'))
+    throw invalid(path, 'is encrypted. Take the passphrase off it (openssl pkey), and keep others from reading it');
+  return parse(() => createPrivateKey(pem), path, 'is not a private key in PEM');
+}
+
+function parse<Value>(read: () => Value, path: string, problem: string): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw invalid(path, `${problem} (${(error as Error).message})`, error);
+  }
+}
+
+function invalid(path: string, reason: string, cause?: unknown): KeysError {
+  return new KeysError('TLS_INVALID', `For TLS, ${printable(path)} ${reason}.`, { cause });
+}

@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
+import { KeysError } from '../keys/errors.ts';
+import { printable } from '../keys/text.ts';
+import { isLoopback } from './client-address.ts';
+import { removeStaleSocket, withSocketMask } from './unix-socket.ts';
+
+/** Where a server listens: on a port, or on a Unix socket. */
+export type ListenAddress =
+  | {
+      /** A host name or address of this machine. */
+      host: string;
+      /** The port; 0 picks a free one. */
+      port: number;
+      socket?: undefined;
+    }
+  | {
+      /** The path of a Unix socket, which is created with mode 0660, and removed when the server stops. */
+      socket: string;
+      host?: undefined;
+      port?: undefined;
+    };
+
+/**
+ * Lets a server listen. A socket that a killed server has left behind is replaced.
+ * @throws KeysError LISTEN_FAILED if the address is not available
+ */
+export async function startListening(server: Server, address: ListenAddress): Promise<void> {
+  const { host, port, socket } = address;
+  const start = () =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      const started = () => {
+        server.off('error', reject);
+        resolve();
+      };
+      if (socket === undefined) server.listen(port, host, started);
+      else withSocketMask(() => server.listen(socket, started));
+    });
+  try {
+    await start().catch(async (error: NodeJS.ErrnoException) => {
+      if (socket === undefined || error.code !== 'EADDRINUSE') throw error;
+      await removeStaleSocket(socket);
+      await start();
+    });
+  } catch (error) {
+    throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address);
+  }
+}
+
+/** Where a server listens, as a URL; a Unix socket as `unix:` and its path. */
+export function urlOf(server: Server, scheme: 'http' | 'https'): string {
+  const at = server.address() as AddressInfo | string;
+  if (typeof at === 'string') return `unix:${at}`;
+  return `${scheme}://${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`;
+}
+
+/** Whether a server at this URL is reached over a network without TLS. */
+export function isInClear(url: string): boolean {
+  return url.startsWith('http:') && !isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
+}
+
+/** Why a server cannot listen, in words. */
+function listenError(error: NodeJS.ErrnoException, address: ListenAddress): KeysError {
+  const { code = 'an unknown error' } = error;
+  const reason = address.socket === undefined ? portReason(code, address) : socketReason(code, address.socket);
+  return new KeysError('LISTEN_FAILED', `The server cannot start: ${reason}.`, { cause: error });
+}
+
+function portReason(code: string, { host, port }: { host: string; port: number }): string {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `port ${port} is taken. Choose another with --port, or 0 for a free one`,
+    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with --port`,
+    EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with --host`,
+    ENOTFOUND: `there is no host "${host}". Choose another with --host`,
+    EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with --host`,
+  };
+  return reasons[code] ?? `${code} on "${host}"`;
+}
+
+function socketReason(code: string, path: string): string {
+  const socket = printable(path);
+  // Node says EACCES in place of ENOENT.
+  if (code === 'EACCES' && !existsSync(dirname(path)))
+    return `the folder of ${socket} does not exist. Create it, or choose another path with --socket`;
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `there is something else at ${socket}. Choose another path with --socket`,
+    EACCES: `this user may not create ${socket}. Choose another path with --socket, or give its folder to this user`,
+    ENOTDIR: `the folder of ${socket} is a file. Choose another path with --socket`,
+    EINVAL: `${socket} is longer than the path of a socket may be. Choose a shorter one with --socket`,
+  };
+  return reasons[code] ?? `${code} on ${socket}`;
+}

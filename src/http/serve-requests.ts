@@ -1,0 +1,140 @@
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { type Log, NO_LOG } from '../log.ts';
+import type { CertificateFiles } from './certificate.ts';
+import { CertificateWatch } from './certificate-watch.ts';
+import { type ConnectionLimits, Connections } from './connections.ts';
+import { type ListenAddress, startListening, urlOf } from './listen-address.ts';
+import { answerInvalidRequest, refuseExpectation } from './refused-requests.ts';
+import { responseClass, UnreadAnswers, type UnreadLimits } from './unread-answers.ts';
+
+/** Where requests are served, and what clients may take. */
+export type ServerOptions = ListenAddress & {
+  /** The certificate, for TLS. It is taken anew when its files change. Default: plain HTTP. */
+  tls?: CertificateFiles | undefined;
+  /** How long a connection is kept after an answer, in milliseconds. Default: 75,000, longer than proxies keep one. */
+  keepAliveMs?: number | undefined;
+  /** What clients may take, where it differs from the default. */
+  limits?: ServerLimits;
+  /** Logs what becomes of the certificate. Default: nothing is logged. */
+  log?: Log;
+};
+
+/** What clients may take of a server, in connections, time and memory. */
+export interface ServerLimits extends ConnectionLimits, UnreadLimits {
+  /** How long the head of a request may take to arrive, in milliseconds. Default: 10,000. */
+  headersMs?: number;
+  /** How long a whole request may take to arrive, in milliseconds; 0 for any time. Default: 30,000. */
+  requestMs?: number;
+}
+
+/** What answers the requests of a server. */
+export interface RequestHandler {
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** Handles a request whose client waits for `100 Continue` before it sends its body. */
+  handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** Handles a request that expects something else, unless it is to be answered 417; returns whether it has. */
+  handleUnknownExpectation?(incoming: IncomingMessage, outgoing: ServerResponse): boolean;
+  /** Is told why a connection was closed at once, and where it came from. */
+  refusedConnection(reason: string, address: string): void;
+  /** Default: a request to switch to another protocol is handled as any other, and CONNECT ends its connection. */
+  readonly connections?: ConnectionHandler;
+}
+
+/** What takes connections from HTTP. */
+export interface ConnectionHandler {
+  /** Whether a request may switch to another protocol; otherwise it is handled as any other. */
+  isUpgrade(incoming: IncomingMessage): boolean;
+  /** Handles such a request, or CONNECT. @param head what the client has sent behind it */
+  handleConnection(incoming: IncomingMessage, connection: { socket: Duplex; head: Buffer }): void;
+}
+
+/** A server that accepts requests. */
+export interface StartedServer {
+  /** Its URL, such as `http://127.0.0.1:4000`; `unix:/run/svc-api.sock` on a Unix socket. */
+  readonly url: string;
+  /**
+   * Takes a certificate from other files for new connections. One that speaks plain HTTP cannot.
+   * @returns whether it speaks TLS
+   * @throws KeysError TLS_INVALID; then it keeps its own
+   */
+  replaceCertificate(files: CertificateFiles): Promise<boolean>;
+  /**
+   * Stops accepting requests, and resolves once those in flight have ended. They are aborted after `graceMs`
+   * milliseconds. Default: 10 seconds.
+   */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** How often Node looks for requests that take too long to arrive, at most. */
+const CHECK_MS = 500;
+/** Proxies keep connections for 60 seconds. A server that closes one first does so while a request is on its way. */
+const KEEP_ALIVE_MS = 75_000;
+const STOP_GRACE_MS = 10_000;
+
+/**
+ * Starts an HTTP server.
+ * @throws KeysError LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that cannot be used
+ */
+export async function serveRequests(
+  handler: RequestHandler,
+  { tls, limits = {}, log = NO_LOG, keepAliveMs = KEEP_ALIVE_MS, ...address }: ServerOptions,
+): Promise<StartedServer> {
+  const certificate = tls && new CertificateWatch(tls, log);
+  const { headersMs = 10_000, requestMs = 30_000 } = limits;
+  const { connections: taking } = handler;
+  const settings = {
+    ServerResponse: responseClass(new UnreadAnswers(limits)),
+    // Node's defaults would keep slow clients for minutes.
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    handshakeTimeout: headersMs,
+    connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+    keepAliveTimeout: keepAliveMs,
+    // The handler refuses a request without a Host: Node's own reply has no body.
+    requireHostHeader: false,
+    ...(taking && { shouldUpgradeCallback: (incoming: IncomingMessage) => taking.isUpgrade(incoming) }),
+  };
+  const server = certificate
+    ? createHttpsServer({ ...settings, ...(await certificate.read()) })
+    : createHttpServer(settings);
+  server.on('request', (incoming, outgoing) => handler.handle(incoming, outgoing));
+  server.on('checkContinue', (incoming, outgoing) => handler.handleExpecting(incoming, outgoing));
+  server.on('clientError', answerInvalidRequest);
+  server.on('checkExpectation', (incoming, outgoing) => {
+    if (!handler.handleUnknownExpectation?.(incoming, outgoing)) refuseExpectation(incoming, outgoing);
+  });
+  for (const event of taking ? (['upgrade', 'connect'] as const) : []) {
+    server.on(event, (incoming, socket, head) => taking!.handleConnection(incoming, { socket, head }));
+  }
+  const connections = new Connections(server, limits, (...refused) => handler.refusedConnection(...refused));
+  await startListening(server, address);
+  server.on('error', (error) => log.error({ err: error }, 'a connection was not accepted'));
+  certificate?.start(server as HttpsServer);
+  return {
+    url: urlOf(server, tls ? 'https' : 'http'),
+    async replaceCertificate(files) {
+      await certificate?.replace(files, server as HttpsServer);
+      return certificate !== undefined;
+    },
+    async stop(graceMs = STOP_GRACE_MS) {
+      certificate?.end();
+      await stop(server, connections, graceMs);
+    },
+  };
+}
+
+async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {
+  const deadline = setTimeout(() => connections.closeAll(), graceMs);
+  // A connection whose request has just ended is kept alive for another one, which must not come.
+  const sweep = setInterval(() => {
+    server.closeIdleConnections();
+    connections.closeSilent();
+  }, 50);
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  clearTimeout(deadline);
+  clearInterval(sweep);
+}

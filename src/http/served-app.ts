@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import type { Hono } from 'hono';
+import type { ServiceApp } from './app.ts';
+import { GraphQLRoutes } from './graphql-routes.ts';
+import { HEALTH_PATHS } from './health.ts';
+import { answerByNode } from './node-adapter.ts';
+import { answerFailedRequest } from './refused-requests.ts';
+
+type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
+
+/** An app as a server hands requests to it. */
+export class ServedApp {
+  /** See `ServiceApp`; other apps have none. */
+  readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
+  /** See `ServiceApp`. */
+  readonly answerProxy: ServiceApp['answerProxy'];
+  readonly #routes: GraphQLRoutes;
+  readonly #answer: Answer;
+  readonly #answerWithoutHost: Answer;
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
+  constructor(app: Hono<any>) {
+    const options = { errorHandler: answerFailedRequest, overrideGlobalObjects: false };
+    this.logs = app as Partial<ServiceApp>;
+    this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
+    this.#routes = new GraphQLRoutes(app);
+    this.#answer = getRequestListener(app.fetch, options);
+    this.#answerWithoutHost = getRequestListener(app.fetch, { ...options, hostname: 'localhost' });
+  }
+
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    if (this.answerProxy(incoming, outgoing)) return;
+    const pipeline = this.#routes.find(incoming);
+    if (pipeline && answerByNode(pipeline, incoming, outgoing)) return;
+    if (isOldHealthCheck(incoming)) this.#answerWithoutHost(incoming, outgoing);
+    else this.#answer(incoming, outgoing);
+  }
+
+  /** Logs what was only counted. */
+  finishLogs(): void {
+    this.logs.refusals?.finish();
+    this.logs.failures?.finish();
+  }
+}
+
+/** HTTP/1.0 needs no Host, and some load balancers check by that. Elsewhere, the host may decide what is answered. */
+function isOldHealthCheck({ httpVersion, headers, url = '' }: IncomingMessage): boolean {
+  return httpVersion === '1.0' && !headers.host && HEALTH_PATHS.includes(url);
+}

@@ -1,0 +1,94 @@
+import { listOf, printable } from './text.ts';
+
+/** Locates a part of a document: field names, and list indexes from 0. */
+export type DocumentPath = readonly (string | number)[];
+
+/** One problem in a document. */
+export interface DocumentIssue {
+  /** Where it is. */
+  path: DocumentPath;
+  /** Whether the field itself is wrong, not its value. */
+  ofField?: boolean;
+  /** Another place that it is about. */
+  related?: DocumentPath;
+  /** A sentence that names the value. */
+  message: string;
+}
+
+/** After how many issues the items of lists are skipped: what explains one takes time, and the first are shown. */
+const MAX_ISSUES = 1000;
+
+/** Reads the parts of a parsed document, such as YAML, and collects what is wrong with them. */
+export class DocumentReader {
+  readonly issues: DocumentIssue[] = [];
+
+  report(path: DocumentPath, message: string): void {
+    this.issues.push({ path, message });
+  }
+
+  reportUnknownFields(value: object, path: DocumentPath, fields: readonly string[]): void {
+    for (const field of Object.keys(value)) {
+      if (fields.includes(field)) continue;
+      const message = `"${printable(field)}" is not a field. The fields here are ${listOf(fields)}.`;
+      this.issues.push({ path: [...path, field], ofField: true, message });
+    }
+  }
+
+  /** A text; undefined, and an issue, if it is none. */
+  text(value: unknown, path: DocumentPath): string | undefined {
+    if (typeof value === 'string') return value;
+    this.report(path, `${nameOf(path)} must be text. Quote it if YAML reads it as another type.`);
+    return undefined;
+  }
+
+  /** The items of a list, none if it is left out; none, and an issue, if it is no list. */
+  list(value: unknown, path: DocumentPath): readonly unknown[] {
+    if (value === undefined) return [];
+    if (Array.isArray(value)) return value;
+    this.report(path, `${nameOf(path)} must be a list.`);
+    return [];
+  }
+
+  /** What a list of texts means, each once: `parse` reads one of them. */
+  parsedList<Item>(
+    value: unknown,
+    path: DocumentPath,
+    parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
+  ): Item[] {
+    const items = this.list(value, path).flatMap((item, index) => {
+      if (this.issues.length >= MAX_ISSUES) return [];
+      const text = this.text(item, [...path, index]);
+      const { values, issues } = text === undefined ? { values: [], issues: [] } : parse([text]);
+      for (const { message } of issues) this.report([...path, index], message);
+      return values;
+    });
+    return [...new Set(items)];
+  }
+
+  /** The same for items that must also fit together: `parse` reads all of them, after each by itself. */
+  wholeList<Item extends string>(
+    value: unknown,
+    path: DocumentPath,
+    parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
+  ): Item[] {
+    const { values, issues } = parse(this.parsedList(value, path, parse));
+    for (const { message } of issues) this.report(path, message);
+    return values;
+  }
+}
+
+/** Whether a value is a map of fields. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `keys[3].name`; the name of the document for all of it. */
+export function formatPath(path: DocumentPath, document: string): string {
+  const text = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printable(step)}`)).join('');
+  return text.slice(1) || document;
+}
+
+function nameOf(path: DocumentPath): string {
+  const last = path.at(-1);
+  return typeof last === 'number' ? 'An item of this list' : `The field "${last}"`;
+}

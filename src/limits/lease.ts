@@ -1,0 +1,148 @@
+import { type Limit, splitLimit } from '../keys/limit.ts';
+import { available, type Rate, rateOf, spend } from './gcra.ts';
+
+/** Requests that a process has taken in advance, and may let in until an end, in microseconds of the store's clock. */
+export interface Lease {
+  readonly holder: string;
+  readonly count: number;
+  readonly endsAt: number;
+}
+
+/** How far a limit of a key is used up, in the terms of `Rate`, and what of it is leased beside that. */
+export interface LimitState {
+  /** The number of the limit that this was written for. */
+  readonly count: number;
+  readonly unusedAt: number;
+  readonly leases: readonly Lease[];
+}
+
+/** A limit that requests count against, and how the last lease of it was used. */
+export interface LeasedLimit {
+  readonly keyId: string;
+  readonly limit: Limit;
+  /** When the limit would be unused again if nothing else had been used of it; 0 if nothing was. */
+  readonly unusedAt: number;
+}
+
+/** What a process asks for, of all limits that the same requests count against. */
+export interface LeaseRequest {
+  /** Whose lease it is. The last one ends with this request: what is left of it is given back. */
+  readonly holder: string;
+  /** How many requests the last lease has let in. */
+  readonly used: number;
+  readonly limits: readonly LeasedLimit[];
+  /** How many requests wait to be let in. */
+  readonly waiting: number;
+  /** How many more are likely to follow within `life`, in microseconds: so long the lease can be used. */
+  readonly ahead: number;
+  readonly life: number;
+}
+
+/** What a process was granted. */
+export interface LeaseGrant {
+  /** The time of the store's clock, in microseconds since 1970. */
+  readonly now: number;
+  /** How many of the waiting requests are let in. */
+  readonly granted: number;
+  /** How many more the process may let in. */
+  readonly ahead: number;
+  /** For each limit, how far it is used up without those, and how many requests others have leased. */
+  readonly limits: readonly { readonly unusedAt: number; readonly leased: number }[];
+}
+
+/** The longest life of a lease, in microseconds. */
+export const MAX_LIFE = 10_000_000;
+/** How much longer the store counts a lease as such, in which its holder gives back what is left. */
+const GRACE = 1_000_000;
+/** Nobody leases more than this part of a limit, so that small limits are not leased at all. */
+const LARGEST_PART = 1 / 10;
+/** Of what is left, half can be leased, or what becomes available in this time, in microseconds. */
+const DRIP = 100_000;
+/** The most leases of one limit at a time. */
+const MAX_LEASES = 256;
+
+/** A limit of which nothing was used. */
+export function unusedState(limit: Limit): LimitState {
+  return { count: splitLimit(limit).count, unusedAt: 0, leases: [] };
+}
+
+/**
+ * Grants what it can of a request. Over all processes, no more requests are let in than one process would let in that
+ * gets all of them at the same times: what was used counts from when it was, what is leased counts in full, and what
+ * was not given back by its end counts as used at that end.
+ * @param states those of the limits of the request, in their order
+ * @param now the time of the one clock that all requests go by, in microseconds since 1970
+ * @returns the states afterwards, and the grant
+ */
+export function grantLease(
+  states: readonly LimitState[],
+  { holder, used, limits, waiting, ahead, life }: LeaseRequest,
+  now: number,
+): { states: LimitState[]; grant: LeaseGrant } {
+  const settled = limits.map(({ limit, unusedAt }, index) => {
+    const rate = rateOf(limit);
+    const state = expired(settledBy({ holder, used, unusedAt }, resized(states[index]!, limit, now), rate), rate, now);
+    const leased = state.leases.reduce((sum, { count }) => sum + count, 0);
+    return { rate, state, leased, room: Math.max(available(state.unusedAt, now, rate) - leased, 0) };
+  });
+  const granted = Math.min(waiting, ...settled.map(({ room }) => room));
+  const more = settled.map(({ rate, state, room }) => leasable(rate, room - granted, state));
+  const count = Math.floor(Math.min(ahead, ...more));
+  const lease: Lease = { holder, count, endsAt: now + life + GRACE };
+  const after = settled.map(({ rate, state }) => ({
+    ...state,
+    unusedAt: spend(state.unusedAt, now, granted, rate),
+    leases: count > 0 ? [...state.leases, lease] : state.leases,
+  }));
+  const told = after.map(({ unusedAt }, index) => ({ unusedAt, leased: settled[index]!.leased }));
+  return { states: after, grant: { now, granted, ahead: count, limits: told } };
+}
+
+/**
+ * The state for the number that a limit has now: what was used is as many requests as before. It is no more than all,
+ * which it would be where the clock was set back.
+ */
+function resized({ count: before, unusedAt, leases }: LimitState, limit: Limit, now: number): LimitState {
+  const { count, unit } = splitLimit(limit);
+  const rate = rateOf(limit);
+  const used = Math.max(unusedAt - now, 0) / rateOf(`${before}/${unit}`).interval;
+  const same = before === count && used <= count;
+  return {
+    count,
+    unusedAt: same ? unusedAt : now + Math.ceil(Math.min(used, count) * rate.interval),
+    leases: leases.map((lease) => ({ ...lease, endsAt: Math.min(lease.endsAt, now + MAX_LIFE + GRACE) })),
+  };
+}
+
+/** Ends the last lease of a holder. Where there is none, it has counted as used already. */
+function settledBy(
+  { holder, used, unusedAt }: { holder: string; used: number; unusedAt: number },
+  state: LimitState,
+  { interval }: Rate,
+): LimitState {
+  const leases = state.leases.filter((lease) => lease.holder !== holder);
+  if (leases.length === state.leases.length) return state;
+  return {
+    ...state,
+    unusedAt: used > 0 ? Math.max(state.unusedAt + used * interval, unusedAt) : state.unusedAt,
+    leases,
+  };
+}
+
+/** Counts the leases as used that were not given back. */
+function expired(state: LimitState, rate: Rate, now: number): LimitState {
+  const over = state.leases.filter(({ endsAt }) => endsAt <= now);
+  if (over.length === 0) return state;
+  const inOrder = over.toSorted((one, other) => one.endsAt - other.endsAt);
+  return {
+    ...state,
+    unusedAt: inOrder.reduce((unusedAt, { endsAt, count }) => spend(unusedAt, endsAt, count, rate), state.unusedAt),
+    leases: state.leases.filter(({ endsAt }) => endsAt > now),
+  };
+}
+
+/** How many requests may be leased where so many are left. */
+function leasable({ burst, interval }: Rate, left: number, { leases }: LimitState): number {
+  if (leases.length >= MAX_LEASES) return 0;
+  return Math.min(left, Math.max(left / 2, DRIP / interval), burst * LARGEST_PART);
+}

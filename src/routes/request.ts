@@ -1,0 +1,46 @@
+import { type Canonical, canonicalMethod } from './canonical.ts';
+import { canonicalHost } from './canonical-host.ts';
+import { canonicalTarget } from './canonical-path.ts';
+
+/** What of a request decides about it, in canonical form. */
+export interface RouteRequest {
+  readonly method: string;
+  readonly host: string;
+  readonly path: string;
+}
+
+/** A request as it arrived. */
+export interface RequestParts {
+  readonly method: string;
+  /** The value of Host. */
+  readonly host: string;
+  /** A path, with or without a query. */
+  readonly target: string;
+  /** The value of Origin, which a CORS preflight has. */
+  readonly origin?: string | undefined;
+  /** The value of Access-Control-Request-Method, which a CORS preflight has. */
+  readonly requestMethod?: string | undefined;
+}
+
+/**
+ * A request as routes see it. It is refused if another server could see a different one in it.
+ * @example
+ * canonicalRequest({ method: 'GET', host: 'Example.org:443', target: '/%61/?b' });
+ * // { value: { method: 'GET', host: 'example.org', path: '/a' } }
+ */
+export function canonicalRequest(parts: RequestParts): Canonical<RouteRequest> {
+  const method = canonicalMethod(parts.method);
+  if ('refusal' in method) return method;
+  const host = canonicalHost(parts.host);
+  if ('refusal' in host) return host;
+  const path = canonicalTarget(parts.target);
+  if ('refusal' in path) return path;
+  return { value: { method: method.value, host: host.value, path: path.value } };
+}
+
+/** The method that a CORS preflight asks for (Fetch standard, 3.2.2); undefined for any other request. */
+export function preflightMethod({ method, origin, requestMethod }: RequestParts): string | undefined {
+  if (method !== 'OPTIONS' || origin === undefined || requestMethod === undefined) return undefined;
+  const requested = canonicalMethod(requestMethod);
+  return 'value' in requested ? requested.value : undefined;
+}

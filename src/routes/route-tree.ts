@@ -1,0 +1,83 @@
+import type { Route } from './route.ts';
+
+/** A route, and its index in the list that it is from. */
+export interface Match {
+  readonly route: Route;
+  readonly index: number;
+}
+
+/** The routes with one pattern, by their methods. Of routes that list the same method, the first one counts. */
+export class MethodTable {
+  readonly byMethod = new Map<string, Match>();
+  /** The route that lists no method. */
+  anyMethod: Match | undefined;
+
+  add(match: Match): void {
+    if (!match.route.methods) this.anyMethod ??= match;
+    for (const method of match.route.methods ?? []) {
+      if (!this.byMethod.has(method)) this.byMethod.set(method, match);
+    }
+  }
+
+  /** @param method undefined: any that no route lists */
+  find(method: string | undefined): Match | undefined {
+    return (method === undefined ? undefined : this.byMethod.get(method)) ?? this.anyMethod;
+  }
+}
+
+/** The routes of one host whose paths begin with the same segments. */
+export class RouteTree {
+  /** By the next segment, which is a text. */
+  texts: Map<string, RouteTree> | undefined;
+  /** The texts by what they are without their case: see `withoutCase`. */
+  #cases: Map<string, string[]> | undefined;
+  /** Where the next segment is `*`. */
+  any: RouteTree | undefined;
+  /** The routes that end here. */
+  end: MethodTable | undefined;
+  /** The routes that have `**` here. */
+  rest: MethodTable | undefined;
+
+  /** Where the routes with a path belong, which a parsed pattern is. */
+  at(path: string): { tree: RouteTree; part: 'end' | 'rest' } {
+    const segments = segmentsOf(path);
+    const part = segments.at(-1) === '**' ? 'rest' : 'end';
+    if (part === 'rest') segments.pop();
+    return { tree: segments.reduce<RouteTree>((tree, segment) => tree.#next(segment), this), part };
+  }
+
+  /** @param path a parsed pattern */
+  add(path: string, match: Match): void {
+    const { tree, part } = this.at(path);
+    (tree[part] ??= new MethodTable()).add(match);
+  }
+
+  /** Where the next segment is a text that differs from this one only by case. @param folded it `withoutCase` */
+  otherCases(segment: string, folded: string): RouteTree[] {
+    const texts = this.#cases?.get(folded)?.filter((text) => text !== segment) ?? [];
+    return texts.map((text) => this.texts!.get(text)!);
+  }
+
+  #next(segment: string): RouteTree {
+    if (segment === '*') return (this.any ??= new RouteTree());
+    const texts = (this.texts ??= new Map<string, RouteTree>());
+    let tree = texts.get(segment);
+    if (!tree) {
+      texts.set(segment, (tree = new RouteTree()));
+      const [cases, folded] = [(this.#cases ??= new Map<string, string[]>()), withoutCase(segment)];
+      cases.set(folded, [...(cases.get(folded) ?? []), segment]);
+    }
+    return tree;
+  }
+}
+
+/** The same for segments that differ only by case, whether that is ignored by lower case or by upper case. */
+export function withoutCase(segment: string): string {
+  const text = segment.includes('%') ? decodeURIComponent(segment) : segment;
+  return text.toLowerCase().toUpperCase();
+}
+
+/** The segments of a canonical path or of a parsed pattern. @param most how many are needed */
+export function segmentsOf(path: string, most?: number): string[] {
+  return path === '/' ? [] : path.slice(1).split('/', most);
+}

@@ -1,0 +1,47 @@
+import type { StartService } from './configured-server.ts';
+import { createApp } from './create-app.ts';
+import type { RunningAuthorizer } from './guard/fastcgi/listen.ts';
+import type { ServiceApp } from './http/app.ts';
+import { listen } from './http/server.ts';
+
+/**
+ * Serves the app, and answers by FastCGI as well if there is a port for that; 0 picks one.
+ * Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID.
+ */
+export const serveApp =
+  (fastCgiPort: number | undefined): StartService =>
+  async (opened, options) => {
+    const { log } = options;
+    const logged = log && { log };
+    let app = await createApp({ ...opened, ...logged });
+    const server = await listen({ ...options, app });
+    const authorizer = await answerByFastCgi(app, options.host, fastCgiPort).catch(async (error: unknown) => {
+      await server.stop(0);
+      throw error;
+    });
+    return {
+      server,
+      ...(authorizer && { details: { fastCgiPort: authorizer.port } }),
+      prepare: async (changed) => {
+        const next = await createApp({ ...changed, ...logged, replaces: app });
+        return () => {
+          server.replaceApp(next);
+          authorizer?.replaceApp(next);
+          app = next;
+        };
+      },
+      stop: async () => {
+        await Promise.all([server.stop(), authorizer?.stop()]);
+      },
+    };
+  };
+
+async function answerByFastCgi(
+  app: ServiceApp,
+  host = '127.0.0.1',
+  port?: number,
+): Promise<RunningAuthorizer | undefined> {
+  if (port === undefined) return undefined;
+  const { listenFastCgi } = await import('./guard/fastcgi/listen.ts');
+  return listenFastCgi({ app, host, port });
+}

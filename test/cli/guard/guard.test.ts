@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer, request } from 'node:https';
+import { request as plainRequest, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type TestCli, testCli } from '../../support/cli.ts';
+import { connectRaw } from '../../support/guard.ts';
+import { type Finished, finished, startCli } from '../../support/process.ts';
+import { tempFolder } from '../../support/temp.ts';
+import { CERTIFICATE } from '../../support/tls-proxy.ts';
+import { until } from '../../support/until.ts';
+
+const KEY_FILE = join(dirname(CERTIFICATE), 'key.pem');
+
+interface Guarding {
+  url: string;
+  child: ChildProcess;
+  end: Promise<Finished>;
+}
+
+describe('guard', () => {
+  const started: ChildProcess[] = [];
+  const services: Server[] = [];
+  afterEach(() => {
+    for (const child of started.splice(0)) child.kill('SIGKILL');
+    for (const service of services.splice(0)) {
+      service.closeAllConnections();
+      service.close();
+    }
+  });
+
+  /** A service that says who asks, and switches to any protocol. */
+  const startService = async (service: Server = createServer()) => {
+    service.on('request', (incoming, outgoing) => outgoing.end(`for ${String(incoming.headers['x-auth-key-name'])}`));
+    service.on('upgrade', (incoming, socket) => {
+      socket.on('error', () => {});
+      socket.write(
+        `HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: ${incoming.headers.upgrade}\r\n\r\nhello`,
+      );
+    });
+    services.push(service);
+    await once(service.listen(0, 'localhost'), 'listening');
+    return (service.address() as AddressInfo).port;
+  };
+
+  const guard = async (cli: TestCli, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Guarding> => {
+    const child = startCli(['guard', ...args], { env: { SVC_API_DATABASE: cli.database, ...env } });
+    started.push(child);
+    const end = finished(child);
+    const first = once(child.stdout!, 'data') as Promise<[string]>;
+    const line = await Promise.race([
+      first.then(([printed]) => printed),
+      end.then(({ stderr }) => assert.fail(`It ended: ${stderr}`)),
+    ]);
+    const [, url] = /^Listening on (\S+)\n$/.exec(line) ?? assert.fail(`Not an address: ${line}`);
+    return { url: url!, child, end };
+  };
+
+  const get = async (url: string, key?: string) => {
+    const reply = await fetch(url, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } });
+    return [reply.status, await reply.text()] as const;
+  };
+
+  it('lets those with the permission pass, until it is told to stop', async () => {
+    const cli = testCli();
+    const port = await startService();
+    const { key } = await cli.given('Reader', { permissions: ['DASHBOARD:READ_ANY'] });
+    const other = await cli.given('Other', { permissions: ['DISK:READ_ANY'] });
+    const args = [`http://localhost:${port}`, '--permission', 'dashboard:read_any', '--port', '0'];
+    const { url, child, end } = await guard(cli, [...args, '--health-path', '/guard/health']);
+    assert.deepEqual(await get(url, key), [200, 'for Reader']);
+    assert.equal((await get(url, other.key))[0], 403);
+    assert.equal((await get(url))[0], 401);
+    assert.deepEqual(await get(`${url}/guard/health`), [200, '{"status":"ok"}']);
+
+    // What a key has opened ends when another process deletes it; and nothing that is open delays the end.
+    const open = (secret: string) => {
+      const raw = connectRaw(url);
+      const head = [
+        'GET / HTTP/1.1',
+        'Host: a',
+        'Connection: upgrade',
+        'Upgrade: x',
+        `Authorization: Bearer ${secret}`,
+      ];
+      raw.request(...head);
+      return raw;
+    };
+    const [tunnel, staying] = [
+      open((await cli.given('Deleted', { permissions: ['DASHBOARD:READ_ANY'] })).key),
+      open(key),
+    ];
+    await Promise.all([tunnel.receives('hello'), staying.receives('hello')]);
+    await cli.run(['apikey', 'delete', 'Deleted', '--yes']);
+    await tunnel.closed();
+    assert.equal(staying.isClosed, false);
+    child.kill('SIGTERM');
+    assert.equal((await end).code, 0);
+    await staying.closed();
+  });
+
+  it('goes by the routes of the configuration, and follows it, in several processes', async () => {
+    const cli = testCli();
+    const port = await startService();
+    const file = join(tempFolder(), 'svc-api.yaml');
+    const declare = (action: string) =>
+      writeFileSync(file, `resources: [WIKI]\nroutes: [{ host: "*", path: /**, allow: WIKI:${action} }]\n`);
+    declare('READ_ANY');
+    const { stdout } = await cli.run(['apikey', 'create', 'R', '--permissions', 'WIKI:READ_ANY', '--config', file]);
+    const args = [`http://localhost:${port}`, '--config', file, '--port', '0', '--workers', '2'];
+    const { url, child, end } = await guard(cli, args);
+    assert.deepEqual(await get(url, stdout.trim()), [200, 'for R']);
+    declare('UPDATE_ANY');
+    await until(async () => (await get(url, stdout.trim()))[0] === 403);
+    child.kill('SIGTERM');
+    assert.equal((await end).code, 0);
+  });
+
+  it('speaks TLS on both sides, and verifies the service', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Reader');
+    const port = await startService(createTlsServer({ cert: readFileSync(CERTIFICATE), key: readFileSync(KEY_FILE) }));
+    const args = [`https://localhost:${port}`, '--any-key', '--port', '0'];
+    const keyFile = join(tempFolder(), 'key.pem');
+    writeFileSync(keyFile, readFileSync(KEY_FILE), { mode: 0o600 });
+    const tls = ['--tls-cert', CERTIFICATE, '--tls-key', keyFile];
+    const { url } = await guard(cli, [...args, ...tls], { NODE_EXTRA_CA_CERTS: CERTIFICATE });
+    const headers = { authorization: `Bearer ${key}` };
+    const { port: own } = new URL(url);
+    const asking = request({ host: 'localhost', port: own, ca: readFileSync(CERTIFICATE), headers }).end();
+    const [reply] = (await once(asking, 'response')) as [IncomingMessage];
+    assert.deepEqual([reply.statusCode, await text(reply)], [200, 'for Reader']);
+  });
+
+  it('listens on a Unix socket', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Reader');
+    const port = await startService();
+    const socketPath = join(tempFolder(), 'guard.sock');
+    await guard(cli, [`http://localhost:${port}`, '--any-key', '--socket', socketPath]);
+    const asking = plainRequest({ socketPath, headers: { host: 'a', authorization: `Bearer ${key}` } }).end();
+    const [reply] = (await once(asking, 'response')) as [IncomingMessage];
+    assert.deepEqual([reply.statusCode, await text(reply)], [200, 'for Reader']);
+  });
+
+  describe('says what is wrong, and creates no store', () => {
+    const upstream = 'http://127.0.0.1:3000';
+    const ways = 'Pass --permission RESOURCE:ACTION or --any-key, or declare routes in svc-api.yaml.';
+    for (const [what, args, code, message] of [
+      ['nothing that says who may pass', [upstream], 'USAGE', `Nothing says who may pass. ${ways}`],
+      [
+        'a resource that is not declared',
+        [upstream, '--permission', 'GRAFANA:READ_ANY'],
+        'PERMISSION_INVALID',
+        'Declare resources of your own in svc-api.yaml: resources: [GRAFANA]',
+      ],
+      ['two ways to say who may pass', [upstream, '--any-key', '--permission', 'DISK:READ_ANY'], 'USAGE', 'together'],
+      ['an upstream that is none', ['127.0.0.1:3000', '--any-key'], 'USAGE', 'is not the address of an upstream'],
+      ['no time at all', [upstream, '--any-key', '--timeout', '0'], 'USAGE', '--timeout is "0"'],
+      ['a path that is none', [upstream, '--any-key', '--health-path', 'x?y'], 'USAGE', '--health-path is "x?y"'],
+    ] as const) {
+      it(`given ${what}`, async () => {
+        const cli = testCli();
+        const { code: exit, stderr } = await cli.run(['guard', ...args]);
+        assert.equal(exit, 2);
+        assert.ok(stderr.replaceAll(/\n +/g, ' ').includes(message), stderr);
+        assert.ok(stderr.includes(`Code: ${code}`), stderr);
+        assert.equal(existsSync(cli.database), false);
+      });
+    }
+  });
+});

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { testCli } from '../../support/cli.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { migratedStore, tempFolder } from '../../support/temp.ts';
+
+const HELD = ['--limit', '100 / m', '--limit', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32'];
+
+describeOnEach('limits and networks on the command line', () => {
+  let cli: ReturnType<typeof testCli>;
+  beforeEach(async () => {
+    cli = testCli(await migratedStore());
+  });
+  const json = async (...args: string[]) => {
+    const { stdout, code } = await cli.run(['apikey', ...args, '--json']);
+    return { code, ...(JSON.parse(stdout) as object) } as Record<string, unknown>;
+  };
+  const held = async (name = 'CI') => {
+    const { limits, allowFrom } = await json('show', name);
+    return { limits, allowFrom };
+  };
+
+  it('are set when a key is created, by either form, and said', async () => {
+    const { stderr, code } = await cli.run(['apikey', 'create', 'CI', '--roles', 'GUEST', ...HELD]);
+    assert.equal(code, 0);
+    assert.match(
+      stderr,
+      / with roles GUEST, limited to 100\/m and 5\/month, from 10\.0\.0\.0\/8 and 2001:db8::\/32 alone\. /,
+    );
+    const expected = { limits: ['100/m', '5/month'], allowFrom: ['10.0.0.0/8', '2001:db8::/32'] };
+    assert.deepEqual(await held(), expected);
+    await cli.create('Flags', ...HELD);
+    assert.deepEqual(await held('Flags'), expected);
+    const { limits, allowFrom } = await json('create', 'Preview', '--roles', 'GUEST', ...HELD, '--dry-run');
+    assert.deepEqual({ limits, allowFrom }, expected);
+  });
+
+  it('are changed and removed, with what was before', async () => {
+    await cli.create('CI');
+    assert.deepEqual(await held(), { limits: [], allowFrom: null });
+    const update = async (...args: string[]) => {
+      const { stdout, stderr } = await cli.run(['apikey', 'update', 'CI', ...args]);
+      return stdout + stderr;
+    };
+    assert.equal(await update(...HELD), 'limits: - -> 100/m, 5/month\nallowFrom: - -> 10.0.0.0/8, 2001:db8::/32\n');
+    assert.equal(await update('--limit', '50/m,5/month'), 'limits: 100/m, 5/month -> 50/m, 5/month\n');
+    assert.equal(await update('--limit', '5/month,50/m'), 'Nothing has changed.\n');
+    assert.equal(
+      await update('--no-limits', '--no-allow-from'),
+      'limits: 50/m, 5/month -> -\nallowFrom: 10.0.0.0/8, 2001:db8::/32 -> -\n',
+    );
+    const { changes } = await json('update', 'CI', '--limit', '1/h');
+    assert.deepEqual(changes, [{ field: 'limits', before: [], after: ['1/h'] }]);
+  });
+
+  it('are refused together where they are wrong, and nothing is done', async () => {
+    const wrong = ['--limit', '100/M', '--limit', '', '--allow-from', '10.1.2.3/8'];
+    const { code, error } = await json('create', 'CI', '--roles', 'GUEST', ...wrong);
+    assert.deepEqual(
+      [code, error],
+      [
+        'LIMIT_INVALID',
+        '"100/M" is not a limit. Units are lower case: write 100/m for a minute, or 100/month for a month of 30 days. ' +
+          'A limit is empty. Write a number and s, m, h, d or month, such as 100/m. ' +
+          '"10.1.2.3/8" has bits beyond its first 8. Write 10.0.0.0/8, or 10.1.2.3 for the address.',
+      ],
+    );
+    await cli.create('CI');
+    for (const [flags, expected] of [
+      [['--limit', '1/m,2/m'], 'LIMIT_INVALID'],
+      [['--allow-from', 'nowhere'], 'NETWORK_INVALID'],
+      [['--limit', '1/m', '--no-limits'], 'USAGE'],
+      [['--allow-from', '::1', '--no-allow-from'], 'USAGE'],
+    ] as const)
+      assert.deepEqual([(await json('update', 'CI', ...flags))['code'], flags], [expected, flags]);
+    const deleting = await cli.run(['apikey', '--delete', '--name', 'CI', '--limit', '1/m']);
+    assert.match(deleting.stderr, /--limit cannot be used with --delete/);
+  });
+
+  it('are columns of the list, where these are asked for', async () => {
+    await cli.create('CI', ...HELD);
+    const { stdout } = await cli.run(['apikey', 'list', '--columns', 'name,limits,allow-from']);
+    assert.equal(stdout, 'CI\t100/m, 5/month\t10.0.0.0/8, 2001:db8::/32\n');
+  });
+
+  it('are declared in a file, where none means none', async () => {
+    const file = join(tempFolder(), 'keys.yaml');
+    const apply = async (fields: string, ...args: string[]) => {
+      writeFileSync(file, `keys:\n  - name: CI\n    roles: [GUEST]\n${fields}`);
+      return cli.run(['apikey', 'apply', '-f', file, ...args]);
+    };
+    const fields = '    limits: [5/month, 100/m]\n    allowFrom: [10.0.0.0/8]\n';
+    const { stdout } = await apply(fields, '--secrets-dir', tempFolder());
+    assert.match(
+      stdout,
+      /^\+ create "CI"\n    roles: GUEST\n    limits: 100\/m, 5\/month\n    allowFrom: 10\.0\.0\.0\/8\n/,
+    );
+    assert.equal((await apply(fields, '--dry-run')).code, 0, 'nothing to change');
+    assert.match(
+      (await apply('')).stdout,
+      /^~ update "CI"\n    limits: 100\/m, 5\/month -> -\n    allowFrom: 10\.0\.0\.0\/8 -> -\n/,
+    );
+    const faults = await apply('    limits: [100/m, 5/x, 1/m]\n    allowFrom: []\n');
+    assert.deepEqual(
+      faults.stderr.split('\n').filter((line) => line.includes('keys.yaml')),
+      [
+        `Error: ${file}:4:13: 100/m and 1/m are two limits a minute. Leave one of them out.`,
+        `       ${file}:4:21: "5/x" is not a limit. Write a number and s, m, h, d or month, such as 100/m.`,
+        `       ${file}:5:16: The list of networks is empty. Name one, or leave it out for anywhere.`,
+      ],
+    );
+  });
+
+  it('are exported, and imported again', async () => {
+    await cli.create('CI', ...HELD);
+    const { stdout } = await cli.run(['apikey', 'export', '--with-digests']);
+    const other = testCli(await migratedStore());
+    assert.equal((await other.run(['apikey', 'import'], { input: stdout })).code, 0);
+    assert.equal((await other.run(['apikey', 'export', '--with-digests'])).stdout, stdout);
+  });
+
+  it('of the keys above one are shown with it', async () => {
+    const parent = await cli.given('Parent', { roles: ['ADMIN'], limits: ['100/m'], allowFrom: ['10.0.0.0/8'] });
+    const { openKeys } = await import('../../../src/open-keys.ts');
+    const keys = await openKeys({ database: cli.database });
+    const found = await keys.authenticate(parent.key);
+    assert.ok('principal' in found);
+    await keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
+    await keys.close();
+    const { stdout } = await cli.run(['apikey', 'show', 'Child']);
+    assert.match(stdout, /^limitedBy +"Parent" is limited to 100\/m, may be used from 10\.0\.0\.0\/8$/m);
+    const { limitedBy } = await json('show', 'Child');
+    const [limit] = limitedBy as { name: string; limits: string[]; allowFrom: string[] }[];
+    assert.deepEqual([limit?.name, limit?.limits, limit?.allowFrom], ['Parent', ['100/m'], ['10.0.0.0/8']]);
+  });
+});

@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict';
+import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { needsRoot } from '../support/skip.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const code = (wanted: string, message: RegExp) => (error: Error & { code?: string }) => {
+  assert.equal(error.code, wanted, error.message);
+  assert.match(error.message, message);
+  return true;
+};
+
+describe('the configuration', () => {
+  let folder: string;
+  let file: string;
+  const write = (text: string | Uint8Array) => writeFileSync(file, text);
+  const load = () => loadConfig({ file, env: {} });
+  /** The faults of a file, without its path. */
+  const faults = async (text: string) => {
+    write(text);
+    try {
+      await load();
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, 'CONFIG_INVALID');
+      return (error as Error).message.replaceAll(`${file}:`, '').split('\n');
+    }
+    return [];
+  };
+  beforeEach(() => {
+    folder = tempFolder();
+    file = join(folder, 'svc-api.yaml');
+  });
+
+  it('is the default one where there is no file', async () => {
+    const { trust, ...others } = await loadConfig({ env: { XDG_CONFIG_HOME: folder } });
+    assert.deepEqual(others, {
+      file: undefined,
+      resources: [],
+      roles: {},
+      credentials: ['bearer'],
+      routes: [],
+      expect: [],
+      cors: { origins: [] },
+      tls: undefined,
+      limits: { default: [], failedCredentials: '20/m' },
+      introspection: 'on',
+    });
+    assert.deepEqual(
+      ['127.9.9.9', '::1', '10.0.0.1'].map((address) => trust.includes(address)),
+      [true, true, false],
+    );
+  });
+
+  it('has all that the file says', async () => {
+    write(`
+$schema: ./config.schema.json
+resources: [WIKI, { name: VAULT_ITEM, credentials: true }]
+roles: { EDITOR: [WIKI:READ_ANY, wiki:update_any, WIKI:READ_ANY], KEEPER: [VAULT_ITEM:READ_OWN, BACKUP:READ_ANY] }
+credentials: [bearer, { header: X-Api-Key }, basic]
+trust: [10.0.0.0/8, "fd00::/8"]
+routes:
+  - { host: Wiki.Example.org, path: /api/**, methods: [GET, HEAD, GET], allow: wiki:read_any, preflight: open }
+  - { host: wiki.example.org, path: /api/**, allow: [WIKI:READ_ANY, WIKI:UPDATE_ANY] }
+  - { host: "*.example.org", path: /backup/, allow: { any: [BACKUP:READ_ANY, ME:READ_OWN] } }
+  - { host: "*", path: /public/*, allow: open }
+expect: [GET https://wiki.example.org/api/7 with WIKI:READ_ANY is allowed]
+cors: { origins: ["https://app.example.org", "http://localhost:3000", "capacitor://localhost"] }
+tls: { cert: tls/cert.pem, key: /etc/tls/key.pem }
+limits: { default: [100/m, 5000/month], failedCredentials: 5/h }
+introspection: permitted
+`);
+    const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
+    assert.deepEqual(others, {
+      file,
+      resources: [{ name: 'WIKI' }, { name: 'VAULT_ITEM', credentials: true }],
+      roles: { EDITOR: ['WIKI:READ_ANY', 'WIKI:UPDATE_ANY'], KEEPER: ['VAULT_ITEM:READ_OWN', 'BACKUP:READ_ANY'] },
+      credentials: ['bearer', { header: 'x-api-key' }, 'basic'],
+      routes: [
+        {
+          host: 'wiki.example.org',
+          path: '/api/**',
+          methods: ['GET', 'HEAD'],
+          allow: { kind: 'all', permissions: ['WIKI:READ_ANY'] },
+          preflightOpen: true,
+          line: 8,
+        },
+        {
+          host: 'wiki.example.org',
+          path: '/api/**',
+          allow: { kind: 'all', permissions: ['WIKI:READ_ANY', 'WIKI:UPDATE_ANY'] },
+          preflightOpen: false,
+          line: 9,
+        },
+        {
+          host: '*.example.org',
+          path: '/backup',
+          allow: { kind: 'any', permissions: ['BACKUP:READ_ANY', 'ME:READ_OWN'] },
+          preflightOpen: false,
+          line: 10,
+        },
+        { host: '*', path: '/public/*', allow: { kind: 'open' }, preflightOpen: false, line: 11 },
+      ],
+      expect: ['GET https://wiki.example.org/api/7 with WIKI:READ_ANY is allowed'],
+      cors: { origins: ['https://app.example.org', 'http://localhost:3000', 'capacitor://localhost'] },
+      tls: { cert: join(folder, 'tls/cert.pem'), key: '/etc/tls/key.pem' },
+      limits: { default: ['100/m', '5000/month'], failedCredentials: '5/h' },
+      introspection: 'permitted',
+    });
+    assert.deepEqual(trust.texts, ['10.0.0.0/8', 'fd00::/8']);
+  });
+
+  it('is that of --config, then of SVC_API_CONFIG, then of the user, and never of the working folder', async () => {
+    const places: [string, NodeJS.ProcessEnv][] = [
+      [join(folder, 'config/svc-api/svc-api.yaml'), { XDG_CONFIG_HOME: join(folder, 'config') }],
+      [join(folder, 'home/.config/svc-api/svc-api.yaml'), { HOME: join(folder, 'home') }],
+      [join(folder, 'home/.config/svc-api/svc-api.yaml'), { HOME: join(folder, 'home'), XDG_CONFIG_HOME: 'config' }],
+      [join(folder, 'named.yaml'), { SVC_API_CONFIG: join(folder, 'named.yaml'), HOME: join(folder, 'home') }],
+    ];
+    for (const [path, env] of places) {
+      mkdirSync(join(path, '..'), { recursive: true });
+      writeFileSync(path, `resources: [WIKI]`);
+      assert.equal((await loadConfig({ env })).file, path);
+    }
+    write('resources: [WIKI]');
+    assert.equal((await loadConfig({ file, env: places.at(-1)![1] })).file, file);
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      assert.equal((await loadConfig({ env: { HOME: join(folder, 'elsewhere') } })).file, undefined);
+      assert.equal((await loadConfig({ env: { HOME: '' } })).file, undefined);
+      assert.equal((await loadConfig({ file: 'svc-api.yaml' })).file, file);
+    } finally {
+      process.chdir(before);
+    }
+    await assert.rejects(loadConfig({ file: ' ' }), code('USAGE', /path of the configuration is empty/));
+  });
+
+  it('must be there if it is named', async () => {
+    const missing = join(folder, 'missing', 'svc-api.yaml');
+    const wanted = code('CONFIG_UNAVAILABLE', /svc-api\.yaml does not exist\. Check --config and SVC_API_CONFIG\.$/);
+    await assert.rejects(loadConfig({ file: missing }), wanted);
+    await assert.rejects(loadConfig({ env: { SVC_API_CONFIG: missing } }), wanted);
+    await assert.rejects(loadConfig({ file: folder }), code('CONFIG_UNAVAILABLE', /is not a regular file/));
+    await assert.rejects(loadConfig({ file: '/dev/zero' }), code('CONFIG_UNAVAILABLE', /is not a regular file/));
+  });
+
+  it('may not be written by others', async () => {
+    write('resources: [WIKI]');
+    const link = join(folder, 'link.yaml');
+    symlinkSync(file, link);
+    for (const mode of [0o600, 0o644, 0o664]) {
+      chmodSync(file, mode);
+      assert.equal((await load()).resources.length, 1);
+      assert.equal((await loadConfig({ file: link })).resources.length, 1);
+    }
+    chmodSync(file, 0o666);
+    for (const path of [file, link])
+      await assert.rejects(loadConfig({ file: path }), code('CONFIG_INSECURE', /every user.*chmod o-w/));
+  });
+
+  it('belongs to its user or to root, and so does a link to it', async function () {
+    needsRoot(this);
+    write('resources: [WIKI]');
+    const link = join(folder, 'link.yaml');
+    symlinkSync(file, link);
+    const wanted = code('CONFIG_INSECURE', /belongs to another user \(65534\), who could give keys more access/);
+    lchownSync(link, 65_534, 65_534);
+    await assert.rejects(loadConfig({ file: link }), wanted);
+    assert.equal((await load()).resources.length, 1);
+    chownSync(file, 65_534, 65_534);
+    await assert.rejects(load(), wanted);
+  });
+
+  it('has a limited size, and is UTF-8', async () => {
+    write(`resources: [WIKI] ${'#'.repeat(4 * 1024 * 1024)}`);
+    await assert.rejects(load(), code('CONFIG_INVALID', /is larger than 4 MiB/));
+    write(Buffer.from([0x72, 0xff]));
+    await assert.rejects(load(), code('CONFIG_INVALID', /is not UTF-8/));
+  });
+
+  it('may be empty, and may have nothing but comments', async () => {
+    for (const text of ['', '# nothing yet\n', '---\n', '{}', '\uFEFF{}']) {
+      write(text);
+      assert.deepEqual((await load()).resources, [], JSON.stringify(text));
+    }
+  });
+
+  it('names all faults with their lines and columns', async () => {
+    assert.deepEqual(
+      await faults(`resources: [wiki, WIKI, WIKI, { name: DOCKER, credentials: true }, 7]
+roles:
+  ADMIN: [WIKI:READ_ANY]
+  EDITOR: [WIKI:REED_ANY]
+  KEEPER: []
+colour: red
+credentials: [cookie, { header: Authorization }]
+trust: [10.0.0.0/33]
+`),
+      [
+        '1:13: "wiki" is not a resource name: use capital letters, digits and underscores, at most 64.',
+        '1:25: "WIKI" is declared more than once.',
+        '1:31: "DOCKER" is a built-in resource: whether it holds credentials cannot be changed.',
+        '1:68: A resource must be a name, or a map with the field "name", and "credentials".',
+        '3:3: "ADMIN" is a built-in role, which cannot be changed.',
+        '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
+        '5:11: The role "KEEPER" needs at least one permission.',
+        '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
+          'expect, cors, tls, limits and introspection.',
+        '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
+        '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
+        '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
+      ],
+    );
+  });
+
+  for (const [text, ...expected] of [
+    ['[]', '1:1: The configuration must be a map of fields'],
+    ['just text', '1:1: The configuration must be a map of fields'],
+    ['resources: WIKI', '1:12: The field "resources" must be a list.'],
+    ['resources:', '1:11: The field "resources" must be a list.'],
+    ['resources: [{ credentials: true }]', '1:13: The field "name" is missing.'],
+    ['resources: [{ name: WIKI, credentials: yes }]', '1:40: The field "credentials" must be true or false.'],
+    ['resources: [{ name: WIKI, secret: true }]', '1:27: "secret" is not a field.'],
+    ['roles: [EDITOR]', '1:8: The field "roles" must be a map'],
+    ['roles: { editor: [ME:READ_OWN] }', '1:10: "editor" is not a role name'],
+    ['roles: { __proto__: [ME:READ_OWN] }', '1:10: "__proto__" is not a role name'],
+    ['roles: { EDITOR: ME:READ_OWN }', '1:18: The field "EDITOR" must be a list.'],
+    ['roles: { EDITOR: [VIEWER] }', '1:19: "VIEWER" is not a permission.'],
+    ['credentials: []', '1:14: The list "credentials" is empty'],
+    ['credentials: [basic, basic]', '1:22: basic is listed more than once.'],
+    ['credentials: [{ header: X-Key }, { header: x-key }]', '1:34: the header x-key is listed more than once.'],
+    ['credentials: [{ header: "X Key" }]', '1:25: The header "X Key" cannot hold a key: it is not a name'],
+    ['credentials: [{ cookie: key }]', '1:15: Write bearer, basic, or { header: X-Api-Key }.'],
+    ['trust: [localhost]', '1:9: "localhost" is not a network'],
+    ['routes: { host: "*" }', '1:9: The field "routes" must be a list.'],
+    ['routes: [7]', '1:10: A route must be a map'],
+    ['routes: [{ path: /, allow: key }]', '1:10: The field "host" is missing. Write "*" for every host.'],
+    ['routes: [{ host: "*", allow: key }]', '1:10: The field "path" is missing.'],
+    ['routes: [{ host: "*", path: / }]', '1:10: The field "allow" is missing.'],
+    ['routes: [{ host: "*", path: x, allow: key }]', '1:29: "x" is not a path for a route'],
+    ['routes: [{ host: a:80, path: /, allow: key }]', '1:18: "a:80" is not a host for a route'],
+    ['routes: [{ host: 7, path: /, allow: key }]', '1:18: The field "host" must be text.'],
+    ['routes: [{ host: "*", path: /, allow: key, methods: [] }]', '1:53: The list "methods" is empty'],
+    ['routes: [{ host: "*", path: /, allow: key, methods: [get] }]', '1:54: "get" is not a method'],
+    ['routes: [{ host: "*", path: /, allow: key, preflight: shut }]', '1:55: The field "preflight" must be open'],
+    ['routes: [{ host: "*", path: /, allow: key, name: a }]', '1:44: "name" is not a field.'],
+    ['routes: [{ host: "*", path: /, allow: [] }]', '1:39: The field "allow" has no permission.'],
+    ['routes: [{ host: "*", path: /, allow: { any: [] } }]', '1:46: The field "any" has no permission.'],
+    ['routes: [{ host: "*", path: /, allow: { all: [ME:READ_OWN] } }]', '1:39: The field "allow" says nothing'],
+    ['routes: [{ host: "*", path: /, allow: true }]', '1:39: The field "allow" says nothing'],
+    ['routes: [{ host: "*", path: /, allow: WIKI:READ_ANY }]', '1:39: "WIKI:READ_ANY" is not a permission'],
+    ['expect: GET', '1:9: The field "expect" must be a list.'],
+    ['expect: [7, GET / is nice]', '1:10: An item of this list must be text.', '1:13: "GET / is nice" is not an'],
+    ['cors: ["*"]', '1:7: The field "cors" must be a map'],
+    ['cors: { origins: ["https://a.example/"] }', '1:19: "https://a.example/" is not an origin. Browsers send'],
+    ['cors: { origins: ["HTTPS://A.example:443"] }', '1:19: "HTTPS://A.example:443" is not an origin. Browsers'],
+    ['cors: { origins: [a.example] }', '1:19: "a.example" is not an origin. Write it as https://app.example.org.'],
+    ['cors: { origins: ["https://*.a.example"] }', '1:19: "https://*.a.example" is not an origin. Write it as'],
+    ['cors: { origins: ["null"] }', '1:19: "null" is not an origin.'],
+    ['tls: { cert: a.pem }', '1:6: The field "key" is missing.'],
+    ['tls: { cert: a.pem, key: "" }', '1:26: The field "key" must be the path of a file.'],
+    ['limits: { default: 100/m }', '1:20: The field "default" must be a list.'],
+    ['limits: { default: [100] }', '1:21: An item of this list must be text.'],
+    ['limits: { default: [0/m, 1/w, 1.5/s] }', '1:21: "0/m" allows nothing.', '1:26: "1/w"', '1:31: "1.5/s"'],
+    ['limits: { failedCredentials: lots }', '1:30: "lots" is not a limit.'],
+    ['introspection: true', '1:16: The field "introspection" must be on, off or permitted.'],
+    ['$schema: 7', '1:10: The field "$schema" must be text.'],
+    ['resources: [WIKI]\nresources: []', '2:1: The field "resources" is given more than once.'],
+    ['resources: [WIKI', '1:'],
+    ['a: 1\n---\nb: 2', '2:1: A second document starts here'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(text)}`, async () => {
+      const found = await faults(text);
+      for (const [index, message] of expected.entries())
+        assert.ok(found[index]?.startsWith(message), `${found.join('\n')}, not ${message}`);
+    });
+  }
+
+  it('is refused if its routes contradict one another, with both lines, or are not as expected', async () => {
+    assert.deepEqual(
+      await faults(`routes:
+  - { host: example.org, path: /a, allow: key }
+  - { host: example.org, path: /b, allow: open }
+  - { host: EXAMPLE.org, path: /a/, allow: open }
+expect:
+  - GET https://example.org/b without a key is allowed
+  - GET https://example.org/c with any key is allowed
+`),
+      [
+        '4:5: Routes 1 and 3 are both for example.org/a and say different things. Keep one of them. ' +
+          'The other one is in line 2.',
+        '7:5: "GET https://example.org/c with any key is allowed" is not so: it is forbidden, as no route matches.',
+      ],
+    );
+  });
+
+  it('is refused soon, however much is wrong with it or hidden in it', async () => {
+    const bomb = [
+      'a: &a [x, x]',
+      ...'bcdefghijklmnop'.split('').map((name, index) => {
+        const last = 'abcdefghijklmnop'[index];
+        return `${name}: &${name} [${`*${last}, `.repeat(9)}*${last}]`;
+      }),
+    ];
+    assert.match((await faults(bomb.join('\n'))).join('\n'), /aliases expand to too much/);
+    assert.match((await faults('['.repeat(20_000))).join('\n'), /nested too deeply/);
+    const many = `roles: { EDITOR: [${'DOKER:REED_ANY, '.repeat(10_000)}] }`;
+    assert.match((await faults(many)).at(-1)!, /more not shown/);
+    const names = Array.from({ length: 1001 }, (_, index) => `R${index}`).join(', ');
+    assert.match((await faults(`resources: [${names}]`))[0]!, /There are 1001 resources; at most 1000 are allowed/);
+  });
+});

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { ROOT } from '../support/process.ts';
+
+const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/config.schema.json'), 'utf8')) as object;
+const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, strictTypes: false });
+const isValid = ajv.compile(schema);
+const EXAMPLE = join(ROOT, 'examples/svc-api.yaml');
+
+const isRead = (value: unknown) => 'config' in readConfig(value, { file: '/etc/svc-api.yaml', resources: ['BACKUP'] });
+const route = (fields: object) => ({ routes: [{ host: '*', path: '/', allow: 'key', ...fields }] });
+
+const TAKEN: unknown[] = [
+  null,
+  {},
+  { $schema: './config.schema.json' },
+  ...[[], ['WIKI'], ['W', 'A_1', 'DOCKER'], [{ name: 'WIKI' }, { name: 'VAULT', credentials: true }]].map(
+    (resources) => ({ resources }),
+  ),
+  ...[{}, { EDITOR: ['ME:READ_OWN', ' backup : Read_Any '] }].map((roles) => ({ roles })),
+  ...[['bearer'], ['basic', 'bearer'], [{ header: 'X-Api-Key' }, { header: 'x' }]].map((credentials) => ({
+    credentials,
+  })),
+  ...[[], ['10.0.0.0/8', '10.1.2.3', '::1', 'FD00::/8', '::ffff:1.2.3.4/128']].map((trust) => ({ trust })),
+  { routes: [] },
+  route({}),
+  ...['*', 'example.org', '*.Example.org', '192.0.2.1', '[::1]', 'bücher.example'].map((host) => route({ host })),
+  ...['/', '/a/', '/*/b/**', '/%2A', '/é'].map((path) => route({ path })),
+  ...[['GET'], ['GET', 'HEAD'], ['M-SEARCH'], ['GET', 'GET']].map((methods) => route({ methods })),
+  ...['open', 'me:read_own', ['ME:READ_OWN', 'BACKUP:READ_ANY'], { any: ['ME:READ_OWN'] }].map((allow) =>
+    route({ allow }),
+  ),
+  route({ preflight: 'open' }),
+  { expect: [] },
+  { expect: ['GET https://example.org/ without a key is forbidden'] },
+  ...[[], ['*'], ['https://a.example', 'http://localhost:3000', 'https://[::1]:8080', 'tauri://localhost']].map(
+    (origins) => ({ cors: { origins } }),
+  ),
+  { cors: {} },
+  { tls: { cert: 'cert.pem', key: '/etc/key.pem' } },
+  ...[
+    {},
+    { default: [] },
+    { default: ['1/s', '100/m', '5/h', '9/d', '100000/month'] },
+    { failedCredentials: '5/h' },
+  ].map((limits) => ({ limits })),
+  ...['on', 'off', 'permitted'].map((introspection) => ({ introspection })),
+];
+
+const REFUSED: unknown[] = [
+  [],
+  'resources',
+  7,
+  { colour: 'red' },
+  { $schema: 7 },
+  ...[null, 'WIKI', {}, ['wiki'], [''], ['1A'], ['A'.repeat(65)], [7], [{}], [{ name: 'wiki' }]].map((resources) => ({
+    resources,
+  })),
+  ...[[{ name: 'WIKI', credentials: 'yes' }], [{ name: 'WIKI', secret: true }], [['WIKI']]].map((resources) => ({
+    resources,
+  })),
+  { resources: Array.from({ length: 1001 }, (_, index) => `R${index}`) },
+  ...[null, [], { editor: ['ME:READ_OWN'] }, { ADMIN: ['ME:READ_OWN'] }, { EDITOR: [] }, { EDITOR: 'ME:READ_OWN' }].map(
+    (roles) => ({ roles }),
+  ),
+  ...[{ EDITOR: ['VIEWER'] }, { EDITOR: ['ME:FLY'] }, { EDITOR: [7] }, { EDITOR: null }].map((roles) => ({ roles })),
+  ...[null, [], 'bearer', ['Bearer'], ['cookie'], [{ header: 'X Key' }], [{ header: '' }], [{}], [7]].map(
+    (credentials) => ({ credentials }),
+  ),
+  ...[[{ header: 'X', value: 1 }], [{ header: 'X_Key' }]].map((credentials) => ({
+    credentials,
+  })),
+  ...[null, '10.0.0.0/8', ['localhost'], ['10.0.0.0/'], ['10.0.0.0/1234'], [''], [7]].map((trust) => ({ trust })),
+  ...[null, {}, ['/'], [{}], [{ host: '*', path: '/' }], [{ host: '*', allow: 'key' }]].map((routes) => ({ routes })),
+  ...['a', '', 7].map((path) => route({ path })),
+  route({ host: 7 }),
+  ...[[], 'GET', ['get'], ['Get'], [''], [7], null].map((methods) => route({ methods })),
+  ...['everybody', '', [], null, true, {}, { any: [] }, { all: ['ME:READ_OWN'] }, { any: ['ME'] }, ['key']].map(
+    (allow) => route({ allow }),
+  ),
+  ...['closed', true, null].map((preflight) => route({ preflight })),
+  route({ name: 'a' }),
+  ...[null, 'GET', [7]].map((expect) => ({ expect })),
+  ...[
+    null,
+    ['*'],
+    { origin: '*' },
+    { origins: '*' },
+    { origins: ['a.example'] },
+    { origins: ['https://a.example/'] },
+  ].map((cors) => ({ cors })),
+  ...[null, {}, { cert: 'a' }, { cert: 'a', key: '' }, { cert: 'a', key: 7 }, { cert: 'a', key: 'b', ca: 'c' }].map(
+    (tls) => ({ tls }),
+  ),
+  ...[null, { default: '1/s' }, { default: ['1/w'] }, { default: ['x'] }, { failedCredentials: 20 }, { max: 1 }].map(
+    (limits) => ({ limits }),
+  ),
+  ...[null, true, 'yes', 'ON'].map((introspection) => ({ introspection })),
+];
+
+describe('the JSON Schema of the configuration', () => {
+  it('takes what is read', () => {
+    for (const value of TAKEN) {
+      assert.equal(isRead(value), true, `read: ${JSON.stringify(value)}`);
+      assert.equal(isValid(value), true, `${JSON.stringify(value)}: ${JSON.stringify(isValid.errors)}`);
+    }
+  });
+
+  it('refuses what is refused', () => {
+    for (const value of REFUSED) {
+      assert.equal(isRead(value), false, `read: ${JSON.stringify(value)}`);
+      assert.equal(isValid(value), false, JSON.stringify(value));
+    }
+  });
+
+  it('takes what it cannot know to be wrong', () => {
+    for (const value of [
+      { resources: ['WIKI', 'WIKI'] },
+      { roles: { EDITOR: ['NOWHERE:READ_ANY'] } },
+      { credentials: ['basic', 'basic'] },
+      { credentials: [{ header: 'Authorization' }] },
+      { trust: ['10.0.0.0/33'] },
+      route({ host: 'a b' }),
+      route({ path: '/**/a' }),
+      { routes: [...route({}).routes, ...route({ allow: 'open' }).routes] },
+      { expect: ['GET https://example.org/ without a key is allowed'] },
+    ]) {
+      assert.equal(isRead(value), false, JSON.stringify(value));
+      assert.equal(isValid(value), true, JSON.stringify(isValid.errors));
+    }
+  });
+
+  it('takes the example, which names it, and is what the program takes', async () => {
+    const text = readFileSync(EXAMPLE, 'utf8');
+    assert.match(text, /^# yaml-language-server: \$schema=\.\.\/schemas\/config\.schema\.json\n/);
+    assert.equal(isValid(parse(text)), true, JSON.stringify(isValid.errors));
+    const { resources, roles, routes, expect } = await loadConfig({ file: EXAMPLE });
+    assert.deepEqual([resources.length, Object.keys(roles), routes.length, expect.length], [3, ['EDITOR'], 5, 5]);
+  });
+});

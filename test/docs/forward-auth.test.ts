@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { NOBODY } from '../../src/guard/identity-headers.ts';
+import { ASKING, startAskedServer } from '../support/forward-auth.ts';
+import { blocksOf, blockWith, pathWithCli, runBlock } from '../support/pages.ts';
+import { ROOT } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const PAGE = 'docs/forward-auth.md';
+const text = readFileSync(join(ROOT, PAGE), 'utf8');
+const IDENTITY = Object.keys(NOBODY);
+
+describe('docs/forward-auth.md', () => {
+  it('creates a key for a resource that is declared', async () => {
+    const folder = tempFolder();
+    writeFileSync(join(folder, 'svc-api.yaml'), blockWith('resources: [GRAFANA]', PAGE, 'yaml'), { mode: 0o600 });
+    const env = {
+      PATH: pathWithCli(folder),
+      SVC_API_DATABASE: join(folder, 'keys.sqlite'),
+      SVC_API_CONFIG: join(folder, 'svc-api.yaml'),
+    };
+    const { code, stdout, stderr } = await runBlock(blocksOf(PAGE)[0]!, folder, env);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^svc_/);
+  });
+
+  it('has the endpoints, and the identity headers that come with a 200', async () => {
+    const server = await startAskedServer();
+    for (const [name, path] of Object.entries(ASKING).map(([name, ask]) => [name, ask({}).target.replace(/\/$/, '')])) {
+      assert.ok(text.includes(`\`${path}\``), path);
+      // It exists: what is missing is what a proxy says.
+      await server.send({ target: name === 'envoy' ? `${path}/` : path!, headers: [] });
+      const { reason } = server.lines.at(-1)!.fields as { reason: string };
+      assert.equal(reason, 'contract');
+    }
+    for (const name of IDENTITY) assert.ok(text.includes(`| \`${name}\` |`));
+    await server.stop();
+  });
+
+  it('configures Traefik to ask as the exact requests of the tests do', () => {
+    const { http } = parse(blockWith('forwardAuth:', PAGE, 'yaml')) as {
+      http: { middlewares: { 'svc-api': { forwardAuth: { address: string; authResponseHeaders: string[] } } } };
+    };
+    const { address, authResponseHeaders } = http.middlewares['svc-api'].forwardAuth;
+    const { pathname, search } = new URL(address);
+    assert.equal(pathname + search, ASKING.traefik({}, '?permission=GRAFANA:READ_ANY').target);
+    assert.deepEqual(authResponseHeaders, IDENTITY);
+  });
+
+  it('configures Envoy to ask as the exact requests of the tests do', () => {
+    const [filter] = parse(blockWith('envoy.filters.http.ext_authz', PAGE, 'yaml')) as {
+      typed_config: {
+        http_service: {
+          path_prefix: string;
+          authorization_response: { allowed_upstream_headers: { patterns: { exact: string }[] } };
+        };
+      };
+    }[];
+    const { path_prefix: prefix, authorization_response: response } = filter!.typed_config.http_service;
+    assert.equal(`${prefix}/x`, ASKING.envoy({ target: '/x' }, '?permission=GRAFANA:READ_ANY').target);
+    const copied = response.allowed_upstream_headers.patterns.map(({ exact }) => exact);
+    assert.deepEqual(
+      copied,
+      IDENTITY.map((name) => name.toLowerCase()),
+    );
+  });
+});

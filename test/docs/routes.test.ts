@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { configFile } from '../support/config-file.ts';
+import { blocksOf, blockWith, pathWithCli, runBlock } from '../support/pages.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const PAGE = 'docs/routes.md';
+const FILES = blocksOf(PAGE, 'yaml');
+
+describe('docs/routes.md', () => {
+  for (const [index, text] of FILES.entries()) {
+    it(`has a file that is taken, with what it expects: ${index + 1}`, async () => {
+      const { expect } = await loadConfig({ file: configFile(text) });
+      assert.ok(expect.length > 2);
+    });
+  }
+
+  it('has commands that say what they are shown to say', async () => {
+    const folder = tempFolder();
+    writeFileSync(join(folder, 'svc-api.yaml'), FILES[0]!);
+    const run = async (text: string) => {
+      const { stdout, stderr, code } = await runBlock(blockWith(text, PAGE), folder, { PATH });
+      assert.deepEqual([stderr, code], ['', 0]);
+      return stdout.replaceAll(folder, '/etc');
+    };
+    const PATH = pathWithCli(folder);
+    assert.equal(await run('routes check'), '/etc/svc-api.yaml: 3 routes, and 3 expectations, which hold\n');
+    assert.equal(await run('routes explain'), blockWith('is forbidden: the key', PAGE, 'text'));
+  });
+});

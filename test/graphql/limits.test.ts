@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
+
+const HELD = { limits: ['100/m', '5/month'], allowFrom: ['10.0.0.0/8', '2001:db8::/32'] };
+
+describe('limits and networks over GraphQL', () => {
+  let test: TestService;
+  let admin: string;
+  before(async () => {
+    test = await startTestService();
+    admin = (await test.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).secret;
+  });
+  after(() => test.stop());
+  const ask = async (document: string, variables: object = {}) => {
+    const { body } = await query(test.url, admin, document, variables as Record<string, unknown>);
+    return { data: body.data as Record<string, never> | null, errors: body.errors };
+  };
+  const create = (input: object) =>
+    ask('mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { id limits allowFrom } } }', {
+      input: { roles: ['GUEST'], ...input },
+    });
+  const update = (input: object) =>
+    ask('mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { limits allowFrom } }', { input });
+  const apply = (fields: object, dryRun = false) =>
+    ask(
+      `mutation ($input: ApplyApiKeysInput!) {
+        applyApiKeys(input: $input) { changes { action changes { field before after } } unchanged }
+      }`,
+      { input: { keys: [{ name: 'Declared', roles: ['GUEST'], ...fields }], dryRun } },
+    );
+
+  it('are set, changed and removed', async () => {
+    const written = { limits: ['5/month', '100 / m'], allowFrom: ['10.0.0.0/8', '2001:DB8::/32'] };
+    const { data } = await create({ name: 'Key', ...written });
+    const { createApiKey } = data as unknown as { createApiKey: { apiKey: { id: string } } };
+    const { id, ...held } = createApiKey.apiKey;
+    assert.deepEqual(held, HELD);
+    assert.deepEqual((await update({ id, limits: ['1/s'] })).data, { updateApiKey: { ...HELD, limits: ['1/s'] } });
+    assert.deepEqual((await update({ id, name: 'Renamed' })).data, { updateApiKey: { ...HELD, limits: ['1/s'] } });
+    assert.deepEqual((await update({ id, limits: [], allowFrom: null })).data, {
+      updateApiKey: { limits: [], allowFrom: null },
+    });
+  });
+
+  it('are refused with the field that is wrong', async () => {
+    const { errors } = await create({ name: 'Wrong', limits: ['100/x'], allowFrom: ['10.1.2.3/8'] });
+    const problems = errors![0]!.extensions['problems'] as { code: string; path: string[] }[];
+    assert.deepEqual(
+      problems.map(({ code, path }) => [code, path]),
+      [
+        ['LIMIT_INVALID', ['limits']],
+        ['NETWORK_INVALID', ['allowFrom']],
+      ],
+    );
+    const empty = await create({ name: 'Wrong', allowFrom: [] });
+    assert.equal(empty.errors?.[0]?.extensions['code'], 'NETWORK_INVALID');
+    const nothing = await create({ name: 'Wrong', limits: null });
+    assert.match(nothing.errors?.[0]?.message ?? '', /^"limits" is null, which means nothing here\./);
+  });
+
+  it('are declared', async () => {
+    const planned = await apply(HELD, true);
+    assert.match(JSON.stringify(planned.data), /"action":"CREATE"/);
+    const { data } = await apply(HELD);
+    const [change] = (data as never as { applyApiKeys: { changes: { changes: { field: string; after: string }[] }[] } })
+      .applyApiKeys.changes;
+    const after = Object.fromEntries(change!.changes.map(({ field, after: value }) => [field, value]));
+    assert.deepEqual([after['limits'], after['allowFrom']], ['["100/m","5/month"]', '["10.0.0.0/8","2001:db8::/32"]']);
+    assert.deepEqual((await apply({ ...HELD, limits: HELD.limits.toReversed() })).data, {
+      applyApiKeys: { changes: [], unchanged: 1 },
+    });
+    assert.deepEqual((await apply({ ...HELD, allowFrom: null })).data, {
+      applyApiKeys: {
+        changes: [
+          {
+            action: 'UPDATE',
+            changes: [{ field: 'allowFrom', before: '["10.0.0.0/8","2001:db8::/32"]', after: 'null' }],
+          },
+        ],
+        unchanged: 0,
+      },
+    });
+  });
+
+  it('of a key above another are among what that takes away', async () => {
+    const parent = await test.keys.create(
+      { name: 'Parent', roles: ['ADMIN'], limits: ['100/m'], allowFrom: ['127.0.0.1'] },
+      OPERATOR,
+    );
+    const made = 'mutation { createApiKey(input: { name: "Child", roles: [GUEST] }) { apiKey { id } } }';
+    await query(test.url, parent.secret, made);
+    const { data } = await ask('{ apiKey(name: "Child") { limits allowFrom limitedBy { name limits allowFrom } } }');
+    assert.deepEqual(data, {
+      apiKey: {
+        limits: [],
+        allowFrom: null,
+        limitedBy: [{ name: 'Parent', limits: ['100/m'], allowFrom: ['127.0.0.1'] }],
+      },
+    });
+  });
+});

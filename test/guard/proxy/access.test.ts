@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { byRoutes, always } from '../../../src/guard/proxy/requirement.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { Networks } from '../../../src/keys/networks.ts';
+import type { Permission } from '../../../src/keys/permissions/catalog.ts';
+import type { Allow, Route } from '../../../src/routes/route.ts';
+import { createRouter } from '../../../src/routes/router.ts';
+import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { collectingLog } from '../../support/log.ts';
+
+const [READ, UPDATE]: [Permission, Permission] = ['DASHBOARD:READ_ANY', 'DASHBOARD:UPDATE_ANY'];
+
+describe('who may pass the guard', () => {
+  let service: GuardedService;
+  before(async () => {
+    service = await startGuarded((incoming, outgoing) => {
+      if (incoming.url === '/read/events') outgoing.write('data: 1\n\n');
+      else outgoing.end(JSON.stringify({ url: incoming.url, headers: incoming.headers }));
+    });
+  });
+  after(() => service.stop());
+
+  const get = async (url: string, headers: Record<string, string> = {}, path = '/') => {
+    const reply = await fetch(url + path, { headers });
+    const body = (await reply.json()) as {
+      headers?: Record<string, string>;
+      errors?: [{ message: string; extensions: { code: string } }];
+    };
+    const challenge = reply.headers.get('www-authenticate');
+    return { status: reply.status, challenge, ...body, error: body.errors?.[0] };
+  };
+
+  const keyWith = async (name: string, permissions: readonly Permission[]) => {
+    const { secret } = await service.keys.create({ name, permissions }, OPERATOR);
+    return { authorization: `Bearer ${secret}` };
+  };
+
+  describe('by permissions', () => {
+    it('are those who have all of them', async () => {
+      const url = await service.beside({ requirements: always({ kind: 'all', permissions: [READ, UPDATE] }) });
+      const one = await get(url, await keyWith('One of all', [READ]));
+      assert.deepEqual(
+        [one.status, one.error],
+        [403, { message: `This key lacks ${UPDATE}.`, extensions: { code: 'FORBIDDEN' } }],
+      );
+      assert.equal(one.challenge, `Bearer realm="svc-api", error="insufficient_scope", scope="${UPDATE}"`);
+      const both = await get(url, await keyWith('Both', [READ, UPDATE]));
+      assert.deepEqual([both.status, both.headers!['x-auth-permission']], [200, `${READ},${UPDATE}`]);
+    });
+
+    it('are those who have any of them', async () => {
+      const url = await service.beside({ requirements: always({ kind: 'any', permissions: [READ, UPDATE] }) });
+      assert.equal((await get(url, await keyWith('None', ['ME:READ_OWN']))).status, 403);
+      const second = await get(url, await keyWith('Second', [UPDATE]));
+      assert.deepEqual([second.status, second.headers!['x-auth-permission']], [200, UPDATE]);
+    });
+
+    it('are all with a key where that is enough', async () => {
+      const url = await service.beside({ requirements: always({ kind: 'key' }) });
+      assert.equal((await get(url)).status, 401);
+      const any = await get(url, await keyWith('Any', ['ME:READ_OWN']));
+      assert.deepEqual([any.status, any.headers!['x-auth-permission']], [200, '']);
+    });
+  });
+
+  it('needs to send the key where it may stand, and the service does not get it from there', async () => {
+    const url = await service.beside({ credentials: ['bearer', 'basic', { header: 'x-api-key' }] });
+    const basic = `Basic ${Buffer.from(`anybody:${service.secret}`).toString('base64')}`;
+    const places: Record<string, string>[] = [
+      { authorization: `bearer ${service.secret}` },
+      { authorization: basic },
+      { 'X-API-Key': service.secret },
+    ];
+    for (const header of places) {
+      const { status, headers } = await get(url, header);
+      assert.deepEqual([status, headers!['authorization'], headers!['x-api-key']], [200, undefined, undefined]);
+    }
+    const { status, challenge } = await get(url);
+    assert.deepEqual([status, challenge?.startsWith('Basic realm="svc-api"')], [401, true]);
+    const several = await get(url, { authorization: basic, 'X-API-Key': service.secret });
+    assert.deepEqual([several.status, several.error?.extensions.code], [400, 'INVALID_REQUEST']);
+    // A variant that some services take for the header.
+    const variant = await get(url, { authorization: basic, x_api_key: service.secret });
+    assert.deepEqual([variant.status, variant.headers!['x_api_key']], [200, undefined]);
+  });
+
+  it('may use credentials of the service itself beside the key', async () => {
+    const url = await service.beside({ credentials: [{ header: 'x-api-key' }] });
+    const { headers } = await get(url, { authorization: 'Basic YTpi', 'x-api-key': service.secret });
+    assert.equal(headers!['authorization'], 'Basic YTpi');
+  });
+
+  it('is recorded as a use of the key and of the permission', async () => {
+    const { keys } = service;
+    const { secret, principal } = await createPrincipal(keys, { name: 'Used', permissions: [READ, UPDATE] });
+    await get(service.url, { authorization: `Bearer ${secret}` });
+    await keys.finishActivity();
+    const used = await keys.usedPermissionsOf(principal.key.id);
+    const usage = await keys.usageOf([principal.key.id]);
+    // Creating the principal was one, too.
+    assert.deepEqual([[...used.keys()], usage.get(principal.key.id)?.uses], [[READ], 2]);
+  });
+
+  it('is held to the limits of the key, which the answer tells, whoever gives it', async () => {
+    const { secret } = await service.keys.create({ name: 'Limited', permissions: [READ], limits: ['2/h'] }, OPERATOR);
+    const ask = () => fetch(service.url, { headers: { authorization: `Bearer ${secret}` } });
+    const told = [await ask(), await ask(), await ask()].map(({ status, headers }) => [
+      status,
+      headers.get('ratelimit-policy'),
+      headers.get('ratelimit')?.slice(0, '"hour";r=0'.length),
+    ]);
+    const policy = '"hour";q=2;w=3600';
+    assert.deepEqual(told, [
+      [200, policy, '"hour";r=1'],
+      [200, policy, '"hour";r=0'],
+      [429, policy, '"hour";r=0'],
+    ]);
+  });
+
+  it('is logged where it is refused', async () => {
+    const { log, lines } = collectingLog();
+    const url = await service.beside({ log });
+    await get(url, await keyWith('Logged', ['ME:READ_OWN']));
+    const { fields, message } = lines[0]!;
+    assert.equal(message, 'request forbidden');
+    const { missing, address } = fields as { missing: string[]; address: string };
+    assert.deepEqual([missing, address], [[READ], '127.0.0.1']);
+  });
+
+  describe('by routes', () => {
+    const route = (path: string, allow: Allow, more: Partial<Route> = {}): Route => ({
+      host: '*',
+      path,
+      allow,
+      preflightOpen: false,
+      ...more,
+    });
+    const routes = [
+      route('/read/**', { kind: 'all', permissions: [READ] }),
+      route('/read/**', { kind: 'all', permissions: [UPDATE] }, { methods: ['POST'], preflightOpen: true }),
+      route('/public/**', { kind: 'open' }),
+    ];
+    let url: string;
+    const { log, lines } = collectingLog();
+    before(async () => {
+      url = await service.beside({ requirements: byRoutes(createRouter(routes)), log });
+    });
+    beforeEach(() => {
+      lines.length = 0;
+    });
+
+    const bearer = () => ({ authorization: `Bearer ${service.secret}` });
+
+    it('are those whom the most specific one lets pass', async () => {
+      assert.equal((await get(url, bearer(), '/read/1?x')).status, 200);
+      const reply = await fetch(`${url}/read/1`, { method: 'POST', headers: bearer() });
+      assert.equal(reply.status, 403);
+      assert.equal((await get(url, {}, '/read/1')).status, 401);
+    });
+
+    it('is anybody on an open one, whom the service knows as nobody, and who gives it no key', async () => {
+      const forged = { 'X-Auth-Roles': 'ADMIN', authorization: 'Bearer anything' };
+      const { status, headers } = await get(url, forged, '/public/1');
+      const names = ['x-auth-key-id', 'x-auth-key-name', 'x-auth-roles', 'x-auth-permission', 'authorization'];
+      assert.deepEqual([status, names.map((name) => headers![name])], [200, ['', '', '', '', undefined]]);
+    });
+
+    it('is a CORS preflight where the route lets preflights pass', async () => {
+      const preflight = (method: string) =>
+        fetch(`${url}/read/1`, {
+          method: 'OPTIONS',
+          headers: { origin: 'https://app.example', 'access-control-request-method': method },
+        });
+      assert.deepEqual([(await preflight('POST')).status, (await preflight('GET')).status], [200, 401]);
+    });
+
+    it('is nobody where there is none', async () => {
+      const { status, error } = await get(url, bearer(), '/other');
+      assert.deepEqual([status, error?.message], [403, 'This request is not passed on: no route matches.']);
+      const { fields } = lines[0]!;
+      assert.match((fields as { detail: string }).detail, /no route matches: GET 127\.0\.0\.1:\d+\/other$/);
+    });
+
+    for (const path of [
+      '/public/../read/1',
+      '/public/%2e%2e/read/1',
+      '/public//read',
+      '/public/a%2Fb',
+      '/public;a',
+      '/public/%252e',
+    ]) {
+      it(`is nobody for ${path}: what the service makes of it cannot be known (GHSA-p224-6x5r-fjpm)`, async () => {
+        const raw = connectRaw(url);
+        raw.request(`GET ${path} HTTP/1.1`, 'Host: a', service.authorization);
+        await raw.receives(/^HTTP\/1\.1 403 /);
+        raw.socket.destroy();
+      });
+    }
+
+    it('is nobody who asks the service for another method or path than the route is found by', async () => {
+      const forms = [
+        'X-HTTP-Method-Override: DELETE',
+        'X_HTTP_METHOD_OVERRIDE: DELETE',
+        'X-Original-URL: /admin',
+        'X-Rewrite-URL: /admin',
+      ];
+      for (const line of forms) {
+        const raw = connectRaw(url);
+        raw.request('GET /public/1 HTTP/1.1', 'Host: a', service.authorization, line);
+        await raw.receives(/^HTTP\/1\.1 403 [^]*asks for another request/);
+        raw.socket.destroy();
+      }
+    });
+  });
+
+  it('changes with the rules, also for what is open', async () => {
+    const raw = connectRaw(service.url);
+    raw.request('GET /read/events HTTP/1.1', 'Host: a', service.authorization);
+    await raw.receives('data: 1');
+    const { keys, guard } = service;
+    const rules = { keys, credentials: ['bearer'] as const, trust: new Networks([]) };
+    guard.changeRules({ ...rules, requirements: always({ kind: 'all', permissions: [UPDATE] }) });
+    assert.equal((await get(service.url, { authorization: `Bearer ${service.secret}` })).status, 403);
+    await raw.closed();
+  });
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { Hono } from 'hono';
+import { bearerAuth } from '../../src/http/bearer-auth.ts';
+import { BearerCheck } from '../../src/http/bearer-check.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { FailedCredentials } from '../../src/limits/failed-credentials.ts';
+import { startTestService, type TestService } from '../support/server.ts';
+
+describe('keys that are not valid', () => {
+  let test: TestService;
+  let valid: string;
+  beforeEach(async () => {
+    test = await startTestService({ app: { failedCredentials: '20/d' } });
+    valid = (await test.keys.create({ name: 'Valid', roles: ['GUEST'] }, OPERATOR)).secret;
+  });
+  afterEach(() => test.stop());
+  const send = (secret: string, address: string) =>
+    fetch(`${test.url}/graphql`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'X-Forwarded-For': address,
+        ...(secret && { authorization: `Bearer ${secret}` }),
+      },
+      body: '{"query":"{ online }"}',
+    });
+  const statuses = async (secret: string, address: string, requests: number) => {
+    const found: number[] = [];
+    for (let index = 0; index < requests; index += 1) found.push((await send(secret, address)).status);
+    return found;
+  };
+
+  it('are refused as such so many times from one address, and then put off, but valid ones never', async () => {
+    assert.deepEqual(await statuses('wrong', '192.0.2.1', 20), Array(20).fill(401));
+    const reply = await send('wrong', '192.0.2.1');
+    assert.deepEqual([reply.status, reply.headers.get('Retry-After')], [429, '4320']);
+    assert.deepEqual(await reply.json(), {
+      errors: [
+        {
+          message: 'Too many requests from here had API keys that are not valid. Try again in 4320 seconds.',
+          extensions: { code: 'RATE_LIMITED' },
+        },
+      ],
+    });
+    assert.deepEqual(await statuses(valid, '192.0.2.1', 3), [200, 200, 200]);
+    assert.deepEqual(await statuses('', '192.0.2.1', 1), [401], 'one without a key is told that it needs one');
+    assert.deepEqual(await statuses('wrong', '192.0.2.2', 1), [401]);
+  });
+
+  it('are counted for each /64 of IPv6', async () => {
+    await statuses('wrong', '2001:db8:0:1::1', 20);
+    assert.deepEqual(await statuses('wrong', '2001:db8:0:1:ffff::2', 1), [429]);
+    assert.deepEqual(await statuses('wrong', '2001:db8:0:2::1', 1), [401]);
+  });
+
+  it('are counted together, wherever they were sent', async () => {
+    await statuses('wrong', '192.0.2.1', 19);
+    const introspect = () =>
+      fetch(`${test.url}/introspect`, {
+        method: 'POST',
+        headers: { authorization: 'Bearer wrong', 'X-Forwarded-For': '192.0.2.1' },
+      });
+    assert.deepEqual([(await introspect()).status, (await introspect()).status], [401, 429]);
+  });
+});
+
+describe('the limit of keys that are not valid', () => {
+  const bySource = (limit?: string | false) => {
+    const failed = FailedCredentials.of(limit);
+    return (source: string) => failed?.add(source);
+  };
+
+  it('is twenty a minute', () => {
+    const failed = bySource();
+    for (let index = 0; index < 20; index += 1) assert.equal(failed('a'), undefined);
+    const wait = failed('a');
+    assert.ok(wait !== undefined && wait > 2_000_000 && wait <= 3_000_000, `${wait}`);
+  });
+
+  it('can be another, or none', () => {
+    const one = bySource('1/h');
+    assert.deepEqual([one('a'), typeof one('a')], [undefined, 'number']);
+    const none = bySource(false);
+    for (let index = 0; index < 100; index += 1) assert.equal(none('a'), undefined);
+    assert.throws(() => FailedCredentials.of('many'), { name: 'RangeError', message: /"many" is not a limit/ });
+    const keys = {} as never;
+    assert.throws(() => BearerCheck.of({ keys, failedCredentials: '0/m' }), RangeError);
+  });
+
+  it('goes on when an app is replaced by one with the same', () => {
+    const failed = FailedCredentials.of('1/h');
+    assert.equal(failed?.add('a'), undefined);
+    assert.ok(FailedCredentials.of('1/h', failed)?.add('a'));
+    assert.equal(FailedCredentials.of('2/h', failed)?.add('a'), undefined);
+  });
+
+  it('goes by a clock that nobody can set, and tells how long it takes', () => {
+    const time = { now: 0 };
+    const failed = new FailedCredentials('2/m', () => time.now);
+    assert.deepEqual([failed.add('a'), failed.add('a'), failed.add('a')], [undefined, undefined, 30_000_000]);
+    time.now += 30_000;
+    assert.deepEqual([failed.add('a'), failed.add('a')], [undefined, 30_000_000]);
+  });
+
+  it('takes a bounded amount of memory: beyond it, new sources share one limit', () => {
+    const time = { now: 0 };
+    const failed = new FailedCredentials('2/m', () => time.now);
+    for (let index = 0; index < 10_000; index += 1) assert.equal(failed.add(`${index}`), undefined);
+    assert.deepEqual(
+      ['x', 'y', 'z'].map((source) => failed.add(source) === undefined),
+      [true, true, false],
+    );
+    assert.equal(failed.add('1'), undefined, 'a known one has its own');
+    time.now += 60_000;
+    assert.equal(failed.add('z'), undefined, 'those that failed long ago are forgotten');
+  });
+
+  it('does not hold where nobody knows the address of a client', async () => {
+    const test = await startTestService();
+    const app = new Hono().use(bearerAuth({ keys: test.keys })).get('/', (c) => c.text('in'));
+    for (let index = 0; index < 30; index += 1)
+      assert.equal((await app.request('/', { headers: { authorization: 'Bearer wrong' } })).status, 401);
+    await test.stop();
+  });
+});

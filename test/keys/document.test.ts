@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { DocumentReader } from '../../src/keys/document.ts';
+
+describe('a document', () => {
+  it('has its texts and lists read, and what is wrong with them named by place', () => {
+    const reader = new DocumentReader();
+    assert.equal(reader.text('a', ['x']), 'a');
+    assert.deepEqual(reader.list(undefined, ['x']), []);
+    assert.equal(reader.text(7, ['x', 1]), undefined);
+    assert.deepEqual(reader.list('a', ['y']), []);
+    const parse = ([text = '']: readonly string[]) =>
+      text === 'b' ? { values: [], issues: [{ message: 'No b.' }] } : { values: [text], issues: [] };
+    assert.deepEqual(reader.parsedList(['a', 'b', null, 'a'], ['z'], parse), ['a']);
+    reader.reportUnknownFields({ known: 1, other: 2 }, ['m'], ['known']);
+    assert.deepEqual(reader.issues, [
+      { path: ['x', 1], message: 'An item of this list must be text. Quote it if YAML reads it as another type.' },
+      { path: ['y'], message: 'The field "y" must be a list.' },
+      { path: ['z', 1], message: 'No b.' },
+      { path: ['z', 2], message: 'An item of this list must be text. Quote it if YAML reads it as another type.' },
+      { path: ['m', 'other'], ofField: true, message: '"other" is not a field. The fields here are known.' },
+    ]);
+  });
+
+  it('that is hopeless is not read to its end', () => {
+    const reader = new DocumentReader();
+    let parsed = 0;
+    const parse = () => {
+      parsed += 1;
+      return { values: [], issues: [{ message: 'Wrong.' }] };
+    };
+    for (const field of ['a', 'b']) reader.parsedList(Array.from({ length: 5000 }, String), [field], parse);
+    assert.deepEqual([parsed, reader.issues.length], [1000, 1000]);
+  });
+});

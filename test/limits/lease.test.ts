@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import type { AppliedLimit } from '../../src/keys/authorization/restrictions.ts';
+import type { Limit } from '../../src/keys/limit.ts';
+import { available, rateOf, spend } from '../../src/limits/gcra.ts';
+import { grantLease, type LeaseRequest, unusedState } from '../../src/limits/lease.ts';
+import { EPOCH, LeasingProcess, SharedLimits } from '../support/leasing.ts';
+import { Random } from '../support/random.ts';
+
+const SECOND = 1_000_000;
+const limitsOf = (...limits: Limit[]): AppliedLimit[] => limits.map((limit) => ({ keyId: 'key', limit }));
+
+describe('processes that lease a limit', () => {
+  for (const limit of ['7/s', '40/s', '100/m', '1000/m', '600000/m', '5/h'] as const)
+    it(`of ${limit} never let in what one alone would not, whatever they do, and are killed`, () => {
+      for (let seed = 1; seed <= 20; seed += 1) {
+        const { shared, asked } = simulate(limit, seed);
+        assert.deepEqual(shared.excess(), [], `seed ${seed}`);
+        assert.ok(shared.admitted.length > 0 && asked > 0);
+      }
+    });
+
+  it('of two keys never exceed that of the key above both', () => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const random = new Random(seed);
+      const shared = new SharedLimits();
+      const parent: AppliedLimit = { keyId: 'parent', limit: '100/m' };
+      const processes = ['one', 'other'].flatMap((keyId) =>
+        [1, 2].map((number) => {
+          const own = keyId === 'one' ? [{ keyId, limit: '80/m' } as const] : [];
+          return new LeasingProcess(shared, [...own, parent], `${keyId} ${number}`);
+        }),
+      );
+      run(random, shared, processes, 2000);
+      assert.deepEqual(shared.excess(), [], `seed ${seed}`);
+    }
+  });
+});
+
+describe('one process', () => {
+  for (const limit of ['7/s', '100/m', '5/h', '400/m'] as const)
+    it(`with a limit of ${limit} decides as if there were no leases`, () => {
+      for (let seed = 1; seed <= 10; seed += 1) {
+        const random = new Random(seed);
+        const shared = new SharedLimits();
+        const process = new LeasingProcess(shared, limitsOf(limit), 'only');
+        const rate = rateOf(limit);
+        let unusedAt = 0;
+        for (let index = 0; index < 1000; index += 1) {
+          shared.now += Math.floor(random.next() * rate.interval * random.pick([0, 0.2, 1, 2, 30]));
+          const expected = available(unusedAt, shared.now, rate) > 0;
+          if (expected) unusedAt = spend(unusedAt, shared.now, 1, rate);
+          assert.equal(process.decide(), expected, `seed ${seed}, request ${index}`);
+        }
+      }
+    });
+
+  it('asks the store for less than one of a hundred requests, within a limit and far above it', () => {
+    for (const perSecond of [1000, 100_000]) {
+      const shared = new SharedLimits();
+      const process = new LeasingProcess(shared, limitsOf('600000/m'), 'only');
+      for (let index = 0; index < 100_000; index += 1) {
+        shared.now += SECOND / perSecond;
+        process.decide();
+      }
+      assert.ok(process.asked < 1000, `${perSecond}: ${process.asked}`);
+    }
+  });
+});
+
+describe('a lease', () => {
+  const request = (fields: Partial<LeaseRequest> & { limit?: Limit; unusedAt?: number }): LeaseRequest => {
+    const { limit = '100/m', unusedAt = 0, ...rest } = fields;
+    const limits = [{ keyId: 'key', limit, unusedAt }];
+    return { holder: 'a', used: 0, limits, waiting: 1, ahead: 0, life: 6 * SECOND, ...rest };
+  };
+  const grant = (state: ReturnType<typeof unusedState>, fields: Parameters<typeof request>[0], now: number) => {
+    const { states, grant: granted } = grantLease([state], request(fields), EPOCH + now);
+    return { state: states[0]!, granted: granted.granted, ahead: granted.ahead };
+  };
+  const most = (state: ReturnType<typeof unusedState>, now: number, limit: Limit = '100/m') =>
+    grant(state, { holder: 'b', waiting: 1000, limit }, now).granted;
+
+  it('is of a tenth of the limit at most, and of one below ten there is none', () => {
+    assert.equal(grant(unusedState('100/m'), { ahead: 1000 }, 0).ahead, 10);
+    assert.equal(grant(unusedState('19/m'), { ahead: 1000, limit: '19/m' }, 0).ahead, 1);
+    assert.equal(grant(unusedState('9/m'), { ahead: 1000, limit: '9/m' }, 0).ahead, 0);
+  });
+
+  it('counts in full while it lasts', () => {
+    const { state } = grant(unusedState('100/m'), { ahead: 10 }, 0);
+    assert.equal(most(state, 0), 89);
+    assert.equal(most(state, 6 * SECOND), 90, 'the one that was let in is available again');
+  });
+
+  it('gives back what was not used, and counts the rest from when it was used', () => {
+    const { state } = grant(unusedState('100/m'), { ahead: 10 }, 0);
+    const unusedAt = EPOCH + SECOND + 4 * 600_000;
+    const { state: settled } = grant(state, { used: 4, unusedAt, waiting: 0 }, SECOND);
+    assert.equal(most(settled, SECOND), 96);
+    assert.equal(most(grant(state, { used: 0, waiting: 0 }, SECOND).state, SECOND), 100);
+  });
+
+  it('of a process that died costs as much as was leased, and no more', () => {
+    const { state } = grant(unusedState('100/m'), { ahead: 10 }, 0);
+    const end = 7 * SECOND;
+    for (const now of [0, SECOND, end - 1, end]) assert.ok(most(state, now) >= 89, `${most(state, now)} at ${now}`);
+    assert.equal(most(state, end), 90, 'it counts as used at its end');
+    assert.equal(most(state, end + 6 * SECOND), 100);
+  });
+
+  it('is not used any more once its time is over, by the clock of its process', () => {
+    for (const [wait, expected] of [
+      [6 * SECOND - 1, true],
+      [6 * SECOND, undefined],
+    ] as const) {
+      const shared = new SharedLimits();
+      const process = new LeasingProcess(shared, limitsOf('100/m'), 'a', 1e12);
+      for (let index = 0; index < 5; index += 1) assert.equal(process.decide(), true);
+      assert.equal(process.asked, 3, 'of the last lease one is left');
+      // Its time began when it was asked for, however long the answer took.
+      process.ask(1);
+      process.answer();
+      shared.now += wait;
+      process.receive();
+      assert.equal(process.enter(), expected);
+    }
+  });
+
+  it('that has counted as used cannot be given back', () => {
+    const { state } = grant(unusedState('100/m'), { ahead: 10 }, 0);
+    const { state: over } = grant(state, { holder: 'b', waiting: 0 }, 7 * SECOND);
+    assert.equal(most(grant(over, { used: 0, waiting: 0 }, 7 * SECOND).state, 7 * SECOND), 90);
+  });
+
+  it('is of so many limits at once that each of them allows it, or of none', () => {
+    const limits = (['100/m', '3/h'] as const).map((limit) => ({ keyId: 'key', limit, unusedAt: 0 }));
+    const before = limits.map(({ limit }) => unusedState(limit));
+    const asked = { ...request({}), limits, waiting: 5 };
+    const { states, grant: granted } = grantLease(before, asked, EPOCH);
+    assert.equal(granted.granted, 3);
+    assert.equal(most(states[0]!, 0), 97, 'those that the other limit refused do not count');
+    assert.equal(grantLease(states, { ...asked, waiting: 1 }, EPOCH).grant.granted, 0);
+  });
+
+  it('of a limit that was changed goes on with as many as were used', () => {
+    const { state } = grant(unusedState('100/m'), { waiting: 30 }, 0);
+    assert.equal(most(state, 0, '50/m'), 20);
+    assert.equal(most(state, 0, '200/m'), 170);
+    assert.equal(most(state, 0, '10/m'), 0);
+    const lowered = grant(state, { waiting: 0, limit: '10/m' }, 0).state;
+    assert.equal(most(lowered, 6 * SECOND, '10/m'), 1, 'no more than all are used');
+  });
+
+  it('outlasts a clock that is set back by its own time alone', () => {
+    const used = grant(unusedState('100/m'), { waiting: 90, ahead: 10 }, 0).state;
+    const back = -86_400 * SECOND;
+    const { state } = grant(used, { holder: 'b', waiting: 0 }, back);
+    assert.equal(most(state, back), 0);
+    assert.equal(most(state, back + 60 * SECOND), 95, 'five were leased, and count as used after the others');
+  });
+});
+
+function simulate(limit: Limit, seed: number): { shared: SharedLimits; asked: number } {
+  const random = new Random(seed);
+  const shared = new SharedLimits();
+  const processes = Array.from(
+    { length: 1 + Math.floor(random.next() * 5) },
+    (_, index) => new LeasingProcess(shared, limitsOf(limit), `${index}`, Math.floor(random.next() * 1e12)),
+  );
+  run(random, shared, processes, 3000, rateOf(limit).interval);
+  return { shared, asked: processes.reduce((sum, { asked }) => sum + asked, 0) };
+}
+
+/** Requests arrive, answers take their time, leases are given back, processes are killed, and there are quiet times. */
+function run(
+  random: Random,
+  shared: SharedLimits,
+  processes: readonly LeasingProcess[],
+  steps: number,
+  interval = 600_000,
+): void {
+  for (let step = 0; step < steps; step += 1) {
+    const scale = random.pick([0, 0, 0.1, 1, random.chance(0.05) ? 200 : 1]);
+    shared.now += Math.floor(random.next() * interval * scale);
+    const process = random.pick(processes);
+    if (random.chance(0.005)) process.restart(`after step ${step}`);
+    else if (!process.isAsking && random.chance(0.02)) process.ask(0);
+    else if (process.enter(1 + Math.floor(random.next() * 3)) === undefined) {
+      if (random.chance(0.7)) process.answer();
+      if (random.chance(0.5)) shared.now += Math.floor(random.next() * interval);
+      if (random.chance(0.7)) process.receive();
+    }
+  }
+}

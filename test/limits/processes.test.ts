@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { cleanEnv } from '../support/process.ts';
+
+const CHILD = fileURLToPath(new URL('../support/limits-child.ts', import.meta.url));
+/** So slow that nothing becomes available again while the test runs. */
+const LIMIT = '1000/month';
+/** Of so many, one process leases no more at a time. */
+const LARGEST_LEASE = 100;
+
+interface Spent {
+  admitted: number;
+  leased: number;
+}
+
+describeOnEach('processes that share a limit', () => {
+  let test: TestKeys;
+  let keyId: string;
+  beforeEach(async () => {
+    test = await openTestKeys();
+    keyId = (await test.keys.create({ name: 'Key', roles: ['GUEST'], limits: [LIMIT] }, OPERATOR)).key.id;
+  });
+  afterEach(() => test.store.close());
+  const start = (task: 'spend' | 'hold', requests: number): ChildProcess =>
+    spawn(process.execPath, [CHILD, task, test.database, keyId, LIMIT, `${requests}`], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: cleanEnv(),
+    });
+  const said = async (child: ChildProcess) => String(((await once(child.stdout!, 'data')) as [Buffer])[0]);
+  const spentBy = async (child: ChildProcess): Promise<Spent> => {
+    child.stdin!.write('begin');
+    return JSON.parse(await said(child)) as Spent;
+  };
+  /** How many requests each of some processes lets in, which begin at once. */
+  const spend = async (...requests: number[]): Promise<number[]> => {
+    const children = requests.map((each) => start('spend', each));
+    for (const child of children) assert.equal(await said(child), 'ready\n');
+    return Promise.all(
+      children.map(async (child) => {
+        const [{ admitted }] = await Promise.all([spentBy(child), once(child, 'exit')]);
+        return admitted;
+      }),
+    );
+  };
+
+  it('let in together no more than one would, and give back what they leave', async () => {
+    const together = await spend(500, 400, 300);
+    const sum = together.reduce((total, admitted) => total + admitted, 0);
+    assert.ok(sum <= 1000, together.join());
+    assert.ok(sum >= 1000 - 2 * LARGEST_LEASE, together.join());
+    const [rest] = await spend(1000);
+    assert.equal(sum + rest!, 1000, 'what was left is there for others');
+  });
+
+  it('lose with one that is killed what it had leased, and no more', async () => {
+    const child = start('hold', 250);
+    assert.equal(await said(child), 'ready\n');
+    const { admitted, leased } = await spentBy(child);
+    assert.ok(leased > admitted / 2, 'most were let in by leases');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const [rest] = await spend(1500);
+    assert.ok(admitted + rest! <= 1000, `${admitted} and ${rest}`);
+    assert.ok(admitted + rest! >= 1000 - LARGEST_LEASE, `${admitted} and ${rest}`);
+  });
+});

@@ -1,0 +1,148 @@
+import { createApp } from '../../src/create-app.ts';
+import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { listenFastCgi } from '../../src/guard/fastcgi/listen.ts';
+import { listen } from '../../src/http/server.ts';
+import { Networks } from '../../src/keys/networks.ts';
+import type { Allow, Route } from '../../src/routes/route.ts';
+import { openTestKeys, type TestKeys } from './keys.ts';
+import { collectingLog, type LogLine } from './log.ts';
+import { type RawReply, sendRaw } from './raw-http.ts';
+
+/** The site that proxies ask about. */
+export const SITE = 'grafana.example.org';
+
+/** A request of a client, as its proxy has it. */
+export interface Asked {
+  method?: string;
+  host?: string;
+  target?: string;
+}
+
+/** A request to svc-api. */
+export interface Asking {
+  method?: string;
+  target: string;
+  /** Lines. */
+  headers: readonly string[];
+}
+
+/** A server that proxies ask. */
+export interface AskedServer extends TestKeys {
+  url: string;
+  /** The port at which web servers ask by FastCGI. */
+  fastCgiPort: number;
+  /** What it has logged. */
+  lines: LogLine[];
+  send(asking: Asking): Promise<RawReply>;
+  stop(): Promise<void>;
+}
+
+/** How each proxy asks, header by header, without those that it passes on from the client. */
+export const ASKING = {
+  nginx: ({ method = 'GET', host = SITE, target = '/' }: Asked, query = ''): Asking => ({
+    target: `/auth/nginx${query}`,
+    headers: [
+      `X-Original-Method: ${method}`,
+      `X-Original-URI: ${target}`,
+      `X-Forwarded-Host: ${host}`,
+      'X-Forwarded-For: 203.0.113.7',
+      'Host: svc_api',
+    ],
+  }),
+  caddy: ({ method = 'GET', host = SITE, target = '/' }: Asked, query = ''): Asking => ({
+    target: `/auth/caddy${query}`,
+    headers: [
+      `Host: ${host}`,
+      'X-Forwarded-For: 203.0.113.7',
+      `X-Forwarded-Host: ${host}`,
+      `X-Forwarded-Method: ${method}`,
+      'X-Forwarded-Proto: https',
+      `X-Forwarded-Uri: ${target}`,
+      'Accept-Encoding: gzip',
+    ],
+  }),
+  traefik: ({ method = 'GET', host = SITE, target = '/' }: Asked, query = ''): Asking => ({
+    target: `/auth/traefik${query}`,
+    headers: [
+      'Host: 127.0.0.1:4000',
+      'User-Agent: curl/8.5.0',
+      'X-Forwarded-For: 203.0.113.7',
+      `X-Forwarded-Host: ${host}`,
+      `X-Forwarded-Method: ${method}`,
+      'X-Forwarded-Port: 443',
+      'X-Forwarded-Proto: https',
+      'X-Forwarded-Server: traefik',
+      `X-Forwarded-Uri: ${target}`,
+      'X-Real-Ip: 203.0.113.7',
+      'Accept-Encoding: gzip',
+    ],
+  }),
+  haproxy: ({ method = 'GET', host = SITE, target = '/' }: Asked, query = ''): Asking => ({
+    target: `/auth/haproxy${query}`,
+    headers: [
+      `x-forwarded-uri: ${target}`,
+      `x-forwarded-method: ${method}`,
+      'x-forwarded-for: 203.0.113.7',
+      'x-forwarded-proto: https',
+      `x-forwarded-host: ${host}`,
+      'host: 127.0.0.1:4000',
+      'accept: */*',
+      'user-agent: HAProxy',
+    ],
+  }),
+  envoy: ({ method = 'GET', host = SITE, target = '/' }: Asked, query = ''): Asking => ({
+    method,
+    target: `/auth${query === '' ? '' : `/${query.slice(1)}`}/envoy${target}`,
+    headers: [
+      `host: ${host}`,
+      'x-forwarded-for: 203.0.113.7',
+      'x-envoy-internal: true',
+      'x-envoy-expected-rq-timeout-ms: 200',
+      'content-length: 0',
+    ],
+  }),
+} as const;
+export type Proxy = keyof typeof ASKING;
+export const ALL_PROXIES = Object.keys(ASKING) as Proxy[];
+
+/** A route of the site. */
+export function routeTo(path: string, allow: Allow, more: Partial<Route> = {}): Route {
+  return { host: SITE, path, allow, preflightOpen: false, ...more };
+}
+
+/** Starts a server with the resource GRAFANA on a free loopback port. */
+export async function startAskedServer({
+  config = {},
+  trust,
+  ...options
+}: Parameters<typeof openTestKeys>[0] & {
+  config?: Partial<Config>;
+  trust?: readonly string[];
+} = {}): Promise<AskedServer> {
+  const test = await openTestKeys({ resources: ['GRAFANA'], ...options });
+  const { log, lines } = collectingLog();
+  const trusted = trust ? { trust: new Networks(trust) } : {};
+  const app = await createApp({ keys: test.keys, log, config: { ...DEFAULT_CONFIG, ...trusted, ...config } });
+  const server = await listen({ app, host: '127.0.0.1', port: 0 });
+  const authorizer = await listenFastCgi({ app, host: '127.0.0.1', port: 0 });
+  return {
+    ...test,
+    url: server.url,
+    fastCgiPort: authorizer.port,
+    lines,
+    send: ({ method = 'GET', target, headers }) =>
+      sendRaw(server.url, Buffer.from([`${method} ${target} HTTP/1.1`, ...headers, '\r\n'].join('\r\n'), 'latin1')),
+    async stop() {
+      await Promise.all([server.stop(0), authorizer.stop()]);
+      await test.store.close();
+    },
+  };
+}
+
+/** The request of a proxy, with more headers of the client's. */
+export function withHeaders({ headers, ...asking }: Asking, ...more: readonly string[]): Asking {
+  return { ...asking, headers: [...headers, ...more] };
+}
+
+/** The line of a key. */
+export const keyLine = (secret: string): string => `Authorization: Bearer ${secret}`;

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { GuardOptions, GuardRules } from '../../src/guard/proxy/guard.ts';
+import { always } from '../../src/guard/proxy/requirement.ts';
+import { type RunningGuard, serveGuard } from '../../src/guard/proxy/serve-guard.ts';
+import { Networks } from '../../src/keys/networks.ts';
+import type { Permission } from '../../src/keys/permissions/catalog.ts';
+import { NO_LOG } from '../../src/log.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from './keys.ts';
+import { until } from './until.ts';
+
+type AllOptions = Omit<GuardOptions, 'maxConnections'> & GuardRules;
+
+/** A service behind a guard, and a key for it. */
+export interface GuardedService extends TestKeys {
+  /** Where the guard listens, without a path. */
+  url: string;
+  guard: RunningGuard;
+  /** The service itself. */
+  upstream: Server;
+  /** Of a key that may pass. */
+  secret: string;
+  /** The header with that key. */
+  authorization: string;
+  /** Starts another guard of the same service and store. Returns where it listens. */
+  beside(options: Partial<AllOptions>): Promise<string>;
+  /** Stops all of them. */
+  stop(): Promise<void>;
+}
+
+/** The permission that a guard of `startGuarded` asks for. */
+export const PERMISSION: Permission = 'DASHBOARD:READ_ANY';
+
+/** Starts a service, and a guard in front of it. */
+export async function startGuarded(
+  service: RequestListener | Server,
+  options: Partial<AllOptions> = {},
+): Promise<GuardedService> {
+  const open = await openTestKeys();
+  const upstream = typeof service === 'function' ? createServer(service) : service;
+  await once(upstream.listen(0, '127.0.0.1'), 'listening');
+  const { port } = upstream.address() as AddressInfo;
+  const running: RunningGuard[] = [];
+  const beside = async (others: Partial<AllOptions>) => {
+    const all: AllOptions = {
+      keys: open.keys,
+      upstream: { protocol: 'http:', host: '127.0.0.1', port },
+      requirements: always({ kind: 'all', permissions: [PERMISSION] }),
+      credentials: ['bearer'],
+      passCredential: false,
+      rewriteHost: false,
+      trust: new Networks(['127.0.0.0/8', '::1']),
+      timeoutMs: 60_000,
+      log: NO_LOG,
+      ...options,
+      ...others,
+    };
+    const started = await serveGuard(all, all, { host: '127.0.0.1', port: 0, keepAliveMs: 5000 });
+    running.push(started);
+    return started.url;
+  };
+  const url = await beside({});
+  const { secret } = await createPrincipal(open.keys, { name: 'Caller', permissions: [PERMISSION] });
+  const stop = async () => {
+    await Promise.all(running.map((started) => started.stop(0)));
+    upstream.closeAllConnections();
+    upstream.close();
+    await open.store.close();
+  };
+  return {
+    ...open,
+    url,
+    guard: running[0]!,
+    upstream,
+    secret,
+    authorization: `Authorization: Bearer ${secret}`,
+    beside,
+    stop,
+  };
+}
+
+/** Headers as Node has them, names and values in turn, from lines. */
+export function rawHeaders(...lines: readonly string[]): string[] {
+  return lines.flatMap((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]);
+}
+
+/** A connection of which a test sees every byte. */
+export interface RawConnection {
+  socket: Socket;
+  /** What has arrived, as Latin-1. */
+  received: string;
+  isClosed: boolean;
+  /** Sends text as Latin-1. */
+  send(text: string): void;
+  /** Sends the head of a request, each line as it is. */
+  request(...lines: readonly string[]): void;
+  /** Waits until something has arrived. */
+  receives(text: string | RegExp): Promise<string>;
+  closed(): Promise<void>;
+}
+
+/** Opens a connection to a server on this machine. */
+export function connectRaw(url: string): RawConnection {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname).setEncoding('latin1');
+  const raw: RawConnection = {
+    socket,
+    received: '',
+    isClosed: false,
+    send: (text) => void socket.write(text, 'latin1'),
+    request: (...lines) => raw.send([...lines, '', ''].join('\r\n')),
+    async receives(text) {
+      const has = () => (typeof text === 'string' ? raw.received.includes(text) : text.test(raw.received));
+      await until(() => has() || raw.isClosed);
+      if (!has()) throw new Error(`The connection closed after: ${raw.received}`);
+      return raw.received;
+    },
+    closed: () => until(() => raw.isClosed),
+  };
+  socket.on('data', (text: string) => (raw.received += text));
+  socket.on('error', () => {});
+  socket.on('close', () => (raw.isClosed = true));
+  return raw;
+}

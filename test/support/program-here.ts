@@ -1,0 +1,101 @@
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { Console } from 'node:console';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { alone, type Surroundings, within } from './cli-here.ts';
+import { type Finished, ROOT } from './process.ts';
+import { tempFolder } from './temp.ts';
+
+interface Program {
+  run(args: readonly string[], options: object): Promise<unknown>;
+  reportFailure(error: unknown, args: readonly string[], options: object): Promise<void>;
+  pjson: object;
+}
+interface Bundles {
+  bundledProgram(root: string, args: readonly string[]): Program;
+}
+
+const bundles = createRequire(import.meta.url)('../../bin/program.cjs') as Bundles;
+const programs = new Map<string, Program>();
+
+/** Ends a run as the end of its process would. */
+class Ended extends Error {}
+
+/**
+ * Runs the whole built program in this process, one run at a time and without a terminal, as `bin/run.js` does: oclif,
+ * help, and what reports failures outside our commands. Only starting a process is left out, and what is read from the
+ * environment once, such as the width.
+ */
+export function runProgramHere(args: readonly string[], surroundings: Surroundings = {}): Promise<Finished> {
+  return alone(() => within(surroundings, () => captured(() => run(args))));
+}
+
+async function run(typed: readonly string[]): Promise<void> {
+  const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') : typed;
+  const core = ['@oclif/plugin-help'];
+  if ((args[0] !== 'apikey' || args[1] === 'complete') && args[0] !== 'serve') core.push('@oclif/plugin-autocomplete');
+  // One for each way to start: the program of a version prints only that.
+  const use = ['version', '--version', '-v'].includes(args[0] ?? '') ? JSON.stringify(args) : 'commands';
+  const program = programs.get(use) ?? bundles.bundledProgram(ROOT, args);
+  programs.set(use, program);
+  const options = { root: ROOT, pluginAdditions: { core }, pjson: program.pjson };
+  try {
+    await program.run([...args], options);
+  } catch (error) {
+    if (error instanceof Ended) return;
+    await program.reportFailure(error, args, options).catch((end: unknown) => {
+      if (!(end instanceof Ended)) throw end;
+    });
+  }
+}
+
+/** Runs `work` with files in place of stdout and stderr, to which the program also writes by their descriptors. */
+async function captured(work: () => Promise<void>): Promise<Finished> {
+  const folder = tempFolder();
+  const files = { stdout: join(folder, 'stdout'), stderr: join(folder, 'stderr') };
+  const streams = { stdout: new FileStream(files.stdout), stderr: new FileStream(files.stderr) };
+  const own = Object.getOwnPropertyDescriptors(process);
+  const { console } = globalThis;
+  try {
+    Object.defineProperties(process, {
+      stdout: { configurable: true, value: streams.stdout },
+      stderr: { configurable: true, value: streams.stderr },
+    });
+    globalThis.console = new Console(streams.stdout, streams.stderr);
+    let isEnded = false;
+    process.exit = (code) => {
+      // What stands around the call may catch this, say so, and call again.
+      if (!isEnded) process.exitCode = code ?? process.exitCode;
+      isEnded = true;
+      for (const stream of Object.values(streams)) stream.isOpen = false;
+      throw new Ended();
+    };
+    await work();
+    const [stdout, stderr] = [readFileSync(files.stdout, 'utf8'), readFileSync(files.stderr, 'utf8')];
+    return { stdout, stderr, code: Number(process.exitCode), signal: null };
+  } finally {
+    globalThis.console = console;
+    Object.defineProperties(process, { stdout: own.stdout, stderr: own.stderr });
+    for (const { fd } of Object.values(streams)) closeSync(fd);
+  }
+}
+
+/** What a program does with an output stream that is no terminal. */
+class FileStream extends Writable {
+  readonly fd: number;
+  isOpen = true;
+
+  constructor(path: string) {
+    super();
+    this.fd = openSync(path, 'w');
+  }
+
+  /** At once, and not when the stream comes to it. */
+  override write(text: string | Uint8Array, ...more: unknown[]): boolean {
+    if (this.isOpen) writeSync(this.fd, typeof text === 'string' ? Buffer.from(text) : text);
+    const done = more.at(-1);
+    if (typeof done === 'function') done();
+    return true;
+  }
+}

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { Agent, IncomingMessage } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
+import { request } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { connect, type TLSSocket } from 'node:tls';
+import { CERTIFICATE } from '../tls-proxy.ts';
+import type { Got } from './service.ts';
+
+/** The site of the examples. */
+export const SITE = 'grafana.example.org';
+
+const TRUSTED = { ca: readFileSync(CERTIFICATE), servername: 'localhost', host: '127.0.0.1' };
+
+/** A request to the site. */
+export interface Sent {
+  method?: string;
+  /** Default: `/`. */
+  path?: string;
+  /** Names and values, sent as they are. `host` is the site's unless it is among them. */
+  headers?: readonly (readonly [name: string, value: string])[];
+  body?: string | Buffer;
+  /** Default: a connection of its own. */
+  agent?: Agent;
+}
+
+/** What a client gets. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: string;
+  /** What the service got, if it was the service that has answered. */
+  got?: Got;
+}
+
+/** Sends a request to the site by TLS, and reads the answer. */
+export async function ask(
+  port: number,
+  { method = 'GET', path = '/', headers = [], body, agent }: Sent,
+): Promise<Answer> {
+  const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
+  const sent = request({
+    ...TRUSTED,
+    port,
+    method,
+    path,
+    agent: agent ?? false,
+    headers: [
+      ...(hasHost ? [] : ['Host', SITE]),
+      ...headers.flat(),
+      ...(body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]),
+    ],
+  });
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return answerOf(response.statusCode!, response.headers, await text(response));
+}
+
+/** Sends a request by HTTP/2. */
+export async function askByHttp2(
+  port: number,
+  { method = 'GET', path = '/', headers = [], body }: Sent,
+): Promise<Answer> {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, TRUSTED);
+  const stream = session.request(
+    { ':method': method, ':path': path, ':authority': SITE, ...Object.fromEntries(headers) },
+    { endStream: body === undefined },
+  );
+  if (body !== undefined) stream.end(body);
+  const [response] = (await once(stream, 'response')) as [Answer['headers'] & { ':status': number }];
+  const answer = answerOf(response[':status'], response, await text(stream));
+  session.close();
+  return answer;
+}
+
+/** Sends bytes to the site, and reads what comes back until the connection ends. */
+export async function sendBytes(port: number, bytes: string): Promise<string> {
+  const socket = await open(port);
+  // Some proxies take the end of what is sent for the end of the client.
+  socket.write(bytes);
+  return text(socket);
+}
+
+/** Asks for a WebSocket. @returns the connection, once something has come back, and that */
+export async function askForWebSocket(port: number, headers: readonly string[]): Promise<[TLSSocket, string]> {
+  const socket = await open(port);
+  socket.write(
+    [
+      'GET /live HTTP/1.1',
+      `Host: ${SITE}`,
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      ...headers,
+      '\r\n',
+    ].join('\r\n'),
+  );
+  let received = '';
+  for await (const chunk of socket.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    received += String(chunk);
+    if (received.includes('\r\n\r\n') && (!received.startsWith('HTTP/1.1 101') || received.endsWith('}\n'))) break;
+  }
+  return [socket, received];
+}
+
+async function open(port: number): Promise<TLSSocket> {
+  const socket = connect({ ...TRUSTED, port });
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+function answerOf(status: number, headers: Answer['headers'], body: string): Answer {
+  const isOfService = headers['content-type'] === 'application/json' && body.startsWith('{"method"');
+  return { status, headers, body, ...(isOfService && { got: JSON.parse(body) as Got }) };
+}

@@ -1,0 +1,69 @@
+import { createApp } from '../../../src/create-app.ts';
+import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
+import { listenFastCgi } from '../../../src/guard/fastcgi/listen.ts';
+import { listen } from '../../../src/http/server.ts';
+import type { Log } from '../../../src/log.ts';
+import type { Allow, Route } from '../../../src/routes/route.ts';
+import { openTestKeys, type TestKeys } from '../keys.ts';
+import { SITE } from './client.ts';
+import { type ProxyName, type RunningProxy, type Setting, startProxy } from './examples.ts';
+import { type Service, startService } from './service.ts';
+
+/** A service behind a proxy that asks svc-api. */
+export interface GuardedSite extends TestKeys {
+  proxy: RunningProxy;
+  service: Service;
+  /** Stops svc-api alone. */
+  stopSvcApi(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Routes of the site, as its owner would declare them. */
+const ROUTES: readonly Route[] = [
+  routeOf('/public/**', { kind: 'open' }),
+  { ...routeOf('/api/**', { kind: 'all', permissions: ['GRAFANA:UPDATE_ANY'] }), preflightOpen: true },
+  { ...routeOf('/api/**', { kind: 'all', permissions: ['GRAFANA:READ_ANY'] }), methods: ['GET', 'HEAD'] },
+  routeOf('/admin/**', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }),
+];
+
+function routeOf(path: string, allow: Allow): Route {
+  return { host: SITE, path, allow, preflightOpen: false };
+}
+
+/** Starts the service, svc-api and the proxy, with the configuration of its example. */
+export async function startGuardedSite(
+  name: ProxyName,
+  {
+    by = 'permission',
+    edits = {},
+    log,
+    repository,
+  }: Pick<Setting, 'by' | 'edits'> & { log?: Log } & Pick<
+      NonNullable<Parameters<typeof openTestKeys>[0]>,
+      'repository'
+    > = {},
+): Promise<GuardedSite> {
+  const test = await openTestKeys({ resources: ['GRAFANA'], ...(repository && { repository }) });
+  const config = { ...DEFAULT_CONFIG, routes: by === 'routes' ? ROUTES : [] };
+  const app = await createApp({ keys: test.keys, config, ...(log && { log }) });
+  const at = { host: '127.0.0.1', port: 0 };
+  const server = await listen({ app, ...at });
+  const authorizer = await listenFastCgi({ app, ...at });
+  const service = await startService();
+  const ports = { svcApi: Number(new URL(server.url).port), fastCgi: authorizer.port, service: service.port };
+  const proxy = await startProxy(name, { ...ports, by, edits });
+  const stopSvcApi = async () => {
+    await Promise.all([server.stop(0), authorizer.stop()]);
+  };
+  return {
+    ...test,
+    proxy,
+    service,
+    stopSvcApi,
+    async stop() {
+      await proxy.stop();
+      await Promise.all([service.stop(), stopSvcApi()]);
+      await test.store.close();
+    },
+  };
+}
