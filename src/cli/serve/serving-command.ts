@@ -76,7 +76,8 @@ export abstract class ServingCommand extends BaseCommand {
         await this.serveHere({ ...serving, source, stop, onListening });
       } finally {
         source.stop();
-        workers.leaveWorkers();
+        // Whoever else started this process keeps the channel to it.
+        if (isWorker) workers.leaveWorkers();
       }
     }
   }
