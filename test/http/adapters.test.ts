@@ -161,9 +161,10 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       server = await start({ keys: test.keys, ...options });
     }
 
+    // Secrets are random, and may hold a KEY themselves.
     const written = (line: string) =>
       line
-        .replaceAll('KEY', secret)
+        .replaceAll(/\bKEY/g, secret)
         .replaceAll(/BASE64\((.*?)\)/g, (_, text: string) => Buffer.from(text).toString('base64'));
     const head = (lines: readonly string[], method: string) =>
       [`${method} / HTTP/1.1`, 'Host: localhost', 'Connection: close', ...lines.map(written), '', ''].join('\r\n');

@@ -19,7 +19,7 @@ describeOnEach('the Authorization header', () => {
   after(() => test.stop());
 
   const send = (headers: string[]) =>
-    sendRaw(test.url, rawPost([...headers.map((line) => line.replaceAll('KEY', secret)), JSON_BODY], BODY));
+    sendRaw(test.url, rawPost([...headers.map((line) => line.replaceAll(/\bKEY/g, secret)), JSON_BODY], BODY));
 
   for (const value of ['Bearer KEY', 'bearer KEY', 'BEARER KEY', 'bEaReR   KEY', 'Bearer KEY  ']) {
     it(`is accepted: ${value}`, async () => {
