@@ -1,3 +1,4 @@
+import { CLIENT_FIELDS, MAX_CLIENTS, PUBLIC_URL } from '../src/config/clients.ts';
 import { MAX_DECLARED, RESOURCE_FIELDS } from '../src/config/grants.ts';
 import { LIMITS_FIELDS } from '../src/config/limits.ts';
 import { CONFIG_FIELDS } from '../src/config/read-config.ts';
@@ -6,6 +7,7 @@ import { OTHER_ORIGIN } from '../src/keys/origin.ts';
 import { INTROSPECTION, TLS_FIELDS } from '../src/config/server.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
 import { NAME } from '../src/keys/permissions/catalog.ts';
+import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/requests/clients.ts';
 import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };
@@ -32,6 +34,25 @@ const ROUTE = {
     anyOf: [{ enum: ['key', 'open'] }, PERMISSION, permissions, mapOf(['any'], { any: permissions }, ['any'])],
   },
   preflight: { const: 'open', description: 'CORS preflights pass without a key.' },
+};
+
+const CLIENT = {
+  id: { type: 'string', description: 'Its client_id.', pattern: CLIENT_ID.source, not: { const: OWN_CLIENT.id } },
+  name: {
+    type: 'string',
+    description: 'What people are shown, and its keys are named after.',
+    minLength: 1,
+    maxLength: MAX_CLIENT_NAME_LENGTH,
+  },
+  redirects: {
+    type: 'array',
+    description: 'Where people may be sent back to; none for a client that only shows a code.',
+    items: {
+      type: 'string',
+      pattern: '^[a-z][a-z0-9.+-]*:/',
+      examples: ['https://app.example.org/done', 'http://127.0.0.1/done'],
+    },
+  },
 };
 
 /**
@@ -102,6 +123,18 @@ export function configSchema(): string {
         }),
       },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
+      publicUrl: {
+        type: 'string',
+        description: 'The origin under which clients reach the service. Default: the one that they ask.',
+        pattern: PUBLIC_URL.source,
+        examples: ['https://keys.example.org'],
+      },
+      clients: {
+        type: 'array',
+        description: 'Applications that may ask for keys, beside svc-api itself.',
+        maxItems: MAX_CLIENTS,
+        items: mapOf(CLIENT_FIELDS, CLIENT, ['id', 'name']),
+      },
     }),
     // An empty file is one without fields.
     type: ['object', 'null'],

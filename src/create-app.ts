@@ -7,6 +7,7 @@ import type { ServiceApp } from './http/app.ts';
 import type { CorsOptions } from './http/cors.ts';
 import type { CredentialPlace } from './keys/credential-places.ts';
 import { LOOPBACK, Networks } from './keys/networks.ts';
+import type { Client } from './keys/requests/clients.ts';
 import type { KeysService } from './keys/service.ts';
 import type { Limited } from './limits/limiter.ts';
 import type { Log } from './log.ts';
@@ -33,6 +34,13 @@ export interface CreateAppOptions {
   introspection?: IntrospectionMode;
   /** Which pages of other origins may call the service from a browser. Default: none. */
   cors?: CorsOptions;
+  /**
+   * The origin under which clients reach the service, such as `https://keys.example.org`. Default: the one that a
+   * request was made to.
+   */
+  publicUrl?: string;
+  /** Applications that may ask for keys, beside the program itself. Default: none. */
+  clients?: readonly Client[];
   /** See `BearerAuthOptions`. */
   failedCredentials?: string | false;
   /** Default: nothing is logged. */
@@ -65,6 +73,8 @@ export async function createApp({ keys, extensions, config, ...others }: CreateA
     trust: config.trust.texts,
     cors: config.cors,
     introspection: config.introspection,
+    publicUrl: config.publicUrl,
+    clients: config.clients,
     failedCredentials: config.limits.failedCredentials,
   };
   const app = createHttpApp({ keys, schema, startedAt, ...configured, ...others });

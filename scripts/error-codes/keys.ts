@@ -52,6 +52,16 @@ export const KEY_CODES: Readonly<Record<KeyCode | ImportWarning['code'], Explana
     causes: ['the grace has ended by itself', '`--finish` or `--rollback` was run before'],
     remedy: 'There is nothing to do.',
   },
+  REQUEST_DECIDED: {
+    meaning: 'Somebody has agreed to the request of an application already, or refused it.',
+    causes: ['the command was run before', 'another person has decided'],
+    remedy: 'There is nothing to do. See `svc-api apikey log` for who it was; the application can ask again.',
+  },
+  TOO_MANY_REQUESTS: {
+    meaning: 'Applications ask for keys, or codes are tried, more often than is allowed. From a server only.',
+    causes: ['a client asks again and again', 'somebody guesses codes'],
+    remedy: 'Wait as long as the error says.',
+  },
   SECRET_TAKEN: {
     meaning: 'A key to import has the secret of another key.',
     causes: ['the file was imported before', 'the key is in the file twice'],

@@ -1,6 +1,7 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK, Networks } from '../keys/networks.ts';
 import type { HostResource, Permission } from '../keys/permissions/catalog.ts';
+import type { Client } from '../keys/requests/clients.ts';
 import type { Route } from '../routes/route.ts';
 
 /** What `svc-api.yaml` says: checked, with defaults for what it omits. */
@@ -30,6 +31,10 @@ export interface Config {
   };
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
+  /** The origin under which clients reach the service; undefined for the one that a request was made to. */
+  readonly publicUrl: string | undefined;
+  /** Applications that may ask for keys. */
+  readonly clients: readonly Client[];
 }
 
 /** What applies where the file says nothing. */
@@ -45,4 +50,6 @@ export const DEFAULT_CONFIG: Config = {
   tls: undefined,
   limits: { default: [], failedCredentials: '20/m' },
   introspection: 'on',
+  publicUrl: undefined,
+  clients: [],
 };

@@ -1,6 +1,7 @@
 import { type DocumentIssue, DocumentReader, isRecord } from '../keys/document.ts';
 import { createCatalog, type HostResource } from '../keys/permissions/catalog.ts';
 import { readCredentials, readTrust } from './callers.ts';
+import { readClients, readPublicUrl } from './clients.ts';
 import type { Config } from './config.ts';
 import { readResources, readRoles } from './grants.ts';
 import { readLimits } from './limits.ts';
@@ -20,6 +21,8 @@ export const CONFIG_FIELDS = [
   'tls',
   'limits',
   'introspection',
+  'publicUrl',
+  'clients',
 ] as const;
 
 /** What a file is read with. */
@@ -56,6 +59,8 @@ export function readConfig(
     tls: readTls(reader, fields['tls'], file),
     limits: readLimits(reader, fields['limits']),
     introspection: readIntrospection(reader, fields['introspection']),
+    publicUrl: readPublicUrl(reader, fields['publicUrl']),
+    clients: readClients(reader, fields['clients']),
   };
   return reader.issues.length > 0 ? { issues: reader.issues } : { config };
 }

@@ -13,6 +13,11 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   ROTATE_ROLLBACK: 'The rotation was rolled back: the new secret no longer works.',
   ADOPT: 'The operator took over a key: no key is its creator any more.',
   IMPORT: 'A key was imported.',
+  CONSENT_REQUEST: 'An application asked for a key.',
+  CONSENT_APPROVE: 'Somebody agreed to what an application asked for.',
+  CONSENT_DENY: 'Somebody refused what an application asked for.',
+  CONSENT_EXCHANGE: 'An application got its key.',
+  CONSENT_REPLAY: 'An application showed a code that was used before: the key that it gave is deleted.',
   REFUSE: 'A request was refused. Each kind is recorded once in ten minutes, and its repetitions as a count.',
   PRUNE: 'The oldest entries of the log were deleted.',
 };
@@ -96,7 +101,7 @@ type AuditEntry {
   keyName: String
   "What changed."
   changes: [AuditChange!]! @listSize(assumedSize: 4)
-  "The client's address, of a refused request."
+  "The client's address, of a refused request, and of what an application asks for."
   address: String
   "SHA-256 of this entry and the hash of the previous one."
   hash: String!

@@ -6,6 +6,7 @@ import { refuseReplacements } from './built-in.ts';
 import { applyResolversOf } from './apply-resolvers.ts';
 import { auditResolversOf } from './audit-resolvers.ts';
 import { keepToBudget } from './budget/budgeted-fields.ts';
+import { consentResolversOf } from './consent-resolvers.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
 import { readHostPart } from './host-part.ts';
 import { documentsOf, readRequirements } from './requirements.ts';
@@ -35,6 +36,7 @@ export async function createSchema(
         resolversOf(keys, info),
         auditResolversOf(keys),
         applyResolversOf(keys),
+        consentResolversOf(keys),
         ...parts.map(({ resolvers }) => resolvers),
       ] as never,
     });

@@ -5,12 +5,15 @@ import { Hono } from 'hono';
 import { type BudgetLimits, Budgets } from '../graphql/budget/request-budget.ts';
 import type { IntrospectionMode } from '../graphql/introspection.ts';
 import type { CredentialPlace } from '../keys/credential-places.ts';
+import { LOOPBACK } from '../keys/networks.ts';
+import type { Client } from '../keys/requests/clients.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { FailedCredentials } from '../limits/failed-credentials.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
 import { BearerCheck, type CheckParts, partsOf } from './bearer-check.ts';
+import { ClientAddresses } from './client-address.ts';
 import { Cors, corsBy, type CorsOptions } from './cors.ts';
 import type { FailureLog } from './failure-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
@@ -18,6 +21,8 @@ import { handlersOf } from './graphql-routes.ts';
 import { addHealthChecks, HEALTH_PATHS } from './health.ts';
 import { addHomePage } from './home-page.ts';
 import { answerIntrospection } from './introspection.ts';
+import { addOAuth } from './oauth/add-oauth.ts';
+import { Issuer } from './oauth/issuer.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, respond } from './replies.ts';
 
@@ -34,6 +39,9 @@ export interface AppOptions {
   failedCredentials?: string | false;
   introspection?: IntrospectionMode;
   cors?: CorsOptions;
+  /** See `CreateAppOptions`. */
+  publicUrl?: string | undefined;
+  clients?: readonly Client[];
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
   replaces?: CheckParts | undefined;
@@ -60,8 +68,8 @@ export type HttpApp = Hono<BearerEnv> &
   Pick<ServiceApp, keyof CheckParts | 'startedAt'> & { readonly check: BearerCheck };
 
 /**
- * The service: `/graphql` and `/introspect` behind the bearer check, health checks and a page at `/`, and 404 as JSON
- * for all else.
+ * The service: `/graphql` and `/introspect` behind the bearer check, what applications ask for keys by, health checks
+ * and a page at `/`, and 404 as JSON for all else.
  */
 export function createHttpApp({
   keys,
@@ -70,6 +78,8 @@ export function createHttpApp({
   limits,
   introspection = 'on',
   cors: corsOptions,
+  publicUrl,
+  clients = [],
   log = NO_LOG,
   replaces,
   ...from
@@ -86,6 +96,16 @@ export function createHttpApp({
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
   addHomePage(app);
+  const { credentials: _, ...fromForms } = from;
+  addOAuth(app, allowOrigins, {
+    consent: keys.consent,
+    catalog: keys.catalog,
+    clients,
+    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
+    addresses: new ClientAddresses(from.trust),
+    check: new BearerCheck({ keys, ...fromForms }, parts),
+    ...parts,
+  });
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error)));

@@ -95,6 +95,8 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
   ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
   CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],
+  REQUEST_DECIDED: ['GraphQL', 'Somebody has decided on the request of that application already.'],
+  TOO_MANY_REQUESTS: ['GraphQL', 'This key has tried too many codes of applications.'],
   TAKEOVER_REFUSED: ['GraphQL', 'A declared key was created by another key.'],
   PRUNE_REFUSED: ['GraphQL', 'Pruning would delete keys that no apply made, or the key that asks for it.'],
 };

@@ -3,14 +3,10 @@ import type { VerifiedKey } from '../keys/authentication/verified-keys.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { FailureLog } from './failure-log.ts';
-import { bodyCutOff, collectBody } from './graphql-request.ts';
-import { JSON_RESPONSE, readMediaType } from './media-type.ts';
+import { readForm } from './form.ts';
+import { JSON_RESPONSE } from './media-type.ts';
 import { errorBody, type Reply, respond, unavailable } from './replies.ts';
 import { RequestRefused } from './request-refused.ts';
-
-/** The most that a form may have, in bytes: a token, a hint, and what else clients send. */
-const MAX_FORM_BYTES = 16 * 1024;
-const FORM = 'application/x-www-form-urlencoded';
 
 /** Answers token introspection (RFC 7662) to callers that `bearerAuth` has let in. */
 export function answerIntrospection(
@@ -55,25 +51,11 @@ function descriptionOf(found: VerifiedKey | undefined): object {
 
 /** The token in a form (RFC 7662, section 2.1), and nowhere else. @throws RequestRefused */
 async function readToken(c: Context): Promise<string> {
-  const { raw, method } = c.req;
-  if (method !== 'POST') throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', 'Keys are introspected by POST only.');
-  const { type, isUtf8 } = readMediaType(c.req.header('content-type') ?? '');
-  const encoding = c.req.header('content-encoding') ?? 'identity';
-  if (type !== FORM || !isUtf8 || encoding.toLowerCase() !== 'identity')
-    throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
-  const tokens = new URLSearchParams(await readText(raw)).getAll('token');
+  const tokens = (await readForm(c, 'Keys are introspected')).getAll('token');
   const [token = ''] = tokens;
   if (token === '' || tokens.length > 1)
     throw new RequestRefused(400, 'BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');
   return token;
-}
-
-async function readText({ body }: Request): Promise<string> {
-  try {
-    return Buffer.from(await collectBody((body ?? []) as AsyncIterable<Uint8Array> | [], MAX_FORM_BYTES)).toString();
-  } catch (error) {
-    throw error instanceof RequestRefused ? error : bodyCutOff();
-  }
 }
 
 /** In the form of RFC 6749, section 5.2, beside that of all other errors. */

@@ -3,6 +3,7 @@ import type { AuditDraft, AuditReader, AuditWriter } from './audit/audit-entry.t
 import type { Permission, Role } from './permissions/catalog.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
+import type { ConsentRequest } from './requests/consent-request.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 
@@ -79,8 +80,29 @@ export interface SpentLimit {
   readonly leases: string;
 }
 
+/** The digests that requests of applications are found by. */
+export type ConsentDigest = 'handleDigest' | 'codeDigest';
+
+/** Finds requests of applications for keys, also those that have ended and are still kept. */
+export interface ConsentFinder {
+  find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
+  /** Those that are open at a time, in milliseconds since 1970, oldest first. */
+  listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
+}
+
+/** Changes requests of applications for keys, in a transaction. */
+export interface ConsentWriter extends ConsentFinder {
+  /** How many are open at a time, in milliseconds since 1970. */
+  countOpen(now: number): Promise<number>;
+  insert(request: ConsentRequest): Promise<void>;
+  update(request: ConsentRequest): Promise<void>;
+  /** Forgets those that ended before a time, in milliseconds since 1970. */
+  forget(before: number): Promise<void>;
+}
+
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
+  readonly consents: ConsentWriter;
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
   /**
@@ -138,6 +160,8 @@ export interface KeyRepository extends KeyFinder {
   findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
   /** The audit log. */
   readonly auditLog: AuditReader;
+  /** The requests of applications for keys. */
+  readonly consents: ConsentFinder;
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
   /**

@@ -10,6 +10,9 @@ import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
 import { Transactions } from './changes/transactions.ts';
+import { Consent } from './consent/consent.ts';
+import { Pace, type SourceCounter } from './consent/pace.ts';
+import type { Limit } from './limit.ts';
 import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
@@ -24,6 +27,14 @@ export interface KeysOptions extends ManagementOptions {
   schedule: (work: () => void, delayMs: number) => void;
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
+  /** Makes a counter of what each source does, by a limit. */
+  counterOf: (limit: Limit) => SourceCounter;
+}
+
+/** What services over the same store share in a process. */
+interface Shared {
+  activity: Activity;
+  pace: Pace;
 }
 
 /** How keys are imported. */
@@ -50,25 +61,29 @@ export interface ApplyOptions {
 export class KeysService extends KeyManagement {
   /** Authenticates secrets, without a promise where a key was verified before. */
   readonly authenticator: Authenticator;
+  /** How applications get keys that people agree to. */
+  readonly consent: Consent;
   readonly #options: KeysOptions;
   readonly #transactions: Transactions;
-  readonly #activity: Activity;
+  readonly #shared: Shared;
 
-  /** @param activity that of a service over the same store; see `withCatalog` */
-  constructor(options: KeysOptions, activity?: Activity) {
+  /** @param shared that of a service over the same store; see `withCatalog` */
+  constructor(options: KeysOptions, shared?: Shared) {
     super(options);
-    const { clock, schedule } = options;
+    const { clock, schedule, counterOf } = options;
     this.#options = options;
     this.#transactions = new Transactions(options);
-    this.#activity =
-      activity ??
-      new Activity({
+    this.#shared = shared ?? {
+      activity: new Activity({
         clock,
         schedule,
         write: (batch) =>
           options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
-      });
-    this.authenticator = new Authenticator({ ...options, activity: this.#activity });
+      }),
+      pace: new Pace(counterOf),
+    };
+    this.authenticator = new Authenticator({ ...options, activity: this.#shared.activity });
+    this.consent = new Consent({ ...options, pace: this.#shared.pace });
   }
 
   /**
@@ -76,7 +91,7 @@ export class KeysService extends KeyManagement {
    * that it has verified are looked up again by the other one, since what they may do may have changed.
    */
   withCatalog(catalog: Catalog): KeysService {
-    return new KeysService({ ...this.#options, catalog }, this.#activity);
+    return new KeysService({ ...this.#options, catalog }, this.#shared);
   }
 
   /**
@@ -149,6 +164,6 @@ export class KeysService extends KeyManagement {
    * @throws KeysError STORE_…
    */
   finishActivity(): Promise<void> {
-    return this.#activity.finish();
+    return this.#shared.activity.finish();
   }
 }

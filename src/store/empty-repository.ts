@@ -26,6 +26,7 @@ export function emptyRepository(location: string): KeyRepository {
     findUsage: async () => new Map(),
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
+    consents: { find: nothing, listOpen: none },
     revision: () => undefined,
     keysChangedSince: () => 'any',
     watchHearing: () => {},

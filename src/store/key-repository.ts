@@ -7,6 +7,7 @@ import { inTurns, sortInTurns } from '../keys/turns.ts';
 import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
+import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
@@ -48,6 +49,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       find: (query) =>
         dialect === 'sqlite' && isSearch(query) ? firstFound(auditSearchesFor(connection, query)) : reader.find(query),
     },
+
+    consents: consentFinderOf(run),
 
     findByDigest: (digest) => findByDigest(connection, digest),
 
@@ -186,6 +189,7 @@ function writerOf(
     rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
+    consents: consentWriterOf(db),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),

@@ -140,6 +140,17 @@ export interface StagedKeyTable extends ApiKeyTable {
   after: string;
 }
 
+/** A row of `consent_requests`. `details` is a JSON text; times are milliseconds since 1970. */
+export interface ConsentRequestTable {
+  id: string;
+  handle_digest: string;
+  code_digest: string | null;
+  status: string;
+  created_at: number;
+  expires_at: number;
+  details: string;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -151,7 +162,11 @@ export interface Tables {
   clock: ClockTable;
   limit_states: LimitStateTable;
   staged_keys: StagedKeyTable;
+  consent_requests: ConsentRequestTable;
 }
+
+/** The tables of what is under way, which no copy of a store has. */
+export const PASSING_TABLES = ['staged_keys', 'consent_requests'] as const;
 
 /** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {
@@ -164,7 +179,7 @@ export const TABLES = {
   audit_start: ['one'],
   clock: ['one'],
   limit_states: ['key_id', 'unit'],
-} as const satisfies Record<Exclude<keyof Tables, 'staged_keys'>, readonly string[]>;
+} as const satisfies Record<Exclude<keyof Tables, (typeof PASSING_TABLES)[number]>, readonly string[]>;
 
 /** Their names. */
 export const TABLE_NAMES = Object.keys(TABLES) as (keyof typeof TABLES)[];

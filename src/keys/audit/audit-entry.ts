@@ -16,6 +16,11 @@ export const AUDIT_ACTIONS = [
   'ROTATE_ROLLBACK',
   'ADOPT',
   'IMPORT',
+  'CONSENT_REQUEST',
+  'CONSENT_APPROVE',
+  'CONSENT_DENY',
+  'CONSENT_EXCHANGE',
+  'CONSENT_REPLAY',
   'REFUSE',
   'PRUNE',
 ] as const;
@@ -54,7 +59,7 @@ export interface AuditDraft {
   before: AuditValues | null;
   /** The new values of those fields; null if there is no key any more. */
   after: AuditValues | null;
-  /** The client's address, of a refused request. */
+  /** The client's address, of a refused request, and of what an application asks for. */
   address?: string;
 }
 

@@ -6,6 +6,7 @@ import {
   auditChange,
   type AuditDraft,
   type AuditReader,
+  type AuditValues,
   auditValuesOf,
 } from '../audit/audit-entry.ts';
 import { requireWhole } from '../key/damage.ts';
@@ -13,7 +14,8 @@ import type { Catalog } from '../permissions/catalog.ts';
 import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
-import type { KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
+import type { ConsentRequest } from '../requests/consent-request.ts';
+import type { ConsentWriter, KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
 
@@ -31,7 +33,12 @@ export interface TransactionOptions {
   now: number;
   /** The user of the command line, for the audit log. */
   operator: string;
+  /** Who does it, for the audit log. Default: the caller. */
+  auditActor?: AuditActor | undefined;
 }
+
+/** What becomes of a request of an application, for the audit log. */
+export type ConsentAction = Extract<AuditAction, `CONSENT_${string}`>;
 
 /** Changes of keys that are made together or not at all. None can be made without its entry in the audit log. */
 export class Transaction {
@@ -40,21 +47,24 @@ export class Transaction {
   readonly now: number;
   readonly find: StoredKeyFinder;
   readonly auditLog: AuditReader;
+  readonly consents: ConsentWriter;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
 
-  constructor(writer: KeyWriter, { caller, catalog, now, operator }: TransactionOptions) {
+  constructor(writer: KeyWriter, { caller, catalog, now, operator, auditActor }: TransactionOptions) {
     this.caller = caller;
     this.catalog = catalog;
     this.now = now;
     this.find = writer;
     this.auditLog = writer.auditLog;
+    this.consents = writer.consents;
     this.#writer = writer;
     this.#actor =
-      caller === OPERATOR
+      auditActor ??
+      (caller === OPERATOR
         ? { kind: 'CLI', id: null, name: operator }
-        : { kind: 'KEY', id: caller.key.id, name: caller.key.name };
+        : { kind: 'KEY', id: caller.key.id, name: caller.key.name });
   }
 
   /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
@@ -107,6 +117,30 @@ export class Transaction {
   async delete(keys: readonly StoredKey[]): Promise<void> {
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
     for await (const key of inTurns(keys)) this.#note('DELETE', key, { before: auditValuesOf(key), after: null });
+  }
+
+  /**
+   * Notes what becomes of a request of an application.
+   * @param about the key that it got, what was decided, and where that came from
+   */
+  noteConsent(
+    action: ConsentAction,
+    { id, client, flow }: ConsentRequest,
+    {
+      key,
+      values,
+      address,
+    }: { key?: ApiKey | undefined; values?: AuditValues; address?: string | null | undefined } = {},
+  ): void {
+    this.#entries.push({
+      at: this.now,
+      actor: this.#actor,
+      action,
+      key: key ? { id: key.id, name: key.name } : null,
+      before: null,
+      after: { request: id, client: client.id, flow, ...values },
+      ...(address != null && { address }),
+    });
   }
 
   /** Writes down what was done: the last step. */

@@ -1,6 +1,8 @@
+import type { AuditActor } from '../audit/audit-entry.ts';
 import { chainStatus, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, type Principal, principalOf } from '../authorization/principal.ts';
 import { KeysError } from '../errors.ts';
+import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import type { KeyFinder, KeyRepository } from '../repository.ts';
 import type { SecretChange, SecretDelivery } from './delivery.ts';
@@ -21,6 +23,8 @@ export interface RunOptions {
   now?: number;
   /** See `KeyRepository.write`. */
   revokes?: boolean;
+  /** Who the audit log names, where that is not who asks. */
+  auditActor?: AuditActor;
 }
 
 /** Runs changes of keys, each in a transaction of the store. */
@@ -38,13 +42,13 @@ export class Transactions {
   run<Result>(
     actor: Actor,
     work: (transaction: Transaction) => Promise<Result>,
-    { now = this.#options.clock(), revokes = false }: RunOptions = {},
+    { now = this.#options.clock(), revokes = false, auditActor }: RunOptions = {},
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
     return repository.write(
       async (writer) => {
         const caller = actor === OPERATOR ? OPERATOR : await refreshed(actor, writer, { catalog, now });
-        const transaction = new Transaction(writer, { caller, catalog, now, operator });
+        const transaction = new Transaction(writer, { caller, catalog, now, operator, auditActor });
         const result = await work(transaction);
         await transaction.finish();
         return result;
@@ -83,11 +87,11 @@ export class Transactions {
 }
 
 /**
- * The principal as it is now.
- * @throws KeysError FORBIDDEN where its key, or the secret that it came with, no longer changes keys
+ * The principal of a key as it is now.
+ * @throws KeysError FORBIDDEN where that key, or the secret that it came with, no longer changes keys
  */
-async function refreshed(
-  { key, secret, observer }: Principal,
+export async function refreshed(
+  { key, secret, observer }: Pick<Principal, 'secret' | 'observer'> & { readonly key: Pick<ApiKey, 'id' | 'publicId'> },
   find: KeyFinder,
   { catalog, now }: { catalog: Catalog; now: number },
 ): Promise<Principal> {

@@ -11,7 +11,7 @@ import { PostgresListener } from './postgres-listener.ts';
 import { lockWriters, migratePostgres, requireOwner, versionOf } from './postgres-migrate.ts';
 import { requireOwnTables, requireSearchPath } from './postgres-ownership.ts';
 import { openPool } from './postgres-pool.ts';
-import { TABLE_NAMES, type Tables } from '../tables.ts';
+import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 
@@ -162,7 +162,7 @@ function findVersion(
 ): Promise<number | undefined> {
   return retryLost(async () => {
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', 'staged_keys', ...TABLE_NAMES] });
+    await requireOwnTables(db, { location, owner, tables: ['svc_api_schema', ...PASSING_TABLES, ...TABLE_NAMES] });
     return versionOf(db, location);
   });
 }

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
 import { driverCodeOf } from '../errors.ts';
 import { type Migration, MIGRATIONS } from '../migrations/index.ts';
-import { TABLE_NAMES, type Tables } from '../tables.ts';
+import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
 /** Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
@@ -76,7 +76,7 @@ export function migratePostgres(
         where table_schema = current_schema()`.execute(transaction);
       const found = new Set(rows.map((row) => row.found));
       const isNew = !found.has('svc_api_schema');
-      if (isNew && ['staged_keys', ...TABLE_NAMES].some((table) => found.has(table))) {
+      if (isNew && [...PASSING_TABLES, ...TABLE_NAMES].some((table) => found.has(table))) {
         throw new KeysError(
           'STORE_FOREIGN',
           `The database ${location} has tables of another program with the same names as those of svc-api. ` +

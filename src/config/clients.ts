@@ -1,0 +1,57 @@
+import { type DocumentReader, isRecord } from '../keys/document.ts';
+import { type Client, invalidClient } from '../keys/requests/clients.ts';
+import { printable } from '../keys/text.ts';
+
+/** The fields of an application. */
+export const CLIENT_FIELDS = ['id', 'name', 'redirects'] as const;
+/** The most applications. */
+export const MAX_CLIENTS = 1000;
+/** A scheme and a host, without a path. */
+export const PUBLIC_URL = /^https?:\/\/[^/?#@\s]+$/;
+
+/** Reads the applications that may ask for keys. */
+export function readClients(reader: DocumentReader, value: unknown): Client[] {
+  const list = reader.list(value, ['clients']);
+  if (list.length > MAX_CLIENTS)
+    reader.report(['clients'], `There are ${list.length} clients; at most ${MAX_CLIENTS} are allowed.`);
+  const ids = new Set<string>();
+  return list.slice(0, MAX_CLIENTS).flatMap((item, index) => {
+    const client = readClient(reader, item, index);
+    if (!client) return [];
+    if (ids.has(client.id)) reader.report(['clients', index], `"${printable(client.id)}" is declared more than once.`);
+    ids.add(client.id);
+    return [client];
+  });
+}
+
+function readClient(reader: DocumentReader, item: unknown, index: number): Client | undefined {
+  const path = ['clients', index];
+  if (!isRecord(item)) {
+    reader.report(path, 'A client must be a map with the fields "id" and "name", and "redirects", a list.');
+    return undefined;
+  }
+  reader.reportUnknownFields(item, path, CLIENT_FIELDS);
+  const [id, name] = (['id', 'name'] as const).map((field) => {
+    if (item[field] !== undefined) return reader.text(item[field], [...path, field]);
+    reader.report(path, `The field "${field}" is missing.`);
+    return undefined;
+  });
+  const redirects = reader.list(item['redirects'], [...path, 'redirects']).flatMap((redirect, position) => {
+    const text = reader.text(redirect, [...path, 'redirects', position]);
+    return text === undefined ? [] : [text];
+  });
+  if (id === undefined || name === undefined) return undefined;
+  const client = { id, name, redirects };
+  for (const { field, message } of invalidClient(client)) reader.report([...path, field], message);
+  return client;
+}
+
+/** Reads the origin under which clients reach the service. */
+export function readPublicUrl(reader: DocumentReader, value: unknown): string | undefined {
+  const text = value === undefined ? undefined : reader.text(value, ['publicUrl']);
+  if (text === undefined) return undefined;
+  if (PUBLIC_URL.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
+  const message = `"${printable(text)}" is no origin: write it as https://keys.example.org, without a path.`;
+  reader.report(['publicUrl'], message);
+  return undefined;
+}

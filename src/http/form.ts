@@ -1,0 +1,31 @@
+import type { Context } from 'hono';
+import { bodyCutOff, collectBody } from './graphql-request.ts';
+import { readMediaType } from './media-type.ts';
+import { RequestRefused } from './request-refused.ts';
+
+/** The most that a form may have, in bytes. */
+const MAX_FORM_BYTES = 16 * 1024;
+const FORM = 'application/x-www-form-urlencoded';
+
+/**
+ * Reads the form that a request was sent with by POST.
+ * @param what the request asks for, for a message about another method
+ * @throws RequestRefused
+ */
+export async function readForm(c: Context, what: string): Promise<URLSearchParams> {
+  const { raw, method } = c.req;
+  if (method !== 'POST') throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `${what} by POST only.`);
+  const { type, isUtf8 } = readMediaType(c.req.header('content-type') ?? '');
+  const encoding = c.req.header('content-encoding') ?? 'identity';
+  if (type !== FORM || !isUtf8 || encoding.toLowerCase() !== 'identity')
+    throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
+  return new URLSearchParams(await readText(raw));
+}
+
+async function readText({ body }: Request): Promise<string> {
+  try {
+    return Buffer.from(await collectBody((body ?? []) as AsyncIterable<Uint8Array> | [], MAX_FORM_BYTES)).toString();
+  } catch (error) {
+    throw error instanceof RequestRefused ? error : bodyCutOff();
+  }
+}

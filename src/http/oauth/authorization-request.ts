@@ -1,0 +1,47 @@
+import { type Client, hasRedirect } from '../../keys/requests/clients.ts';
+import type { ConsentRedirect } from '../../keys/requests/consent-request.ts';
+import type { NewConsentRequest } from '../../keys/consent/ask.ts';
+import { isChallenge } from '../../keys/requests/pkce.ts';
+import { clientIn, type ConsentParts, grantsIn } from './endpoints.ts';
+import { OAuthError } from './oauth-error.ts';
+import type { Parameters } from './parameters.ts';
+
+const MAX_STATE_LENGTH = 2000;
+
+/** Where a person can be sent back to, whatever else is wrong with a request. */
+export type ReturnAddress = Pick<ConsentRedirect, 'uri' | 'state'>;
+
+/**
+ * Where the person who makes a request goes back to. Only once that is known to be the application's own, is it told
+ * what is wrong: nobody is sent anywhere else (RFC 9700, section 4.11).
+ * @throws OAuthError for the person alone
+ */
+export function returnAddressIn(given: Parameters, parts: ConsentParts): { client: Client; back: ReturnAddress } {
+  const client = clientIn(given, parts);
+  const uri = given.need('redirect_uri');
+  if (!hasRedirect(client, uri))
+    throw new OAuthError('invalid_request', `The redirect_uri is none that "${client.name}" is registered with.`);
+  const state = given.get('state') ?? null;
+  if (state !== null && state.length > MAX_STATE_LENGTH)
+    throw new OAuthError('invalid_request', `The state is longer than ${MAX_STATE_LENGTH} characters.`);
+  return { client, back: { uri, state } };
+}
+
+/** The rest of an authorization request (RFC 6749, section 4.1.1; RFC 7636, section 4.3). @throws OAuthError */
+export function authorizationIn(
+  given: Parameters,
+  { client, back }: { client: Client; back: ReturnAddress },
+  { catalog }: ConsentParts,
+): Omit<NewConsentRequest, 'address'> {
+  if (given.need('response_type') !== 'code')
+    throw new OAuthError('unsupported_response_type', 'The response_type is code.');
+  if ((given.get('response_mode') ?? 'query') !== 'query')
+    throw new OAuthError('invalid_request', 'The response_mode is query.');
+  if (given.need('code_challenge_method') !== 'S256')
+    throw new OAuthError('invalid_request', 'The code_challenge_method is S256.');
+  const challenge = given.need('code_challenge');
+  if (!isChallenge(challenge))
+    throw new OAuthError('invalid_request', 'The code_challenge is no SHA-256 in base64url.');
+  const keyExpiresIn = given.get('key_expires_in');
+  return { client, ...grantsIn(given, catalog), keyExpiresIn, redirect: { ...back, challenge } };
+}

@@ -1,0 +1,50 @@
+import { JSON_RESPONSE } from '../media-type.ts';
+import type { Reply } from '../replies.ts';
+
+/** The codes of RFC 6749, sections 4.1.2.1 and 5.2, and of RFC 8628, section 3.5. */
+export type OAuthCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+  | 'access_denied'
+  | 'authorization_pending'
+  | 'slow_down'
+  | 'expired_token'
+  | 'temporarily_unavailable';
+
+/** What an application asked for, and does not get. */
+export class OAuthError extends Error {
+  readonly code: OAuthCode;
+  readonly status: 400 | 401 | 405 | 413 | 415 | 429 | 503;
+  /** Headers that the status calls for. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  constructor(
+    code: OAuthCode,
+    message: string,
+    status: OAuthError['status'] = 400,
+    headers?: Readonly<Record<string, string>>,
+  ) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.headers = headers;
+  }
+
+  /** The message in the characters that it may have there (RFC 6749, section 5.2). */
+  get description(): string {
+    return this.message
+      .replaceAll('"', "'")
+      .replaceAll('\\', '/')
+      .replaceAll(/[^\x20-\x7e]/g, '?');
+  }
+
+  /** The reply of the endpoints for applications (RFC 6749, section 5.2). */
+  reply(): Reply {
+    const text = JSON.stringify({ error: this.code, error_description: this.description });
+    return { status: this.status, type: JSON_RESPONSE, text, headers: { Pragma: 'no-cache', ...this.headers } };
+  }
+}

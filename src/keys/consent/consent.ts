@@ -1,0 +1,142 @@
+import { type Actor, OPERATOR, requirePermission } from '../authorization/principal.ts';
+import { Transactions, type TransactionsOptions } from '../changes/transactions.ts';
+import { KeysError } from '../errors.ts';
+import { createCode, digestCode, randomLetters, readUserCode } from '../requests/codes.ts';
+import type { ConsentRequest } from '../requests/consent-request.ts';
+import { createSecret, type RandomBytes } from '../secret/secret.ts';
+import { checkSearchText, printable } from '../text.ts';
+import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
+import { approveRequest, type ConsentChoice, denyRequest, requirePending, requireToSeeRequests } from './decide.ts';
+import type { Pace } from './pace.ts';
+import { digestOf, redeem, type Redeemed, type Redemption, refusalFor, type RefusedRedemption } from './redeem.ts';
+
+/** What consent needs from outside. */
+export interface ConsentOptions extends TransactionsOptions {
+  randomBytes: RandomBytes;
+  randomId: () => string;
+  pace: Pace;
+}
+
+/** What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown. */
+export type Handle = { readonly userCode: string; readonly source: string } | { readonly page: string };
+
+/** An approved request, and the code that the person takes back to the application; undefined without a redirect. */
+export interface ApprovedConsent {
+  request: ConsentRequest;
+  code: string | undefined;
+}
+
+/** What a polling application is told beside what came of it. */
+export type Polled = Redeemed | { readonly refused: RefusedRedemption | 'slow_down'; readonly reason: string };
+
+const SUFFIX_LENGTH = 6;
+
+/** How applications get keys: they ask, a person who holds the grants agrees, narrows or refuses, and they get one. */
+export class Consent {
+  readonly #options: ConsentOptions;
+  readonly #transactions: Transactions;
+
+  constructor(options: ConsentOptions) {
+    this.#options = options;
+    this.#transactions = new Transactions(options);
+  }
+
+  /**
+   * Takes a request of an application that is known, for grants that exist.
+   * @param source where it comes from, as what may ask only so often
+   * @throws ValidationError; KeysError TOO_MANY_REQUESTS, STORE_…
+   */
+  async ask(wanted: NewConsentRequest, source: string): Promise<AskedConsent> {
+    const { clock, randomId, randomBytes, repository, pace, catalog, operator } = this.#options;
+    const now = clock();
+    const asked = buildRequest(wanted, { now, id: randomId(), randomBytes });
+    pace.countRequest(source);
+    await repository.write((writer) => keepRequest(writer, asked.request, { catalog, now, operator }));
+    return asked;
+  }
+
+  /** The request that waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED, TOO_MANY_REQUESTS, STORE_… */
+  async show(handle: Handle): Promise<ConsentRequest> {
+    const { repository, clock } = this.#options;
+    return requirePending(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+  }
+
+  /** The open requests, oldest first. @throws ForbiddenError; KeysError STORE_… */
+  async list(limit: number, actor: Actor): Promise<ConsentRequest[]> {
+    requireToSeeRequests(actor);
+    const { repository, clock } = this.#options;
+    return repository.consents.listOpen(clock(), limit);
+  }
+
+  /**
+   * Agrees to a request that was shown. The key will be one that the actor has created.
+   * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED; ForbiddenError; a STORE_ error
+   */
+  async approve({ id }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
+    const { randomBytes, randomId, operator } = this.#options;
+    const code = createCode(randomBytes);
+    const made = {
+      operator,
+      suffix: randomLetters(SUFFIX_LENGTH, randomBytes),
+      id: randomId(),
+      secret: createSecret(randomBytes),
+      codeDigest: digestCode('redirect', code),
+    };
+    const request = await this.#transactions.run(actor, (transaction) => approveRequest(transaction, id, choice, made));
+    return { request, code: request.flow === 'CODE' ? code : undefined };
+  }
+
+  /**
+   * Refuses a request that was shown, as whoever has its code may.
+   * @param actor null for a person who has shown no key
+   * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
+   */
+  async deny({ id }: Pick<ConsentRequest, 'id'>, actor: Actor | null): Promise<ConsentRequest> {
+    if (actor !== null && actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_OWN');
+    return this.#transactions.run(
+      actor ?? OPERATOR,
+      (transaction) => denyRequest(transaction, id),
+      actor === null ? { auditActor: { kind: 'REQUEST', id: null, name: null } } : {},
+    );
+  }
+
+  /** Refuses one of the open requests. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
+  async denyListed(id: string, actor: Actor): Promise<ConsentRequest> {
+    requireToSeeRequests(actor);
+    checkSearchText(id);
+    return this.deny({ id }, actor);
+  }
+
+  /** Gives an application its key, once. @param address the client's, for the audit log @throws KeysError STORE_… */
+  async redeem(redemption: Redemption, address?: string): Promise<Polled> {
+    const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
+    const now = clock();
+    const digest = digestOf(redemption);
+    const isPoll = 'deviceCode' in redemption;
+    if (isPoll) {
+      const known = await repository.consents.find('codeDigest', digest);
+      // Who asks with a code that nobody has, is not counted.
+      if (known && pace.polls.isTooEarly(digest, now)) return { refused: 'slow_down', reason: 'too early' };
+      if (known?.status === 'PENDING' && known.client.id === redemption.clientId && now < known.expiresAt)
+        return { refused: 'authorization_pending', reason: 'pending' };
+    }
+    const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), address };
+    try {
+      const redeemed = await repository.write((writer) => redeem(writer, redemption, options));
+      if ('secret' in redeemed) pace.polls.forget(digest);
+      return redeemed;
+    } catch (error) {
+      return refusalFor(error, redemption);
+    }
+  }
+
+  /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */
+  #digestOf(handle: Handle): string {
+    if ('page' in handle) return digestCode('page', handle.page);
+    const code = readUserCode(handle.userCode);
+    if (code === undefined)
+      throw new KeysError('NOT_FOUND', `"${printable(handle.userCode)}" is not a code. Codes look like WDJB-MJHT.`);
+    this.#options.pace.countCode(handle.source);
+    return digestCode('user', code);
+  }
+}

@@ -1,0 +1,51 @@
+import { validateName } from '../key/name.ts';
+import { codePoints, printable } from '../text.ts';
+import { invalidRedirect, isSameRedirect } from './redirects.ts';
+
+/** An application that may ask for keys: a public client (RFC 6749, section 2.1), which has no secret. */
+export interface Client {
+  /** What it calls itself, such as `grafana-sync`. */
+  readonly id: string;
+  /** What people are shown. Its keys are named after it. */
+  readonly name: string;
+  /** Where people may be sent back to; none for one that only shows a code. */
+  readonly redirects: readonly string[];
+}
+
+/** The program itself: `svc-api login`. */
+export const OWN_CLIENT: Client = {
+  id: 'svc-api',
+  name: 'svc api',
+  redirects: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
+};
+
+/** What an id is made of. */
+export const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** In code points. The name of a key has room for a date and some letters behind it. */
+export const MAX_CLIENT_NAME_LENGTH = 60;
+
+/** What is wrong with a client, by its field; empty if nothing is. */
+export function invalidClient({ id, name, redirects }: Client): { field: string; message: string }[] {
+  const problems: { field: string; message: string }[] = [];
+  const add = (field: string, message: string | undefined) => {
+    if (message !== undefined) problems.push({ field, message });
+  };
+  if (!CLIENT_ID.test(id))
+    add('id', `"${printable(id)}" is not the id of a client: use letters, digits, ".", "_" and "-", at most 64.`);
+  if (id === OWN_CLIENT.id) add('id', `"${OWN_CLIENT.id}" is the id of this program itself. Choose another one.`);
+  add('name', validateName(name)?.message);
+  if (codePoints(name) > MAX_CLIENT_NAME_LENGTH)
+    add('name', `The name of a client has at most ${MAX_CLIENT_NAME_LENGTH} characters.`);
+  for (const redirect of redirects) add('redirects', invalidRedirect(redirect));
+  return problems;
+}
+
+/** The client with an id: the program itself, or one that was registered. */
+export function findClient(clients: readonly Client[], id: string): Client | undefined {
+  return [OWN_CLIENT, ...clients].find((client) => client.id === id);
+}
+
+/** Whether people may be sent back to a redirect URI. */
+export function hasRedirect({ redirects }: Client, uri: string): boolean {
+  return redirects.some((registered) => isSameRedirect(registered, uri));
+}

@@ -1,0 +1,82 @@
+import type { Permission, Role } from '../permissions/catalog.ts';
+
+/**
+ * How an application gets its key: by a code that it shows to a person (RFC 8628), or by sending that person to a page,
+ * which sends them back (RFC 6749, section 4.1).
+ */
+export type ConsentFlow = 'DEVICE' | 'CODE';
+
+/** What became of a request, as long as it has not ended. */
+export type ConsentStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
+
+/** How long a person has to decide, and the application to get its key, in milliseconds. */
+export const REQUEST_MS = 600_000;
+/** How long the code of a redirect may be on its way, in milliseconds. */
+export const CODE_MS = 60_000;
+/** How long a request is kept after its end, so that a code that comes twice is known, in milliseconds. */
+export const KEPT_MS = 3_600_000;
+/** The most requests that may be open at a time. Anybody may make one. */
+export const MAX_OPEN_REQUESTS = 1000;
+
+/** What a key may do. */
+export interface Grants {
+  roles: Role[];
+  permissions: Permission[];
+}
+
+/** Where a page sends the person back to, and by what the application proves that it is the same one. */
+export interface ConsentRedirect {
+  uri: string;
+  /** The application's own, which comes back as it was; null if there is none. */
+  state: string | null;
+  /** The S256 challenge (RFC 7636). */
+  challenge: string;
+}
+
+/** Who agreed: a key, by the secret with this public id, or a user of the command line, who has neither. */
+export interface Approver {
+  id: string | null;
+  publicId: string | null;
+  name: string;
+}
+
+/** What a person has agreed to. */
+export interface ConsentApproval extends Grants {
+  by: Approver;
+  /** The name of the key that is to be created. */
+  keyName: string;
+  /** When that key is to end, in milliseconds since 1970; null if nobody said so. */
+  keyExpiresAt: number | null;
+}
+
+/** A request of an application for a key. No code of it is kept, only digests. */
+export interface ConsentRequest extends Grants {
+  /** A UUID. */
+  id: string;
+  flow: ConsentFlow;
+  /** The application. */
+  client: { id: string; name: string };
+  /** After which time the key is to end, as `30d`; null if the application did not say. */
+  keyExpiresIn: string | null;
+  /** Where it came from; null if that is not known. */
+  address: string | null;
+  /** In milliseconds since 1970, as all times. */
+  createdAt: number;
+  /** From then on it counts as unknown. */
+  expiresAt: number;
+  status: ConsentStatus;
+  /** The digest of what a person decides by: the user code, or the page that they were shown. */
+  handleDigest: string;
+  /** The digest of what the application gets its key by; null for a redirect that has not been made yet. */
+  codeDigest: string | null;
+  /** Only of the flow CODE. */
+  redirect: ConsentRedirect | null;
+  approval: ConsentApproval | null;
+  /** The id of the key that it got. */
+  keyId: string | null;
+}
+
+/** Whether a request waits for a decision, or for its application. */
+export function isOpen({ status, expiresAt }: ConsentRequest, now: number): boolean {
+  return (status === 'PENDING' || status === 'APPROVED') && now < expiresAt;
+}

@@ -1,0 +1,113 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Client } from '../../src/keys/requests/clients.ts';
+import { startTestService, type TestService } from './server.ts';
+
+/** An application that tests register. */
+export const APP: Client = {
+  id: 'grafana-sync',
+  name: 'Grafana sync',
+  redirects: ['http://127.0.0.1/done', 'https://app.example.org/done', 'com.example.app:/done'],
+};
+/** Where it is when tests send people back. */
+export const CALLBACK = 'http://127.0.0.1:54321/done';
+
+/** A service that knows that application. */
+export function startConsentService(options: Parameters<typeof startTestService>[0] = {}): Promise<TestService> {
+  return startTestService({ ...options, app: { clients: [APP], ...options.app } });
+}
+
+/** A verifier, and its challenge (RFC 7636). */
+export function newPkce(): { verifier: string; challenge: string } {
+  const verifier = randomBytes(32).toString('base64url');
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
+}
+
+/** A form, sent as programs do; redirects are not followed. */
+export async function postForm(
+  url: string,
+  form: Record<string, string> | [string, string][],
+  headers: Record<string, string> = {},
+) {
+  const response = await fetch(url, { method: 'POST', body: new URLSearchParams(form), headers, redirect: 'manual' });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text };
+}
+
+/** What an application is answered that asks for a code to show, or for its key. */
+export async function postJson(url: string, form: Record<string, string>, headers: Record<string, string> = {}) {
+  const { text, ...reply } = await postForm(url, form, headers);
+  return { ...reply, body: JSON.parse(text) as Record<string, unknown> };
+}
+
+/** Asks for a code to show. */
+export async function askDevice(
+  url: string,
+  { scope = 'DOCKER:READ_ANY', ...more }: Record<string, string> = {},
+): Promise<{ device_code: string; user_code: string }> {
+  const { body } = await postJson(`${url}/oauth/device_authorization`, { client_id: APP.id, scope, ...more });
+  return body as never;
+}
+
+/** Asks for the key of a code that was shown. */
+export function pollDevice(url: string, deviceCode: string, clientId = APP.id) {
+  const grant = 'urn:ietf:params:oauth:grant-type:device_code';
+  return postJson(`${url}/oauth/token`, { grant_type: grant, device_code: deviceCode, client_id: clientId });
+}
+
+/** The address that an application sends a person to. */
+export function authorizeUrl(url: string, parameters: Record<string, string> = {}): string {
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: APP.id,
+    redirect_uri: CALLBACK,
+    scope: 'DOCKER:READ_ANY role:GUEST',
+    state: 'the state',
+    code_challenge: newPkce().challenge,
+    code_challenge_method: 'S256',
+    ...parameters,
+  });
+  return `${url}/oauth/authorize?${query.toString()}`;
+}
+
+/** The fields of the form on a page, as a browser sends them, but for the key and the decision. */
+export function fieldsIn(page: string): [string, string][] {
+  const inputs = page.matchAll(/<input [^>]*>/g);
+  return [...inputs].flatMap(([input]): [string, string][] => {
+    const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(input)?.[1];
+    const [name, value = ''] = [attribute('name'), attribute('value')];
+    const isLeftOut = attribute('type') === 'checkbox' && !input.includes(' checked');
+    return name === undefined || name === 'key' || isLeftOut ? [] : [[name, value]];
+  });
+}
+
+/** Opens the page of a request, as a browser that was sent there. */
+export async function openPage(address: string) {
+  const response = await fetch(address, { redirect: 'manual' });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, fields: fieldsIn(text) };
+}
+
+/** Agrees on a page. @returns where that leads */
+export function agree(url: string, fields: [string, string][], key: string, headers: Record<string, string> = {}) {
+  const path = fields.some(([name]) => name === 'page') ? '/oauth/authorize' : '/device';
+  return postForm(url + path, [...fields, ['key', key], ['decision', 'approve']], headers);
+}
+
+/** Goes through the pages, up to the code that the application gets. */
+export async function codeFor(url: string, key: string, parameters: Record<string, string> = {}): Promise<string> {
+  const { fields } = await openPage(authorizeUrl(url, parameters));
+  const { headers } = await agree(url, fields, key);
+  return new URL(headers.get('location')!).searchParams.get('code')!;
+}
+
+/** Asks for the key of a code that was sent back. */
+export function exchange(url: string, code: string, verifier: string, more: Record<string, string> = {}) {
+  return postJson(`${url}/oauth/token`, {
+    grant_type: 'authorization_code',
+    client_id: APP.id,
+    code,
+    redirect_uri: CALLBACK,
+    code_verifier: verifier,
+    ...more,
+  });
+}
