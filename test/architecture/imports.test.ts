@@ -131,6 +131,7 @@ const ROOMS: Record<string, string[]> = {
     'input',
     'manage',
     'audit',
+    'consent',
     'apply',
     'exec',
     'routes',

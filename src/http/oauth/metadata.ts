@@ -13,8 +13,8 @@ export const OAUTH_PATHS = {
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /**
- * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3). Not what can
- * be granted: that is told to keys alone.
+ * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3). What can be
+ * granted is told to keys alone.
  */
 export function metadataReply(issuer: string): Reply {
   return jsonReply({

@@ -6,7 +6,14 @@ import type { ConsentRequest } from '../requests/consent-request.ts';
 import { createSecret, type RandomBytes } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
-import { approveRequest, type ConsentChoice, denyRequest, requirePending, requireToSeeRequests } from './decide.ts';
+import {
+  approveRequest,
+  type ConsentChoice,
+  denyRequest,
+  requireOpen,
+  requirePending,
+  requireToSeeRequests,
+} from './decide.ts';
 import type { Pace } from './pace.ts';
 import { digestOf, redeem, type Redeemed, type Redemption, refusalFor, type RefusedRedemption } from './redeem.ts';
 
@@ -59,6 +66,12 @@ export class Consent {
   async show(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
     return requirePending(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+  }
+
+  /** The request that is open, also one that somebody has agreed to. @throws what `show` throws */
+  async findOpen(handle: Handle): Promise<ConsentRequest> {
+    const { repository, clock } = this.#options;
+    return requireOpen(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
   }
 
   /** The open requests, oldest first. @throws ForbiddenError; KeysError STORE_… */

@@ -31,11 +31,21 @@ export interface ConsentChoice extends ExpiryRequest {
 }
 
 /** A request, if it waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
-export function requirePending(request: ConsentRequest | undefined, now: number): ConsentRequest {
-  if (!request || now >= request.expiresAt) throw unknownRequest();
+export function requirePending(found: ConsentRequest | undefined, now: number): ConsentRequest {
+  const request = requireOpen(found, now);
   if (request.status === 'PENDING') return request;
-  const outcome = request.status === 'DENIED' ? 'refused' : 'approved';
-  throw new KeysError('REQUEST_DECIDED', `The request of "${request.client.name}" was ${outcome} already.`);
+  throw decided(request, 'approved');
+}
+
+/** A request, if it waits for a decision, or for its application. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
+export function requireOpen(request: ConsentRequest | undefined, now: number): ConsentRequest {
+  if (!request || now >= request.expiresAt) throw unknownRequest();
+  if (isOpen(request, now)) return request;
+  throw decided(request, request.status === 'DENIED' ? 'refused' : 'approved');
+}
+
+function decided({ client }: ConsentRequest, outcome: 'approved' | 'refused'): KeysError {
+  return new KeysError('REQUEST_DECIDED', `The request of "${client.name}" was ${outcome} already.`);
 }
 
 /** The key that an approval makes, as it is asked for. */
@@ -89,11 +99,10 @@ export async function approveRequest(
   return approved;
 }
 
-/** Refuses a request: one that is open, also after it was approved. @throws KeysError NOT_FOUND */
+/** Refuses a request: one that is open, also after it was approved. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
 export async function denyRequest(transaction: Transaction, id: string): Promise<ConsentRequest> {
   const { consents, now } = transaction;
-  const request = await consents.find('id', id);
-  if (!request || !isOpen(request, now)) throw unknownRequest();
+  const request = requireOpen(await consents.find('id', id), now);
   const denied: ConsentRequest = { ...request, status: 'DENIED' };
   await consents.update(denied);
   transaction.noteConsent('CONSENT_DENY', request);

@@ -6,7 +6,7 @@ import type { Grants } from './consent-request.ts';
 const ROLE = /^role:/i;
 
 /**
- * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, case-insensitive.
+ * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, in either case.
  * @returns the grants, each once, and what is wrong with the others
  */
 export function parseScope(scope: string, catalog: Catalog): { grants: Grants; issues: Issue[] } {

@@ -1,0 +1,83 @@
+import type { ConsentFlow, ConsentRequest, ConsentStatus } from '../../keys/requests/consent-request.ts';
+import { scopeItems } from '../../keys/requests/scope.ts';
+import { formatTime } from '../../keys/time.ts';
+import { relativeTime } from './relative-time.ts';
+import type { Column } from './table.ts';
+
+/** What an application asks for, in the JSON of every command: a closed list of fields. */
+export interface ConsentJson {
+  id: string;
+  client: { id: string; name: string };
+  flow: ConsentFlow;
+  status: ConsentStatus;
+  roles: string[];
+  permissions: string[];
+  /** Such as `30d`; null if the application did not say. */
+  keyExpiresIn: string | null;
+  address: string | null;
+  createdAt: string;
+  expiresAt: string;
+  /** The key that it gets; null until somebody has agreed. */
+  key: { name: string; roles: string[]; permissions: string[]; expiresAt: string | null } | null;
+}
+
+/** A request as JSON. */
+export function consentJson(request: ConsentRequest): ConsentJson {
+  const { id, client, flow, status, roles, permissions, keyExpiresIn, address, approval } = request;
+  return {
+    id,
+    client,
+    flow,
+    status,
+    roles,
+    permissions,
+    keyExpiresIn,
+    address,
+    createdAt: formatTime(request.createdAt),
+    expiresAt: formatTime(request.expiresAt),
+    key: approval && {
+      name: approval.keyName,
+      roles: approval.roles,
+      permissions: approval.permissions,
+      expiresAt: formatTime(approval.keyExpiresAt),
+    },
+  };
+}
+
+/** The columns of the open requests. */
+export const CONSENT_COLUMNS: readonly Column[] = [
+  { title: 'ID', leaves: 1 },
+  { title: 'APPLICATION', least: 10 },
+  { title: 'STATUS' },
+  { title: 'FOR', least: 10 },
+  { title: 'FROM', least: 8, leaves: 3 },
+  { title: 'ENDS', leaves: 2 },
+];
+
+/** A request as the cells of a row. On a terminal, times are relative. */
+export function consentRow(request: ConsentRequest, isTerminal: boolean): string[] {
+  const { id, client, status, address, expiresAt } = request;
+  return [
+    id,
+    `${client.name} (${client.id})`,
+    status,
+    scopeItems(request).join(', '),
+    address ?? '-',
+    isTerminal ? relativeTime(expiresAt) : formatTime(expiresAt),
+  ];
+}
+
+/** What a person has to know before they decide, in lines. */
+export function consentText(request: ConsentRequest): string {
+  const { client, address, keyExpiresIn, expiresAt } = request;
+  const fields = {
+    application: `${client.name} (${client.id})`,
+    from: address ?? 'an address that is not known',
+    for: scopeItems(request).join(', '),
+    'key ends': keyExpiresIn === null ? 'not by itself' : `after ${keyExpiresIn}`,
+    'decide until': formatTime(expiresAt),
+  };
+  return Object.entries(fields)
+    .map(([field, value]) => `${field.padEnd(14)}${value}`)
+    .join('\n');
+}

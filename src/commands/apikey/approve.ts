@@ -1,0 +1,37 @@
+import { codeArg, ConsentCommand } from '../../cli/consent/consent-command.ts';
+import { grantFlags } from '../../cli/input/key-flags.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { consentJson } from '../../cli/views/consent-view.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+
+export default class Approve extends ConsentCommand {
+  static override summary = 'Agree that an application gets an API key.';
+  static override description =
+    'Shows what the application asks for, and asks. With --roles or --permissions, it gets those alone, which must be ' +
+    'part of what it asks for. The application fetches its key by itself; the secret is not shown.';
+  static override examples = [
+    {
+      description: 'Agree to what the application asks for that shows this code',
+      command: '<%= config.bin %> <%= command.id %> WDJB-MJHT',
+    },
+    {
+      description: 'Grant less than it asks for, for a week',
+      command: '<%= config.bin %> <%= command.id %> WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes',
+    },
+  ];
+  static override args = codeArg('The code that the application shows, such as WDJB-MJHT.');
+  static override flags = { ...grantFlags, yes: yesFlag, 'no-input': noInputFlag };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Approve);
+    const { roles, permissions, 'expires-in': expiresIn, 'expires-at': expiresAt } = flags;
+    return this.withKeys(flags.database, async (keys) => {
+      const shown = await this.findByCode(keys, args.code);
+      await this.confirm(shown, `Let ${shown.client.name} have an API key?`);
+      const choice = { roles, permissions, expiresIn, expiresAt };
+      const { request } = await keys.consent.approve(shown, choice, OPERATOR);
+      const text = `${request.client.name} gets the API key "${request.approval!.keyName}"`;
+      return this.print({ request: consentJson(request) }, text);
+    });
+  }
+}

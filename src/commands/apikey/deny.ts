@@ -1,0 +1,27 @@
+import { codeArg, ConsentCommand } from '../../cli/consent/consent-command.ts';
+import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
+import { consentJson } from '../../cli/views/consent-view.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+
+export default class Deny extends ConsentCommand {
+  static override summary = 'Refuse an application an API key.';
+  static override description = 'Also after somebody has agreed, as long as the application has not fetched its key.';
+  static override examples = [
+    {
+      description: 'Refuse the application that shows this code',
+      command: '<%= config.bin %> <%= command.id %> WDJB-MJHT',
+    },
+  ];
+  static override args = codeArg('The code that the application shows, or the id of its request.');
+  static override flags = { yes: yesFlag, 'no-input': noInputFlag };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Deny);
+    return this.withKeys(flags.database, async (keys) => {
+      const shown = await this.findOpen(keys, args.code);
+      await this.confirm(shown, `Refuse ${shown.client.name} an API key?`);
+      const request = await keys.consent.deny(shown, OPERATOR);
+      return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);
+    });
+  }
+}

@@ -1,0 +1,36 @@
+import { ConsentCommand } from '../../cli/consent/consent-command.ts';
+import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
+import { CONSENT_COLUMNS, consentJson, consentRow } from '../../cli/views/consent-view.ts';
+import { openTable } from '../../cli/views/table.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { DEFAULT_PAGE_SIZE } from '../../keys/page.ts';
+
+export default class Requests extends ConsentCommand {
+  static override summary = 'List the applications that ask for an API key, oldest first.';
+  static override description =
+    'They ask a running server, and wait ten minutes at most. Otherwise than on a terminal, prints one line a request, ' +
+    'with tabs between ID APPLICATION STATUS FOR FROM ENDS. The codes by which you can agree are known to the ' +
+    'applications alone, which show them.';
+  static override examples = [
+    { description: 'See who asks for what', command: '<%= config.bin %> <%= command.id %>' },
+    { description: 'As JSON', command: '<%= config.bin %> <%= command.id %> --json' },
+  ];
+  static override flags = { limit: limitFlag('requests') };
+
+  async run(): Promise<object> {
+    const { flags } = await this.parse(Requests);
+    const limit = readLimit(flags.limit, 'requests') ?? DEFAULT_PAGE_SIZE;
+    return this.withKeys(flags.database, async (keys) => {
+      const requests = await keys.consent.list(limit, OPERATOR);
+      const { isTerminal } = this.terminal;
+      const table = await openTable(CONSENT_COLUMNS, this.terminal);
+      const rows = requests.map((request) => consentRow(request, isTerminal));
+      const shown = await this.print(
+        { requests: requests.map(consentJson) },
+        rows.length > 0 ? table(rows) : undefined,
+      );
+      if (rows.length === 0 && !this.jsonEnabled()) await this.terminal.note('No application asks for a key.');
+      return shown;
+    });
+  }
+}

@@ -1,0 +1,411 @@
+import assert from 'node:assert/strict';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
+import {
+  agree,
+  APP,
+  askDevice,
+  authorizeUrl,
+  CALLBACK,
+  codeFor,
+  exchange,
+  newPkce,
+  openPage,
+  pollDevice,
+  postForm,
+  postJson,
+  startConsentService,
+} from '../support/consent.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { createPrincipal } from '../support/keys.ts';
+import type { TestService } from '../support/server.ts';
+
+let test: TestService;
+let approver: string;
+let principal: Principal;
+
+async function start() {
+  test = await startConsentService();
+  const fields = { name: 'Anna', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'] };
+  ({ secret: approver, principal } = await createPrincipal(test.keys, fields));
+}
+const accepts = async (key: unknown) => 'principal' in (await test.keys.authenticate(key as string));
+const actions = async () =>
+  (await test.keys.auditLog({ first: 10 }, OPERATOR)).map(({ action }) => action).toReversed();
+
+/** A code, and the verifier that belongs to it. */
+async function newCode(parameters: Record<string, string> = {}) {
+  const { verifier, challenge } = newPkce();
+  return { verifier, code: await codeFor(test.url, approver, { code_challenge: challenge, ...parameters }) };
+}
+
+/** An application that was agreed to, and has not got its key yet. */
+async function agreedDevice() {
+  const device = await askDevice(test.url);
+  const { fields } = await openPage(`${test.url}/device?user_code=${device.user_code}`);
+  assert.equal((await agree(test.url, fields, approver)).status, 200);
+  return device;
+}
+
+describeOnEach('whoever attacks the way to a key', () => {
+  beforeEach(start);
+  afterEach(() => test.stop());
+
+  describe('with a code', () => {
+    it('that was used, gets nothing, and ends the key that it gave, and what that has created', async () => {
+      const { code, verifier } = await newCode();
+      const { status, body } = await exchange(test.url, code, verifier);
+      assert.deepEqual([status, await accepts(body['access_token'])], [200, true]);
+      const again = await exchange(test.url, code, verifier);
+      assert.deepEqual([again.status, again.body['error']], [400, 'invalid_grant']);
+      assert.equal(await accepts(body['access_token']), false);
+      assert.deepEqual((await actions()).slice(-6), [
+        'CONSENT_REQUEST',
+        'CONSENT_APPROVE',
+        'CREATE',
+        'CONSENT_EXCHANGE',
+        'CONSENT_REPLAY',
+        'DELETE',
+      ]);
+      await exchange(test.url, code, verifier);
+      assert.equal((await actions()).filter((action) => action === 'CONSENT_REPLAY').length, 1);
+    });
+
+    it('that was used for a device, ends that key, too', async () => {
+      const { device_code: code } = await agreedDevice();
+      const { body } = await pollDevice(test.url, code);
+      assert.equal(await accepts(body['access_token']), true);
+      assert.equal((await pollDevice(test.url, code)).body['error'], 'invalid_grant');
+      assert.equal(await accepts(body['access_token']), false);
+    });
+
+    it('of two exchanges at once, has at most one key, which both together end', async () => {
+      const { code, verifier } = await newCode();
+      const both = await Promise.all([exchange(test.url, code, verifier), exchange(test.url, code, verifier)]);
+      assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 400]);
+      const { body } = both.find(({ status }) => status === 200)!;
+      assert.equal(await accepts(body['access_token']), false);
+    });
+
+    it('for another client, another redirect or another verifier, gets nothing, and ends nothing', async () => {
+      const { code, verifier } = await newCode();
+      const wrong = [
+        exchange(test.url, code, verifier, { client_id: 'svc-api' }),
+        exchange(test.url, code, verifier, { redirect_uri: `${CALLBACK}/` }),
+        exchange(test.url, code, newPkce().verifier),
+        exchange(test.url, code, verifier.slice(0, -1)),
+        exchange(test.url, code, ''),
+        exchange(test.url, `${code}A`, verifier),
+      ];
+      for (const { status, body } of await Promise.all(wrong)) {
+        assert.equal(status, 400);
+        assert.match(body['error'] as string, /^invalid_(grant|request)$/);
+        assert.equal(body['access_token'], undefined);
+      }
+      const { status, body } = await exchange(test.url, code, verifier);
+      assert.equal(status, 200, 'whoever has it rightly still gets the key');
+      assert.equal((await exchange(test.url, code, newPkce().verifier)).body['error'], 'invalid_grant');
+      assert.equal(await accepts(body['access_token']), true, 'a code from a log ends no key without its verifier');
+    });
+
+    it('of one kind, cannot use it as another', async () => {
+      const { code, verifier } = await newCode();
+      const device = await agreedDevice();
+      assert.equal((await pollDevice(test.url, code)).body['error'], 'invalid_grant');
+      assert.equal((await exchange(test.url, device.device_code, verifier)).body['error'], 'invalid_grant');
+      assert.equal((await pollDevice(test.url, device.user_code)).body['error'], 'invalid_grant');
+    });
+
+    it('that has ended, gets nothing: after a minute of a redirect, after ten of a request', async () => {
+      const { code, verifier } = await newCode();
+      const device = await askDevice(test.url);
+      test.time.now += 60_000;
+      assert.equal((await exchange(test.url, code, verifier)).body['error'], 'invalid_grant');
+      test.time.now += 540_000;
+      assert.equal((await pollDevice(test.url, device.device_code)).body['error'], 'expired_token');
+      assert.equal((await openPage(`${test.url}/device?user_code=${device.user_code}`)).status, 404);
+    });
+
+    it('cannot take it without a challenge, or with a plain one', async () => {
+      const wrong: Record<string, string>[] = [
+        { code_challenge: '' },
+        { code_challenge_method: 'plain' },
+        { code_challenge_method: '' },
+        { code_challenge: 'short' },
+      ];
+      for (const parameters of wrong) {
+        const { status, headers } = await openPage(authorizeUrl(test.url, parameters));
+        const back = new URL(headers.get('location')!);
+        assert.deepEqual([status, back.searchParams.get('error')], [303, 'invalid_request']);
+        assert.deepEqual([back.searchParams.get('state'), back.searchParams.get('iss')], ['the state', test.url]);
+      }
+    });
+  });
+
+  describe('with somebody who agrees', () => {
+    it('cannot get more than they hold', async () => {
+      const beyond = [
+        'DOCKER:UPDATE_ANY',
+        'role:ADMIN',
+        'role:CONNECT',
+        'API_KEY:READ_ANY',
+        'DOCKER:READ_ANY DOCKER:DELETE_OWN',
+      ];
+      for (const scope of beyond) {
+        const { fields } = await openPage(authorizeUrl(test.url, { scope }));
+        const { status, text } = await agree(test.url, fields, approver);
+        assert.equal(status, 403, scope);
+        assert.match(text, /cannot grant more than it holds/);
+      }
+    });
+
+    it('who may create no key, gets none', async () => {
+      const { secret } = await createPrincipal(test.keys, { name: 'Reader', roles: ['VIEWER'] });
+      const { fields } = await openPage(authorizeUrl(test.url));
+      const { status, text } = await agree(test.url, fields, secret);
+      assert.equal(status, 403);
+      assert.match(text, /lacks API_KEY:CREATE_OWN/);
+    });
+
+    const changes: Record<string, (id: string) => Promise<unknown>> = {
+      'was narrowed': (id) => test.keys.update(id, { roles: ['GUEST'] }, OPERATOR),
+      'may create none any more': (id) => test.keys.update(id, { permissions: [] }, OPERATOR),
+      'was disabled': (id) => test.keys.setEnabled(id, false, OPERATOR),
+      'was rotated': (id) => test.keys.rotate(id, { grace: '1h' }, OPERATOR),
+      'has ended': async (id) => {
+        await test.keys.update(id, { expiresIn: '30s' }, OPERATOR);
+        test.time.now += 30_000;
+      },
+      'was deleted': (id) => test.keys.delete([id], OPERATOR),
+    };
+    for (const [what, change] of Object.entries(changes))
+      it(`whose key ${what} since, gets none`, async () => {
+        const { code, verifier } = await newCode();
+        const { device_code: device } = await agreedDevice();
+        await change(principal.key.id);
+        assert.equal((await exchange(test.url, code, verifier)).body['error'], 'invalid_grant');
+        assert.equal((await pollDevice(test.url, device)).body['error'], 'access_denied');
+        assert.deepEqual((await test.keys.list({ search: 'Grafana sync' }, OPERATOR)).keys, []);
+      });
+
+    it('by a previous secret, gets none', async () => {
+      await test.keys.rotate(principal.key.id, { grace: '1h' }, OPERATOR);
+      const { fields } = await openPage(authorizeUrl(test.url));
+      const { status, text } = await agree(test.url, fields, approver);
+      assert.equal(status, 403);
+      assert.match(text, /previous secret/);
+    });
+
+    it('has a key beneath theirs: what ends it, ends that', async () => {
+      const { code, verifier } = await newCode();
+      const { body } = await exchange(test.url, code, verifier);
+      assert.equal(await accepts(body['access_token']), true);
+      await test.keys.setEnabled(principal.key.id, false, OPERATOR);
+      assert.equal(await accepts(body['access_token']), false);
+    });
+
+    it('and was refused afterwards, gets none', async () => {
+      const { device_code: device } = await agreedDevice();
+      const [request] = await test.keys.consent.list(1, OPERATOR);
+      await test.keys.consent.denyListed(request!.id, OPERATOR);
+      assert.equal((await pollDevice(test.url, device)).body['error'], 'access_denied');
+    });
+  });
+
+  it('keeps no code that it could read in the store', async () => {
+    const device = await agreedDevice();
+    const { code } = await newCode();
+    const rows = JSON.stringify([
+      await test.keys.consent.list(10, OPERATOR),
+      await test.keys.auditLog({ first: 50 }, OPERATOR),
+    ]);
+    for (const secret of [device.device_code, device.user_code, code, approver])
+      assert.ok(!rows.includes(secret) && !rows.includes(secret.replace('-', '')));
+  });
+});
+
+describe('whoever attacks the pages on which people decide', () => {
+  beforeEach(start);
+  afterEach(() => test.stop());
+
+  describe('with a redirect', () => {
+    it('that differs by a character from the registered one, sends nobody there', async () => {
+      const near = [
+        'http://127.0.0.1:54321/done/',
+        'http://127.0.0.1:54321/don',
+        'http://127.0.0.1:54321/Done',
+        'http://127.0.0.1:54321/done?x',
+        'http://127.0.0.1:54321/done#x',
+        'http://127.0.0.1:54321//done',
+        'http://127.0.0.1:054321/done',
+        'http://127.0.0.1:99999/done',
+        'http://127.0.0.1:0/done',
+        'http://127.0.0.2:54321/done',
+        'http://localhost:54321/done',
+        'http://[::1]:54321/done',
+        'https://127.0.0.1:54321/done',
+        'http://127.0.0.1:54321@evil.example/done',
+        'http://evil.example/done',
+        'https://app.example.org:8443/done',
+        'https://app.example.org/done/../evil',
+        'https://app.example.org.evil.example/done',
+        'https://APP.example.org/done',
+        'com.example.app://done',
+        'com.example.app2:/done',
+      ];
+      for (const redirect of near) {
+        const { status, headers, text } = await openPage(authorizeUrl(test.url, { redirect_uri: redirect }));
+        assert.deepEqual([status, headers.get('location')], [400, null], redirect);
+        assert.match(text, /redirect_uri is none/);
+      }
+      for (const redirect of [CALLBACK, 'http://127.0.0.1/done', ...APP.redirects])
+        assert.equal((await openPage(authorizeUrl(test.url, { redirect_uri: redirect }))).status, 200, redirect);
+    });
+
+    it('of a client that is not known, sends nobody there', async () => {
+      const { status, headers } = await openPage(authorizeUrl(test.url, { client_id: 'somebody' }));
+      assert.deepEqual([status, headers.get('location')], [400, null]);
+    });
+
+    it('gets the state back as it was, on agreement and on refusal, and nothing where there was none', async () => {
+      const state = ' &=#?%20"ü';
+      for (const [decision, name] of [
+        ['approve', 'code'],
+        ['deny', 'error'],
+      ] as const) {
+        const { fields } = await openPage(authorizeUrl(test.url, { state }));
+        const form: [string, string][] = [...fields, ['key', approver], ['decision', decision]];
+        const { headers } = await postForm(`${test.url}/oauth/authorize`, form);
+        const back = new URL(headers.get('location')!);
+        assert.deepEqual([back.origin + back.pathname, back.searchParams.get('state')], [CALLBACK, state]);
+        assert.ok(back.searchParams.has(name));
+      }
+      const { fields } = await openPage(authorizeUrl(test.url, { state: '' }));
+      const { headers } = await agree(test.url, fields, approver);
+      assert.equal(new URL(headers.get('location')!).searchParams.has('state'), false);
+    });
+  });
+
+  describe('with a page', () => {
+    it('cannot change what was shown: the form names the request, and no more than that is granted', async () => {
+      const { fields } = await openPage(authorizeUrl(test.url, { scope: 'ONLINE:READ_ANY' }));
+      assert.deepEqual(
+        fields.filter(([name]) => name === 'scope'),
+        [['scope', 'ONLINE:READ_ANY']],
+      );
+      const more: [string, string][] = [
+        ...fields,
+        ['scope', 'DOCKER:READ_ANY'],
+        ['redirect_uri', 'https://evil.example/'],
+        ['client_id', 'svc-api'],
+      ];
+      const refused = await agree(test.url, more, approver);
+      assert.equal(refused.status, 400);
+      assert.match(refused.text, /did not ask for DOCKER:READ_ANY/);
+      const withRole = await agree(test.url, [...fields, ['scope', 'role:VIEWER']], approver);
+      assert.match(withRole.text, /did not ask for the role VIEWER/);
+      const { status, headers } = await agree(test.url, fields, approver);
+      assert.deepEqual([status, new URL(headers.get('location')!).origin], [303, new URL(CALLBACK).origin]);
+    });
+
+    it('cannot be decided twice', async () => {
+      const { fields } = await openPage(authorizeUrl(test.url));
+      assert.equal((await agree(test.url, fields, approver)).status, 303);
+      const again = await agree(test.url, fields, approver);
+      assert.deepEqual([again.status, again.headers.get('location')], [409, null]);
+    });
+
+    it('cannot show it within another one, and its page loads and runs nothing', async () => {
+      const device = await askDevice(test.url);
+      for (const path of [
+        authorizeUrl(test.url).slice(test.url.length),
+        `/device?user_code=${device.user_code}`,
+        '/device',
+        '/oauth/authorize',
+      ]) {
+        const { headers, text } = await openPage(test.url + path);
+        assert.equal(headers.get('x-frame-options'), 'DENY', path);
+        const policy = headers.get('content-security-policy')!;
+        assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'self'/);
+        assert.match(policy, /; frame-ancestors 'none'$/);
+        assert.doesNotMatch(policy, /unsafe/);
+        assert.doesNotMatch(text, /<script|src=|url\(|@import/);
+        const names = ['cache-control', 'referrer-policy', 'x-content-type-options'];
+        assert.deepEqual(
+          names.map((name) => headers.get(name)),
+          ['no-store', 'no-referrer', 'nosniff'],
+        );
+      }
+    });
+
+    it('of another origin, cannot send the form', async () => {
+      const { fields } = await openPage(authorizeUrl(test.url));
+      const foreign: Record<string, string>[] = [
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site', origin: test.url },
+        { 'sec-fetch-site': 'none' },
+        { origin: 'https://evil.example' },
+        { origin: test.url.replace('http:', 'https:') },
+      ];
+      for (const headers of foreign) assert.equal((await agree(test.url, fields, approver, headers)).status, 403);
+      const own = { 'sec-fetch-site': 'same-origin', origin: 'null' };
+      assert.equal((await agree(test.url, fields, approver, own)).status, 303);
+    });
+
+    it('is shown what a name holds as text', async () => {
+      const { text } = await openPage(`${test.url}/device?user_code=${encodeURIComponent('"><b>x</b>')}`);
+      assert.doesNotMatch(text, /<b>/);
+      assert.match(text, /&lt;b&gt;/);
+    });
+
+    it('cannot make it take the key from an address', async () => {
+      const { fields } = await openPage(authorizeUrl(test.url));
+      const form: [string, string][] = [...fields, ['decision', 'approve']];
+      const { status, text } = await postForm(`${test.url}/oauth/authorize?key=${approver}`, form, {
+        authorization: `Bearer ${approver}`,
+      });
+      assert.equal(status, 400);
+      assert.match(text, /Enter your own API key/);
+    });
+  });
+
+  describe('who guesses', () => {
+    it('codes has ten tries a minute from one address, and the right one is no exception', async () => {
+      const { user_code: right } = await askDevice(test.url);
+      const statuses = [];
+      for (let count = 0; count < 12; count += 1)
+        statuses.push((await openPage(`${test.url}/device?user_code=BBBB-BBBB`)).status);
+      assert.deepEqual(statuses, [...Array<number>(10).fill(404), 429, 429]);
+      const refused = await openPage(`${test.url}/device?user_code=${right}`);
+      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '6']);
+      assert.equal((await postForm(`${test.url}/device`, { user_code: right, decision: 'deny' })).status, 429);
+      test.time.now += 6000;
+      assert.equal((await openPage(`${test.url}/device?user_code=${right}`)).status, 200);
+    });
+
+    it('keys on a page, is held by the limit of failed credentials', async () => {
+      const { fields } = await openPage(authorizeUrl(test.url));
+      const statuses = new Set<number>();
+      for (let count = 0; count < 25; count += 1)
+        statuses.add((await agree(test.url, fields, `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`)).status);
+      assert.deepEqual([...statuses], [403, 429]);
+      assert.equal((await agree(test.url, fields, approver)).status, 303, 'a valid key is let in all the same');
+    });
+
+    it('makes ten requests a minute from one address, and a thousand are open at a time', async () => {
+      const ask = () =>
+        postJson(`${test.url}/oauth/device_authorization`, { client_id: APP.id, scope: 'DOCKER:READ_ANY' });
+      const statuses = [];
+      for (let count = 0; count < 11; count += 1) statuses.push((await ask()).status);
+      assert.deepEqual(statuses, [...Array<number>(10).fill(200), 429]);
+      const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
+      const [open] = await test.keys.consent.list(1, OPERATOR);
+      await test.store.repository.write(async ({ consents }) => {
+        for (let count = 10; count < 1000; count += 1)
+          await consents.insert({ ...open!, id: `${count}`, handleDigest: `${count}`, codeDigest: null });
+      });
+      await assert.rejects(test.keys.consent.ask(wanted, 'another'), { code: 'TOO_MANY_REQUESTS' });
+      test.time.now += 600_000;
+      await test.keys.consent.ask(wanted, 'another');
+    });
+  });
+});
