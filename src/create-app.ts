@@ -51,7 +51,7 @@ export interface CreateAppOptions {
 
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`.
- * @throws RangeError if a place for credentials, a network, a limit or an origin is invalid
+ * @throws RangeError if a place for credentials, a network, a limit, an origin or a client is invalid
  * @throws KeysError SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED if graphql is
  * @example
  * const app = await createApp({ keys: await openKeys() });

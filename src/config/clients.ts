@@ -42,7 +42,7 @@ function readClient(reader: DocumentReader, item: unknown, index: number): Clien
   });
   if (id === undefined || name === undefined) return undefined;
   const client = { id, name, redirects };
-  for (const { field, message } of invalidClient(client)) reader.report([...path, field], message);
+  for (const problem of invalidClient(client)) reader.report([...path, ...problem.path], problem.message);
   return client;
 }
 

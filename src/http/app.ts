@@ -6,7 +6,7 @@ import { type BudgetLimits, Budgets } from '../graphql/budget/request-budget.ts'
 import type { IntrospectionMode } from '../graphql/introspection.ts';
 import type { CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK } from '../keys/networks.ts';
-import type { Client } from '../keys/requests/clients.ts';
+import { checkClients, type Client } from '../keys/requests/clients.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { FailedCredentials } from '../limits/failed-credentials.ts';
 import type { Limited } from '../limits/limiter.ts';
@@ -100,7 +100,7 @@ export function createHttpApp({
   addOAuth(app, allowOrigins, {
     consent: keys.consent,
     catalog: keys.catalog,
-    clients,
+    clients: checkClients(clients),
     issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
     addresses: new ClientAddresses(from.trust),
     check: new BearerCheck({ keys, ...fromForms }, parts),

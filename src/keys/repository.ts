@@ -92,12 +92,12 @@ export interface ConsentFinder {
 
 /** Changes requests of applications for keys, in a transaction. */
 export interface ConsentWriter extends ConsentFinder {
-  /** How many are open at a time, in milliseconds since 1970. */
-  countOpen(now: number): Promise<number>;
+  /** How many have not ended by their time, in milliseconds since 1970, whatever became of them. */
+  countRecent(now: number): Promise<number>;
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
-  /** Forgets those that ended before a time, in milliseconds since 1970. */
-  forget(before: number): Promise<void>;
+  /** Forgets those that ended before these times, in milliseconds since 1970. */
+  forget(before: { used: number; unused: number }): Promise<void>;
 }
 
 /** A write transaction: what it reads does not change until it ends. */

@@ -20,7 +20,13 @@ export function consentFinderOf(run: Connection['run']): ConsentFinder {
       }),
     listOpen: (now, limit) =>
       run(async (db) => {
-        const rows = await openAt(db, now).selectAll().orderBy('created_at').orderBy('id').limit(limit).execute();
+        const rows = await recentAt(db, now)
+          .selectAll()
+          .where('status', 'in', ['PENDING', 'APPROVED'])
+          .orderBy('created_at')
+          .orderBy('id')
+          .limit(limit)
+          .execute();
         return rows.map(requestOf);
       }),
   };
@@ -30,8 +36,8 @@ export function consentFinderOf(run: Connection['run']): ConsentFinder {
 export function consentWriterOf(db: Kysely<Tables>): ConsentWriter {
   return {
     ...consentFinderOf((work) => work(db)),
-    async countOpen(now) {
-      const { count } = await openAt(db, now)
+    async countRecent(now) {
+      const { count } = await recentAt(db, now)
         .select((row) => row.fn.countAll().as('count'))
         .executeTakeFirstOrThrow();
       return Number(count);
@@ -43,14 +49,18 @@ export function consentWriterOf(db: Kysely<Tables>): ConsentWriter {
       const { id, ...columns } = rowOf(request);
       await db.updateTable('consent_requests').set(columns).where('id', '=', id).execute();
     },
-    async forget(before) {
-      await db.deleteFrom('consent_requests').where('expires_at', '<', before).execute();
+    async forget({ used, unused }) {
+      await db
+        .deleteFrom('consent_requests')
+        .where('expires_at', '<', unused)
+        .where((row) => row.or([row('status', '!=', 'USED'), row('expires_at', '<', used)]))
+        .execute();
     },
   };
 }
 
-function openAt(db: Kysely<Tables>, now: number) {
-  return db.selectFrom('consent_requests').where('expires_at', '>', now).where('status', 'in', ['PENDING', 'APPROVED']);
+function recentAt(db: Kysely<Tables>, now: number) {
+  return db.selectFrom('consent_requests').where('expires_at', '>', now);
 }
 
 function rowOf(request: ConsentRequest): ConsentRequestTable {

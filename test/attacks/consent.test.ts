@@ -368,6 +368,17 @@ describe('whoever attacks the pages on which people decide', () => {
     });
   });
 
+  it('by asking and refusing without a key, adds ten entries to the audit log in ten minutes', async () => {
+    const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
+    const newest = async () => (await test.keys.auditLog({ first: 1 }, OPERATOR))[0]!.number;
+    const before = await newest();
+    for (let count = 0; count < 20; count += 1) {
+      const { request } = await test.keys.consent.ask(wanted, `source ${count}`);
+      await test.keys.consent.deny(request, null);
+    }
+    assert.equal((await newest()) - before, 10);
+  });
+
   describe('who guesses', () => {
     it('codes has ten tries a minute from one address, and the right one is no exception', async () => {
       const { user_code: right } = await askDevice(test.url);
@@ -391,7 +402,7 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.equal((await agree(test.url, fields, approver)).status, 303, 'a valid key is let in all the same');
     });
 
-    it('makes ten requests a minute from one address, and a thousand are open at a time', async () => {
+    it('makes ten requests a minute from one address, and there are a thousand in ten minutes', async () => {
       const ask = () =>
         postJson(`${test.url}/oauth/device_authorization`, { client_id: APP.id, scope: 'DOCKER:READ_ANY' });
       const statuses = [];
@@ -400,8 +411,9 @@ describe('whoever attacks the pages on which people decide', () => {
       const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
       const [open] = await test.keys.consent.list(1, OPERATOR);
       await test.store.repository.write(async ({ consents }) => {
+        const denied = { ...open!, status: 'DENIED' as const, codeDigest: null };
         for (let count = 10; count < 1000; count += 1)
-          await consents.insert({ ...open!, id: `${count}`, handleDigest: `${count}`, codeDigest: null });
+          await consents.insert({ ...denied, id: `${count}`, handleDigest: `${count}` });
       });
       await assert.rejects(test.keys.consent.ask(wanted, 'another'), { code: 'TOO_MANY_REQUESTS' });
       test.time.now += 600_000;

@@ -33,6 +33,7 @@ const SERVING = [
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY, ...ASKING],
   'apikey:adopt': [...NAMED, ...ALWAYS],
+  'apikey:approve': ['<code>', ...END, ...GRANTS, ...ALWAYS, ...ASKING],
   'apikey:apply': ['--adopt', '--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
   'apikey:copy': ['--to <database>', ...ALWAYS],
   'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
@@ -40,6 +41,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:completion': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS],
   'apikey:delete': [...NAMED, ...ALWAYS, ...ASKING],
+  'apikey:deny': ['<code>', ...ALWAYS, ...ASKING],
   'apikey:disable': [...NAMED, ...ALWAYS],
   'apikey:enable': [...NAMED, ...ALWAYS],
   'apikey:exec': [
@@ -81,6 +83,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...ASKING,
   ],
+  'apikey:requests': ['--limit <number>', ...ALWAYS],
   'apikey:rotate': [
     '--activate now|on-first-use',
     '--disable-created',

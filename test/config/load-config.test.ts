@@ -45,6 +45,8 @@ describe('the configuration', () => {
       tls: undefined,
       limits: { default: [], failedCredentials: '20/m' },
       introspection: 'on',
+      publicUrl: undefined,
+      clients: [],
     });
     assert.deepEqual(
       ['127.9.9.9', '::1', '10.0.0.1'].map((address) => trust.includes(address)),
@@ -69,6 +71,8 @@ cors: { origins: ["https://app.example.org", "http://localhost:3000", "capacitor
 tls: { cert: tls/cert.pem, key: /etc/tls/key.pem }
 limits: { default: [100/m, 5000/month], failedCredentials: 5/h }
 introspection: permitted
+publicUrl: https://keys.example.org
+clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
 `);
     const { trust, ...others } = await loadConfig({ file, env: {}, resources: ['BACKUP'] });
     assert.deepEqual(others, {
@@ -106,6 +110,11 @@ introspection: permitted
       tls: { cert: join(folder, 'tls/cert.pem'), key: '/etc/tls/key.pem' },
       limits: { default: ['100/m', '5000/month'], failedCredentials: '5/h' },
       introspection: 'permitted',
+      publicUrl: 'https://keys.example.org',
+      clients: [
+        { id: 'wiki-sync', name: 'Wiki sync', redirects: ['http://127.0.0.1/done'] },
+        { id: 'tv', name: 'TV', redirects: [] },
+      ],
     });
     assert.deepEqual(trust.texts, ['10.0.0.0/8', 'fd00::/8']);
   });
@@ -206,7 +215,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
-          'expect, cors, tls, limits and introspection.',
+          'expect, cors, tls, limits, introspection, publicUrl and clients.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
@@ -232,6 +241,17 @@ trust: [10.0.0.0/33]
     ['credentials: [{ header: X-Key }, { header: x-key }]', '1:34: the header x-key is listed more than once.'],
     ['credentials: [{ header: "X Key" }]', '1:25: The header "X Key" cannot hold a key: it is not a name'],
     ['credentials: [{ cookie: key }]', '1:15: Write bearer, basic, or { header: X-Api-Key }.'],
+    ['publicUrl: keys.example.org', '1:12: "keys.example.org" is no origin'],
+    ['publicUrl: https://keys.example.org/', '1:12: "https://keys.example.org/" is no origin'],
+    ['clients: { id: x }', '1:10: The field "clients" must be a list.'],
+    ['clients: [wiki]', '1:11: A client must be a map'],
+    ['clients: [{ id: wiki }]', '1:11: The field "name" is missing.'],
+    ['clients: [{ id: svc-api, name: A }]', '1:17: "svc-api" is the id of this program itself.'],
+    ['clients: [{ id: a b, name: A }]', '1:17: "a b" is not the id of a client'],
+    ['clients: [{ id: a, name: A-B }]', '1:26: The name may only contain letters, digits and spaces'],
+    ['clients: [{ id: a, name: A }, { id: a, name: B }]', '1:31: "a" is declared more than once.'],
+    ['clients: [{ id: a, name: A, secret: x }]', '1:29: "secret" is not a field.'],
+    ['clients: [{ id: a, name: A, redirects: [http://a.example/] }]', '1:41: "http://a.example/" is not a redirect'],
     ['trust: [localhost]', '1:9: "localhost" is not a network'],
     ['routes: { host: "*" }', '1:9: The field "routes" must be a list.'],
     ['routes: [7]', '1:10: A route must be a map'],

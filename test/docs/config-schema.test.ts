@@ -15,6 +15,8 @@ const EXAMPLE = join(ROOT, 'examples/svc-api.yaml');
 const isRead = (value: unknown) => 'config' in readConfig(value, { file: '/etc/svc-api.yaml', resources: ['BACKUP'] });
 const route = (fields: object) => ({ routes: [{ host: '*', path: '/', allow: 'key', ...fields }] });
 
+const client = (fields: object) => ({ clients: [{ id: 'wiki-sync', name: 'Wiki sync', ...fields }] });
+
 const TAKEN: unknown[] = [
   null,
   {},
@@ -50,9 +52,27 @@ const TAKEN: unknown[] = [
     { failedCredentials: '5/h' },
   ].map((limits) => ({ limits })),
   ...['on', 'off', 'permitted'].map((introspection) => ({ introspection })),
+  ...['https://keys.example.org', 'http://192.0.2.1:4000'].map((publicUrl) => ({ publicUrl })),
+  { clients: [] },
+  client({}),
+  client({ redirects: [] }),
+  client({ redirects: ['https://app.example.org/done', 'http://127.0.0.1/done', 'com.example.app:/done'] }),
 ];
 
 const REFUSED: unknown[] = [
+  ...['keys.example.org', 'https://keys.example.org/', 'https://keys.example.org/api', 7].map((publicUrl) => ({
+    publicUrl,
+  })),
+  { clients: {} },
+  { clients: ['wiki-sync'] },
+  { clients: [{ id: 'wiki-sync' }] },
+  client({ id: 'svc-api' }),
+  client({ id: 'wiki sync' }),
+  client({ name: '' }),
+  client({ name: 'x'.repeat(61) }),
+  client({ secret: 'x' }),
+  client({ redirects: 'https://app.example.org/' }),
+  client({ redirects: ['app.example.org'] }),
   [],
   'resources',
   7,

@@ -41,6 +41,7 @@ export class Decisions {
         const { address, source } = sourceOf(c, parts);
         const wanted = { ...authorizationIn(given, from, parts), address };
         const { request, handle } = await parts.consent.ask(wanted, source);
+        parts.refusals.add('key asked for', { reason: from.client.id, address });
         return send(c, 200, await this.#pageOf(request, handle));
       } catch (error) {
         const { code, description } = oauthErrorFor(error, parts.failures);

@@ -41,6 +41,7 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   const { address, source } = sourceOf(c, parts);
   const wanted = { client, ...grants, keyExpiresIn: form.get('key_expires_in'), address };
   const { request, handle, deviceCode } = await parts.consent.ask(wanted, source);
+  parts.refusals.add('key asked for', { reason: client.id, address });
   const page = parts.issuer.of(c) + OAUTH_PATHS.device;
   return jsonReply({
     device_code: deviceCode,

@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import { Networks } from '../../keys/networks.ts';
+import { printable } from '../../keys/text.ts';
 import { HonoHead } from '../hono-head.ts';
 
 /** Finds out under which origin clients know this service: its issuer (RFC 8414, section 2). */
@@ -7,8 +8,13 @@ export class Issuer {
   readonly #origin: string | undefined;
   readonly #trust: Networks;
 
-  /** @param origin as it is configured; otherwise it is the one that a request was made to */
+  /**
+   * @param origin as it is configured; otherwise it is the one that a request was made to
+   * @throws RangeError if that is no origin, or a network is invalid
+   */
   constructor(origin: string | undefined, trust: readonly string[]) {
+    if (origin !== undefined && !(isOrigin(origin) && new URL(origin).origin === origin))
+      throw new RangeError(`"${printable(origin)}" is no origin: write it as https://keys.example.org.`);
     this.#origin = origin;
     this.#trust = new Networks(trust);
   }

@@ -11,7 +11,9 @@ import {
   type ConsentRequest,
   type Grants,
   KEPT_MS,
-  MAX_OPEN_REQUESTS,
+  KEPT_USED_MS,
+  MAX_NOTED_REQUESTS,
+  MAX_REQUESTS,
   REQUEST_MS,
 } from '../requests/consent-request.ts';
 import { formatScope } from '../requests/scope.ts';
@@ -54,6 +56,7 @@ export function buildRequest(
     permissions,
     keyExpiresIn: keyExpiresIn ?? null,
     address: address ?? null,
+    isNoted: false,
     createdAt: now,
     expiresAt: now + REQUEST_MS,
     status: 'PENDING',
@@ -74,14 +77,17 @@ export async function keepRequest(
 ): Promise<void> {
   const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor: actorOf(request) });
   const { consents, now } = transaction;
-  await consents.forget(now - KEPT_MS);
-  if ((await consents.countOpen(now)) >= MAX_OPEN_REQUESTS)
-    throw new TooManyRequestsError('Too many applications wait for a decision. Try again later.', 60);
-  await consents.insert(request);
-  transaction.noteConsent('CONSENT_REQUEST', request, {
-    values: { scope: formatScope(request) },
-    address: request.address,
-  });
+  await consents.forget({ used: now - KEPT_USED_MS, unused: now - KEPT_MS });
+  const recent = await consents.countRecent(now);
+  if (recent >= MAX_REQUESTS)
+    throw new TooManyRequestsError('Too many applications ask for keys. Try again later.', 60);
+  const isNoted = recent < MAX_NOTED_REQUESTS;
+  await consents.insert({ ...request, isNoted });
+  if (isNoted)
+    transaction.noteConsent('CONSENT_REQUEST', request, {
+      values: { asked: formatScope(request) },
+      address: request.address,
+    });
   await transaction.finish();
 }
 

@@ -108,7 +108,7 @@ export class Consent {
     if (actor !== null && actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_OWN');
     return this.#transactions.run(
       actor ?? OPERATOR,
-      (transaction) => denyRequest(transaction, id),
+      (transaction) => denyRequest(transaction, id, { isKnown: actor !== null }),
       actor === null ? { auditActor: { kind: 'REQUEST', id: null, name: null } } : {},
     );
   }

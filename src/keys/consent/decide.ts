@@ -94,18 +94,35 @@ export async function approveRequest(
     ...(isRedirected && { codeDigest: made.codeDigest, expiresAt: Math.min(request.expiresAt, now + CODE_MS) }),
   };
   await consents.update(approved);
-  const values = { scope: formatScope(grants), name: approval.keyName, expiresAt: formatTime(approval.keyExpiresAt) };
+  const values = {
+    asked: formatScope(request),
+    from: request.address,
+    granted: formatScope(grants),
+    name: approval.keyName,
+    expiresAt: formatTime(approval.keyExpiresAt),
+  };
   transaction.noteConsent('CONSENT_APPROVE', request, { values });
   return approved;
 }
 
-/** Refuses a request: one that is open, also after it was approved. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
-export async function denyRequest(transaction: Transaction, id: string): Promise<ConsentRequest> {
+/**
+ * Refuses a request: one that is open, also after it was approved.
+ * @param isKnown whether it is known who refuses: what somebody else does is noted only as often as what they ask for
+ * @throws KeysError NOT_FOUND, REQUEST_DECIDED
+ */
+export async function denyRequest(
+  transaction: Transaction,
+  id: string,
+  { isKnown }: { isKnown: boolean },
+): Promise<ConsentRequest> {
   const { consents, now } = transaction;
   const request = requireOpen(await consents.find('id', id), now);
   const denied: ConsentRequest = { ...request, status: 'DENIED' };
   await consents.update(denied);
-  transaction.noteConsent('CONSENT_DENY', request);
+  if (isKnown || request.isNoted || request.approval)
+    transaction.noteConsent('CONSENT_DENY', request, {
+      values: { asked: formatScope(request), from: request.address },
+    });
   return denied;
 }
 

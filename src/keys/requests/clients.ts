@@ -24,20 +24,27 @@ export const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** In code points. The name of a key has room for a date and some letters behind it. */
 export const MAX_CLIENT_NAME_LENGTH = 60;
 
-/** What is wrong with a client, by its field; empty if nothing is. */
-export function invalidClient({ id, name, redirects }: Client): { field: string; message: string }[] {
-  const problems: { field: string; message: string }[] = [];
-  const add = (field: string, message: string | undefined) => {
-    if (message !== undefined) problems.push({ field, message });
+/** What is wrong with a client, by where that is in it; empty if nothing is. */
+export function invalidClient({ id, name, redirects }: Client): { path: (string | number)[]; message: string }[] {
+  const problems: { path: (string | number)[]; message: string }[] = [];
+  const add = (message: string | undefined, ...path: (string | number)[]) => {
+    if (message !== undefined) problems.push({ path, message });
   };
   if (!CLIENT_ID.test(id))
-    add('id', `"${printable(id)}" is not the id of a client: use letters, digits, ".", "_" and "-", at most 64.`);
-  if (id === OWN_CLIENT.id) add('id', `"${OWN_CLIENT.id}" is the id of this program itself. Choose another one.`);
-  add('name', validateName(name)?.message);
+    add(`"${printable(id)}" is not the id of a client: use letters, digits, ".", "_" and "-", at most 64.`, 'id');
+  if (id === OWN_CLIENT.id) add(`"${OWN_CLIENT.id}" is the id of this program itself. Choose another one.`, 'id');
+  add(validateName(name)?.message, 'name');
   if (codePoints(name) > MAX_CLIENT_NAME_LENGTH)
-    add('name', `The name of a client has at most ${MAX_CLIENT_NAME_LENGTH} characters.`);
-  for (const redirect of redirects) add('redirects', invalidRedirect(redirect));
+    add(`The name of a client has at most ${MAX_CLIENT_NAME_LENGTH} characters.`, 'name');
+  for (const [index, redirect] of redirects.entries()) add(invalidRedirect(redirect), 'redirects', index);
   return problems;
+}
+
+/** @throws RangeError that says what is wrong with the first client with which something is */
+export function checkClients(clients: readonly Client[]): readonly Client[] {
+  const [problem] = clients.flatMap(invalidClient);
+  if (problem) throw new RangeError(problem.message);
+  return clients;
 }
 
 /** The client with an id: the program itself, or one that was registered. */

@@ -13,10 +13,14 @@ export type ConsentStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
 export const REQUEST_MS = 600_000;
 /** How long the code of a redirect may be on its way, in milliseconds. */
 export const CODE_MS = 60_000;
-/** How long a request is kept after its end, so that a code that comes twice is known, in milliseconds. */
-export const KEPT_MS = 3_600_000;
-/** The most requests that may be open at a time. Anybody may make one. */
-export const MAX_OPEN_REQUESTS = 1000;
+/** How long a request is kept after its end, in milliseconds: so long its application is told why it gets nothing. */
+export const KEPT_MS = 60_000;
+/** The same for one that was used, so that a code that comes twice is known. */
+export const KEPT_USED_MS = 3_600_000;
+/** The most requests in `REQUEST_MS`, whatever becomes of them. Anybody may make one. */
+export const MAX_REQUESTS = 1000;
+/** Of how many of them the audit log has an entry before somebody has agreed: nobody fills a disk without a key. */
+export const MAX_NOTED_REQUESTS = 5;
 
 /** What a key may do. */
 export interface Grants {
@@ -60,6 +64,8 @@ export interface ConsentRequest extends Grants {
   keyExpiresIn: string | null;
   /** Where it came from; null if that is not known. */
   address: string | null;
+  /** Whether the audit log has that it was made. */
+  isNoted: boolean;
   /** In milliseconds since 1970, as all times. */
   createdAt: number;
   /** From then on it counts as unknown. */

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import type { NewConsentRequest } from '../../../src/keys/consent/ask.ts';
+import { openKeys } from '../../../src/open-keys.ts';
+import { type TestCli, testCli } from '../../support/cli.ts';
+import { APP } from '../../support/consent.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+
+describeOnEach('apikey requests, approve and deny', () => {
+  let cli: TestCli;
+  beforeEach(async () => {
+    cli = testCli();
+    await cli.given('Anna', { roles: ['ADMIN'] });
+  });
+  const apikey = (...args: string[]) => cli.run(['apikey', ...args]);
+  const json = async (...args: string[]) => {
+    const { stdout, code } = await apikey(...args, '--json');
+    return { code, body: JSON.parse(stdout) as Record<string, unknown> };
+  };
+
+  /** Asks as a server does for an application, and fetches its key. */
+  async function ask(wanted: Partial<NewConsentRequest> = {}) {
+    const keys = await openKeys({ database: cli.database });
+    const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
+    const asked = await keys.consent.ask({ client: APP, ...grants, address: '192.0.2.7', ...wanted }, 'test');
+    await keys.close();
+    return { ...asked, deviceCode: asked.deviceCode! };
+  }
+  async function redeem(deviceCode: string) {
+    const keys = await openKeys({ database: cli.database });
+    const redeemed = await keys.consent.redeem({ deviceCode, clientId: APP.id });
+    await keys.close();
+    return redeemed;
+  }
+
+  it('list who asks for what, without the codes', async () => {
+    assert.deepEqual(await apikey('requests'), {
+      stdout: '',
+      stderr: 'No application asks for a key.\n',
+      code: 0,
+      signal: null,
+    });
+    const { request, handle } = await ask({ keyExpiresIn: '30d' });
+    const { stdout } = await apikey('requests');
+    const ends = new Date(request.expiresAt).toISOString();
+    const cells = [request.id, 'Grafana sync (grafana-sync)', 'PENDING', 'role:VIEWER, DOCKER:UPDATE_ANY', '192.0.2.7'];
+    assert.equal(stdout, `${[...cells, ends].join('\t')}\n`);
+    const { body } = await json('requests');
+    assert.deepEqual(body, {
+      requests: [
+        {
+          id: request.id,
+          client: { id: 'grafana-sync', name: 'Grafana sync' },
+          flow: 'DEVICE',
+          status: 'PENDING',
+          roles: ['VIEWER'],
+          permissions: ['DOCKER:UPDATE_ANY'],
+          keyExpiresIn: '30d',
+          address: '192.0.2.7',
+          createdAt: new Date(request.createdAt).toISOString(),
+          expiresAt: ends,
+          key: null,
+        },
+      ],
+    });
+    assert.ok(!(stdout + JSON.stringify(body)).includes(handle));
+  });
+
+  it('agree to all that was asked for, and the application gets a key that no key has created', async () => {
+    const { handle, deviceCode } = await ask({ keyExpiresIn: '12h' });
+    const { stdout, code } = await apikey('approve', handle.toLowerCase().replace('-', ' '), '--yes');
+    assert.match(stdout, /^Grafana sync gets the API key "Grafana sync \d{8} [B-Z]{6}"\n$/);
+    assert.equal(code, 0);
+    const redeemed = await redeem(deviceCode);
+    assert.ok('key' in redeemed);
+    const { roles, permissions, createdBy, expiresAt, createdAt, description } = redeemed.key;
+    assert.deepEqual([roles, permissions, createdBy], [['VIEWER'], ['DOCKER:UPDATE_ANY'], null]);
+    assert.ok(Math.abs(expiresAt! - createdAt - 12 * 3_600_000) < 60_000);
+    assert.equal(description, 'Asked for by the application grafana-sync from 192.0.2.7');
+    const { stdout: log } = await apikey('log', '--limit', '3');
+    assert.match(log, /cli \S+\tCONSENT_APPROVE[^]*cli \S+\tCREATE\tGrafana sync[^]*CONSENT_EXCHANGE/);
+    assert.equal((await apikey('log', '--verify')).code, 0);
+  });
+
+  it('agree to less, and never to more', async () => {
+    const { handle, deviceCode } = await ask();
+    const more = await json('approve', handle, '--roles', 'ADMIN', '--yes');
+    assert.deepEqual([more.code, more.body['code']], [2, 'INPUT_INVALID']);
+    const none = await json('approve', handle, '--permissions', 'DOKER:READ_ANY', '--yes');
+    assert.deepEqual([none.code, none.body['code']], [2, 'PERMISSION_INVALID']);
+    const { body } = await json('approve', handle, '--permissions', 'DOCKER:READ_OWN', '--expires-in', '7d', '--yes');
+    const { key } = body['request'] as { key: { roles: string[]; permissions: string[]; expiresAt: string } };
+    assert.deepEqual([key.roles, key.permissions], [[], ['DOCKER:READ_OWN']]);
+    const redeemed = await redeem(deviceCode);
+    assert.ok('key' in redeemed);
+    assert.equal(new Date(redeemed.key.expiresAt!).toISOString(), key.expiresAt);
+  });
+
+  it('refuse by the code or the id, also after somebody has agreed', async () => {
+    const first = await ask();
+    const second = await ask();
+    await apikey('approve', first.handle, '--yes');
+    const { stdout, code } = await apikey('deny', first.handle, '--yes');
+    assert.deepEqual([stdout, code], ['Grafana sync gets no API key\n', 0]);
+    assert.equal((await json('deny', second.request.id, '--yes')).code, 0);
+    for (const { deviceCode } of [first, second]) {
+      const redeemed = await redeem(deviceCode);
+      assert.ok('refused' in redeemed && redeemed.refused === 'access_denied');
+    }
+    assert.equal((await json('approve', first.handle, '--yes')).body['code'], 'REQUEST_DECIDED');
+    assert.equal((await json('deny', first.handle, '--yes')).body['code'], 'REQUEST_DECIDED');
+  });
+
+  it('say what is wrong with a code, and decide nothing where nobody can be asked', async () => {
+    const { handle } = await ask();
+    for (const [args, code, exit] of [
+      [['approve', 'WDJB-MJHT', '--yes'], 'NOT_FOUND', 1],
+      [['approve', 'nonsense', '--yes'], 'NOT_FOUND', 1],
+      [['deny', 'nonsense', '--yes'], 'NOT_FOUND', 1],
+      [['approve', handle], 'USAGE', 2],
+      [['deny', handle], 'USAGE', 2],
+    ] as const) {
+      const { body, code: exited } = await json(...args);
+      assert.deepEqual([body['code'], exited], [code, exit], args.join(' '));
+    }
+    assert.equal(((await json('requests')).body['requests'] as object[]).length, 1);
+  });
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { APP, askDevice, authorizeUrl, openPage, pollDevice, startConsentService } from '../support/consent.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, type TestService } from '../support/server.ts';
+
+describe('requests of applications, over GraphQL', () => {
+  let test: TestService;
+  let admin: string;
+  let helper: string;
+  beforeEach(async () => {
+    test = await startConsentService();
+    ({ secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
+    const permissions = ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'];
+    ({ secret: helper } = await createPrincipal(test.keys, { name: 'Helper', permissions }));
+  });
+  afterEach(() => test.stop());
+
+  const FIELDS = 'id flow clientId clientName roles permissions { resource actions } address status keyName';
+  const ask = async (key: string, document: string, variables?: Record<string, unknown>) =>
+    (await query(test.url, key, document, variables)).body;
+  const approve = (key: string, input: object) =>
+    ask(key, `mutation ($input: ApproveConsentRequestInput!) { approveConsentRequest(input: $input) { ${FIELDS} } }`, {
+      input,
+    });
+  const codeOf = ({ errors }: Awaited<ReturnType<typeof ask>>) => errors?.[0]?.extensions['code'];
+
+  it('are listed for API_KEY:CREATE_ANY, without what decides on them', async () => {
+    await askDevice(test.url, { scope: 'role:GUEST DOCKER:READ_ANY' });
+    test.time.now += 1;
+    await openPage(authorizeUrl(test.url));
+    const { data } = await ask(admin, `{ consentRequests { ${FIELDS} keyExpiresIn createdAt expiresAt } }`);
+    const [device, redirect] = data!['consentRequests'] as Record<string, unknown>[];
+    assert.deepEqual(
+      { ...device, id: '' },
+      {
+        id: '',
+        flow: 'DEVICE',
+        clientId: APP.id,
+        clientName: APP.name,
+        roles: ['GUEST'],
+        permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }],
+        address: '127.0.0.1',
+        status: 'PENDING',
+        keyName: null,
+        keyExpiresIn: null,
+        createdAt: '2030-01-01T00:00:00.000Z',
+        expiresAt: '2030-01-01T00:10:00.000Z',
+      },
+    );
+    assert.equal(redirect!['flow'], 'CODE');
+    assert.equal(((await ask(admin, '{ consentRequests(first: 1) { id } }')).data!['consentRequests'] as []).length, 1);
+    assert.equal(codeOf(await ask(helper, '{ consentRequests { id } }')), 'FORBIDDEN');
+    assert.equal(codeOf(await ask(admin, '{ consentRequests(first: 501) { id } }')), 'INPUT_INVALID');
+  });
+
+  it('are shown and agreed to by their code, by who may create keys, and grant no more than that key holds', async () => {
+    const { user_code: userCode, device_code: deviceCode } = await askDevice(test.url, {
+      scope: 'role:GUEST DOCKER:READ_ANY',
+    });
+    const shown = await ask(helper, `query ($code: String!) { consentRequest(userCode: $code) { ${FIELDS} } }`, {
+      code: userCode,
+    });
+    assert.equal((shown.data!['consentRequest'] as { clientName: string }).clientName, APP.name);
+    assert.equal(codeOf(await approve(helper, { userCode })), 'FORBIDDEN', 'it does not hold GUEST');
+    const permissions = [{ resource: 'DOCKER', actions: ['READ_OWN'] }];
+    const { data } = await approve(helper, { userCode, permissions, expiresAt: '2030-01-02T00:00:00Z' });
+    const request = data!['approveConsentRequest'] as { status: string; keyName: string };
+    assert.equal(request.status, 'APPROVED');
+    const { body } = await pollDevice(test.url, deviceCode);
+    assert.deepEqual([body['scope'], body['expires_in']], ['DOCKER:READ_OWN', 86_400]);
+    const list = '{ apiKeys(search: "Grafana sync") { edges { node { name createdBy description } } } }';
+    const { edges } = (await ask(admin, list)).data!['apiKeys'] as { edges: { node: Record<string, unknown> }[] };
+    assert.equal(edges[0]!.node['name'], request.keyName);
+    assert.equal(codeOf(await approve(helper, { userCode })), 'REQUEST_DECIDED');
+    assert.equal(codeOf(await approve(helper, { userCode: 'WDJB-MJHT' })), 'NOT_FOUND');
+    assert.equal(codeOf(await approve(helper, { userCode, roles: null })), 'INPUT_INVALID');
+  });
+
+  it('are refused by their code, or by their id for API_KEY:CREATE_ANY', async () => {
+    const deny = (key: string, variables: object) =>
+      ask(
+        key,
+        'mutation ($userCode: String, $id: ID) { denyConsentRequest(userCode: $userCode, id: $id) { id status } }',
+        { ...variables },
+      );
+    const first = await askDevice(test.url);
+    const second = await askDevice(test.url);
+    assert.equal(codeOf(await deny(helper, { id: 'x', userCode: first.user_code })), 'INPUT_INVALID');
+    const { data } = await deny(helper, { userCode: first.user_code });
+    assert.equal((data!['denyConsentRequest'] as { status: string }).status, 'DENIED');
+    const open = (await ask(admin, '{ consentRequests { id } }')).data!['consentRequests'] as { id: string }[];
+    assert.equal(open.length, 1);
+    assert.equal(codeOf(await deny(helper, { id: open[0]!.id })), 'FORBIDDEN');
+    assert.equal(codeOf(await deny(admin, { id: 'x' })), 'NOT_FOUND');
+    assert.equal(codeOf(await deny(admin, { id: open[0]!.id })), undefined);
+    for (const { device_code: code } of [first, second])
+      assert.equal((await pollDevice(test.url, code)).body['error'], 'access_denied');
+  });
+
+  it('are not found by guessing: a key has ten tries a minute, the right one among them', async () => {
+    const { user_code: right } = await askDevice(test.url);
+    const codes = [];
+    for (let count = 0; count < 11; count += 1) codes.push(codeOf(await approve(helper, { userCode: 'BBBBBBBB' })));
+    assert.deepEqual(codes, [...Array<string>(10).fill('NOT_FOUND'), 'TOO_MANY_REQUESTS']);
+    assert.equal(codeOf(await approve(helper, { userCode: right })), 'TOO_MANY_REQUESTS');
+    assert.equal(codeOf(await approve(admin, { userCode: right })), undefined, 'another key is not held back');
+  });
+});

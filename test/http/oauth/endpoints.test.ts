@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import {
+  agree,
+  APP,
+  askDevice,
+  authorizeUrl,
+  CALLBACK,
+  exchange,
+  newPkce,
+  openPage,
+  pollDevice,
+  postForm,
+  postJson,
+  startConsentService,
+} from '../../support/consent.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { startServer, type TestService } from '../../support/server.ts';
+
+describe('the endpoints for applications', () => {
+  let test: TestService;
+  before(async () => {
+    test = await startConsentService();
+  });
+  after(() => test.stop());
+  beforeEach(() => void (test.time.now += 600_000));
+  const metadata = async (url = test.url, headers: Record<string, string> = {}) =>
+    (await (await fetch(`${url}/.well-known/oauth-authorization-server`, { headers })).json()) as Record<
+      string,
+      unknown
+    >;
+
+  it('are in the metadata, and none in it is missing', async () => {
+    assert.deepEqual(await metadata(), {
+      issuer: test.url,
+      authorization_endpoint: `${test.url}/oauth/authorize`,
+      token_endpoint: `${test.url}/oauth/token`,
+      device_authorization_endpoint: `${test.url}/oauth/device_authorization`,
+      response_types_supported: ['code'],
+      response_modes_supported: ['query'],
+      grant_types_supported: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'],
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['none'],
+      authorization_response_iss_parameter_supported: true,
+    });
+  });
+
+  it('are named after the origin that is configured, or that a trusted proxy was asked for', async () => {
+    const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'keys.example.org' };
+    assert.equal((await metadata(test.url, forwarded))['issuer'], 'https://keys.example.org');
+    for (const host of ['a, b', 'a/b', 'a b@c'])
+      assert.equal((await metadata(test.url, { 'x-forwarded-host': host }))['issuer'], test.url);
+    const strict = await startServer(test.keys, { trust: [] });
+    assert.equal((await metadata(strict.url, forwarded))['issuer'], strict.url);
+    await strict.stop();
+    const named = await startServer(test.keys, { publicUrl: 'https://keys.example.com' });
+    assert.equal((await metadata(named.url, forwarded))['token_endpoint'], 'https://keys.example.com/oauth/token');
+    await named.stop();
+  });
+
+  it('answer errors in the form of RFC 6749, in the characters that it allows', async () => {
+    const wrong: [path: string, form: Record<string, string>, status: number, error: string][] = [
+      ['device_authorization', { scope: 'DOCKER:READ_ANY' }, 400, 'invalid_request'],
+      ['device_authorization', { client_id: 'nobody', scope: 'DOCKER:READ_ANY' }, 400, 'invalid_client'],
+      ['device_authorization', { client_id: APP.id }, 400, 'invalid_scope'],
+      ['device_authorization', { client_id: APP.id, scope: 'DOCKER:READ "ü\\' }, 400, 'invalid_scope'],
+      ['device_authorization', { client_id: APP.id, scope: 'role:ROOT' }, 400, 'invalid_scope'],
+      [
+        'device_authorization',
+        { client_id: APP.id, scope: 'DOCKER:READ_ANY', key_expires_in: 'soon' },
+        400,
+        'invalid_request',
+      ],
+      [
+        'device_authorization',
+        { client_id: APP.id, scope: 'DOCKER:READ_ANY', client_secret: 'x' },
+        401,
+        'invalid_client',
+      ],
+      ['token', { client_id: APP.id }, 400, 'invalid_request'],
+      ['token', { client_id: APP.id, grant_type: 'password' }, 400, 'unsupported_grant_type'],
+      ['token', { client_id: APP.id, grant_type: 'authorization_code', code: 'x' }, 400, 'invalid_request'],
+      ['token', { client_id: 'nobody', grant_type: 'authorization_code' }, 400, 'invalid_client'],
+    ];
+    for (const [path, form, status, error] of wrong) {
+      const reply = await postJson(`${test.url}/oauth/${path}`, form);
+      assert.deepEqual([reply.status, reply.body['error']], [status, error], JSON.stringify(form));
+      assert.match(reply.body['error_description'] as string, /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/);
+      assert.equal(reply.headers.get('cache-control'), 'no-store');
+    }
+    const twice = await postForm(`${test.url}/oauth/token`, [
+      ['grant_type', 'authorization_code'],
+      ['client_id', APP.id],
+      ['client_id', APP.id],
+    ]);
+    assert.match(twice.text, /"invalid_request".*client_id is there more than once/);
+    const json = await fetch(`${test.url}/oauth/token`, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    });
+    assert.equal(json.status, 415);
+    const get = await fetch(`${test.url}/oauth/token`);
+    assert.deepEqual([get.status, get.headers.get('allow')], [405, 'POST']);
+    const basic = await postJson(`${test.url}/oauth/token`, {}, { authorization: 'Basic eDp5' });
+    assert.deepEqual([basic.status, basic.headers.get('www-authenticate')], [401, 'Basic realm="svc-api"']);
+  });
+
+  it('tell people what is wrong where their application cannot be told', async () => {
+    const { status, text, headers } = await openPage(authorizeUrl(test.url, { client_id: '' }));
+    assert.deepEqual([status, headers.get('content-type')], [400, 'text/html; charset=utf-8']);
+    assert.match(text, /The parameter client_id is missing/);
+    for (const [parameters, error] of [
+      [{ response_type: 'token' }, 'unsupported_response_type'],
+      [{ response_mode: 'fragment' }, 'invalid_request'],
+      [{ scope: 'openid' }, 'invalid_scope'],
+      [{ key_expires_in: 'x' }, 'invalid_request'],
+    ] as const) {
+      const reply = await openPage(authorizeUrl(test.url, parameters));
+      assert.equal(new URL(reply.headers.get('location')!).searchParams.get('error'), error);
+    }
+  });
+
+  it('let a person narrow what is granted, and set when the key ends', async () => {
+    const fields = { name: 'Anna', roles: ['VIEWER'], permissions: ['API_KEY:CREATE_OWN'], expiresIn: '30d' };
+    const { secret: key } = await createPrincipal(test.keys, fields);
+    const { verifier, challenge } = newPkce();
+    const scope = 'role:GUEST DOCKER:READ_ANY INFO:READ_ANY';
+    const address = authorizeUrl(test.url, { code_challenge: challenge, scope, key_expires_in: '90d' });
+    const page = await openPage(address);
+    assert.match(page.text, /<h1>Grafana sync asks for an API key<\/h1>/);
+    assert.match(page.text, /<code>role:GUEST<\/code>\s*<small>[^<]*Limited/i);
+    assert.match(page.text, /You are sent back to[^]*http:\/\/127\.0\.0\.1:54321\/done/);
+    assert.match(page.text, /127\.0\.0\.1<\/dd>/);
+
+    const late = await agree(test.url, page.fields, key);
+    assert.equal(late.status, 403);
+    assert.match(late.text, /role="alert">A key cannot grant more than it holds: this key expires at/);
+    assert.equal((late.text.match(/ checked/g) ?? []).length, 3, 'what was chosen stays chosen');
+    assert.ok(!late.text.includes(key));
+
+    const narrowed = page.fields
+      .filter(([, value]) => value !== 'INFO:READ_ANY' && value !== 'role:GUEST')
+      .map(([name, value]): [string, string] => [name, name === 'expires_in' ? '1h' : value]);
+    const none = narrowed.filter(([name]) => name !== 'scope');
+    assert.match((await agree(test.url, none, key)).text, /at least one role or permission/);
+    const { headers } = await agree(test.url, narrowed, key);
+    const code = new URL(headers.get('location')!).searchParams.get('code')!;
+    const { body } = await exchange(test.url, code, verifier);
+    assert.deepEqual([body['scope'], body['expires_in']], ['DOCKER:READ_ANY', 3600]);
+  });
+
+  it('end a key with that of whoever agreed, where nobody has set an end', async () => {
+    const fields = { name: 'Bert', roles: ['ADMIN'], expiresIn: '2h' };
+    const { secret: key } = await createPrincipal(test.keys, fields);
+    const device = await askDevice(test.url, { key_expires_in: '30m' });
+    const page = await openPage(`${test.url}/device?user_code=${device.user_code}`);
+    const cleared = page.fields.map(([name, value]): [string, string] => [name, name === 'expires_in' ? '' : value]);
+    await agree(test.url, cleared, key);
+    assert.equal((await pollDevice(test.url, device.device_code)).body['expires_in'], 7200);
+  });
+
+  it('ask for the code that an application shows, and say what is wrong with one', async () => {
+    const asked = await openPage(`${test.url}/device`);
+    assert.match(asked.text, /<form method="get" action="device">/);
+    const wrong = await openPage(`${test.url}/device?user_code=nonsense`);
+    assert.equal(wrong.status, 404);
+    assert.match(wrong.text, /role="alert">&quot;nonsense&quot; is not a code/);
+    const device = await askDevice(test.url);
+    const spelled = device.user_code.toLowerCase().replace('-', ' ');
+    assert.equal((await openPage(`${test.url}/device?user_code=${encodeURIComponent(spelled)}`)).status, 200);
+    const refused = await postForm(`${test.url}/device`, { user_code: device.user_code, decision: 'deny' });
+    assert.deepEqual([refused.status, refused.text.includes('gets no API key')], [200, true]);
+    assert.equal((await pollDevice(test.url, device.device_code)).body['error'], 'access_denied');
+  });
+
+  it('give the program itself a key, which needs no registration', async () => {
+    const form = { client_id: 'svc-api', scope: 'role:ADMIN' };
+    const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
+    const request = await test.keys.consent.show({ userCode: body['user_code'] as string, source: 'test' });
+    const { request: approved } = await test.keys.consent.approve(request, {}, OPERATOR);
+    assert.match(approved.approval!.keyName, /^svc api \d{8} [B-Z]{6}$/);
+    const page = await openPage(
+      authorizeUrl(test.url, { client_id: 'svc-api', redirect_uri: 'http://127.0.0.1:4711/callback' }),
+    );
+    assert.equal(page.status, 200);
+  });
+
+  it('lead a form to where the application is, and nowhere else', async () => {
+    const targets: [redirect: string, target: string][] = [
+      [CALLBACK, 'http://127.0.0.1:54321'],
+      ['https://app.example.org/done', 'https://app.example.org'],
+      ['com.example.app:/done', 'com.example.app:'],
+    ];
+    for (const [redirect, target] of targets) {
+      const { headers } = await openPage(authorizeUrl(test.url, { redirect_uri: redirect }));
+      assert.match(headers.get('content-security-policy')!, new RegExp(`form-action 'self' ${target};`));
+    }
+  });
+
+  it('do not start with a client or an origin that is none', async () => {
+    const invalid = { ...APP, redirects: ['http://app.example.org/'] };
+    await assert.rejects(
+      startServer(test.keys, { clients: [invalid] }),
+      /"http:\/\/app\.example\.org\/" is not a redir/,
+    );
+    await assert.rejects(startServer(test.keys, { publicUrl: 'https://keys.example.org/x' }), /is no origin/);
+  });
+
+  it('answer 503 while the store does not answer', async () => {
+    const broken = await startConsentService();
+    await broken.store.close();
+    const reply = await postJson(`${broken.url}/oauth/device_authorization`, {
+      client_id: APP.id,
+      scope: 'role:GUEST',
+    });
+    assert.deepEqual([reply.status, reply.body['error']], [503, 'temporarily_unavailable']);
+    const page = await openPage(authorizeUrl(broken.url));
+    assert.equal(new URL(page.headers.get('location')!).searchParams.get('error'), 'temporarily_unavailable');
+    assert.equal((await openPage(`${broken.url}/device?user_code=WDJB-MJHT`)).status, 503);
+    await broken.stop();
+  });
+});
