@@ -48,6 +48,20 @@ export type { ConfusableName } from './keys/changes/confusable-names.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
 export type { AppliedLimit, Restrictions } from './keys/authorization/restrictions.ts';
+export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
+export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';
+export type { ConsentChoice } from './keys/consent/decide.ts';
+export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
+export type { Client } from './keys/requests/clients.ts';
+export type {
+  Approver,
+  ConsentApproval,
+  ConsentFlow,
+  ConsentRedirect,
+  ConsentRequest,
+  ConsentStatus,
+  Grants,
+} from './keys/requests/consent-request.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';

@@ -81,7 +81,7 @@ describeOnEach('whoever attacks the way to a key', () => {
     it('of two exchanges at once, has at most one key, which both together end', async () => {
       const { code, verifier } = await newCode();
       const both = await Promise.all([exchange(test.url, code, verifier), exchange(test.url, code, verifier)]);
-      assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 400]);
+      assert.deepEqual(new Set(both.map(({ status }) => status)), new Set([200, 400]));
       const { body } = both.find(({ status }) => status === 200)!;
       assert.equal(await accepts(body['access_token']), false);
     });

@@ -3,8 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { digestCode } from '../../src/keys/requests/codes.ts';
 import { openKeys } from '../../src/open-keys.ts';
+import { openStore } from '../../src/store/open.ts';
 import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';
+import { APP } from '../support/consent.ts';
 import { documentedPages, examplesOf } from '../support/help-pages.ts';
 import { postgresStore } from '../support/postgres.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../support/process.ts';
@@ -35,6 +38,8 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     await keys.create({ name: 'CI deploy', roles: ['VIEWER'] }, parent.principal);
     await keys.close();
   },
+  'apikey approve': askForKey,
+  'apikey deny': askForKey,
   'apikey apply': ({ folder }) => copyFileSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml')),
   'apikey delete': async ({ cli }) => void (await cli.given('Docker bot')),
   'apikey exec': async (desk) => {
@@ -74,7 +79,12 @@ const EXITS: Record<string, number> = {
   'svc-api apikey scan --revoke ./logs': 3,
 };
 /** They ask at a terminal, where they are cancelled. */
-const ASKING = new Set(['svc-api apikey --create', 'svc-api apikey delete']);
+const ASKING = new Set([
+  'svc-api apikey --create',
+  'svc-api apikey delete',
+  'svc-api apikey approve WDJB-MJHT',
+  'svc-api apikey deny WDJB-MJHT',
+]);
 /** They run until they are told to end. */
 const isEndless = (example: string) => /serve|--follow/.test(example);
 
@@ -84,6 +94,18 @@ function declareRoutes({ folder }: Desk): void {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), `resources: [GRAFANA]\nroutes: [${routes}]\n`);
   }
+}
+
+/** An application asks for a key, and shows the code of the examples. */
+async function askForKey({ cli }: Desk): Promise<void> {
+  const keys = await openKeys({ database: cli.database });
+  const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
+  const { request } = await keys.consent.ask(wanted, 'test');
+  await keys.close();
+  const store = await openStore({ database: cli.database });
+  const handleDigest = digestCode('user', 'WDJB-MJHT');
+  await store.repository.write(({ consents }) => consents.update({ ...request, handleDigest }));
+  await store.close();
 }
 
 async function deleteKey({ cli }: Pick<Desk, 'cli'>): Promise<void> {

@@ -7,8 +7,8 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 export default class Approve extends ConsentCommand {
   static override summary = 'Agree that an application gets an API key.';
   static override description =
-    'Shows what the application asks for, and asks. With --roles or --permissions, it gets those alone, which must be ' +
-    'part of what it asks for. The application fetches its key by itself; the secret is not shown.';
+    'Shows what the application asks for, and asks you. With --roles or --permissions, it gets those alone, and they ' +
+    'must be part of that. The application fetches its key by itself; the secret is not shown.';
   static override examples = [
     {
       description: 'Agree to what the application asks for that shows this code',

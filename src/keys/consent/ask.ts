@@ -20,6 +20,9 @@ import { formatScope } from '../requests/scope.ts';
 import type { RandomBytes } from '../secret/secret.ts';
 import { TooManyRequestsError } from './pace.ts';
 
+/** In characters. */
+const MAX_NOTED_SCOPE = 300;
+
 /** What an application asks for. */
 export interface NewConsentRequest extends Grants {
   client: Client;
@@ -85,10 +88,16 @@ export async function keepRequest(
   await consents.insert({ ...request, isNoted });
   if (isNoted)
     transaction.noteConsent('CONSENT_REQUEST', request, {
-      values: { asked: formatScope(request) },
+      values: { asked: shortScope(request) },
       address: request.address,
     });
   await transaction.finish();
+}
+
+/** What is asked for, as far as it is noted without a key: whoever asks may ask for much. */
+export function shortScope(request: ConsentRequest): string {
+  const scope = formatScope(request);
+  return scope.length > MAX_NOTED_SCOPE ? `${scope.slice(0, MAX_NOTED_SCOPE)}…` : scope;
 }
 
 /** The application, as the actor of what nobody else does. */

@@ -20,7 +20,7 @@ import {
   isOpen,
 } from '../requests/consent-request.ts';
 import { formatScope } from '../requests/scope.ts';
-import { unknownRequest } from './ask.ts';
+import { shortScope, unknownRequest } from './ask.ts';
 
 /** What a person agrees to. Without grants, to all that was asked for; without an end, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {
@@ -121,7 +121,7 @@ export async function denyRequest(
   await consents.update(denied);
   if (isKnown || request.isNoted || request.approval)
     transaction.noteConsent('CONSENT_DENY', request, {
-      values: { asked: formatScope(request), from: request.address },
+      values: { asked: shortScope(request), from: request.address },
     });
   return denied;
 }

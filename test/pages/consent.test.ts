@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { type OpenKeys, openKeys } from '../../src/open-keys.ts';
+import { agree, openPage } from '../support/consent.ts';
+import { blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
+import { cleanEnv, finished, ROOT } from '../support/process.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { needsPrograms, skipUnlessCI } from '../support/skip.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+
+/** Debian's own, which has its packages. */
+const PYTHON = '/usr/bin/python3';
+
+describe('an application that asks for a key', () => {
+  let database: string;
+  let keys: OpenKeys;
+  let server: TestServer;
+  beforeEach(async () => {
+    database = tempStore();
+    keys = await openKeys({ database });
+    server = await startServer(keys);
+  });
+  afterEach(async () => {
+    await server.stop();
+    await keys.close();
+  });
+  const accepts = async (key: string) => 'principal' in (await keys.authenticate(key));
+
+  it('gets one by the commands of docs/consent.md', async function () {
+    needsPrograms(this, 'curl');
+    const folder = tempFolder();
+    const [ask, decide, fetchKey] = blocksOf('docs/consent.md') as [string, string, string];
+    const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: database, no_proxy: '*' };
+    const run = async (block: string, more: NodeJS.ProcessEnv = {}) => {
+      const done = await runBlock(block.replace('http://127.0.0.1:4000', server.url), folder, { ...env, ...more });
+      assert.equal(done.code, 0, done.stderr);
+      return done.stdout;
+    };
+    await run(ask);
+    const asked = JSON.parse(readFileSync(join(folder, 'asked.json'), 'utf8')) as Record<string, string>;
+    assert.equal(asked['verification_uri'], `${server.url}/device`);
+    const decided = await run(decide.replace('WDJB-MJHT', `${asked['user_code']} --yes`));
+    assert.match(
+      decided,
+      /^\S+\tsvc api \(svc-api\)\tPENDING\trole:GUEST, DOCKER:READ_ANY\t127\.0\.0\.1\t.*\nsvc api gets/,
+    );
+    const answer = JSON.parse(await run(fetchKey, { DEVICE_CODE: asked['device_code'] })) as Record<string, string>;
+    assert.equal(answer['scope'], 'role:GUEST DOCKER:READ_ANY');
+    assert.equal(await accepts(answer['access_token']!), true);
+  });
+
+  describe('in Python', () => {
+    /** Starts the example. @returns what it says first, and what it ends with */
+    function start(...args: string[]) {
+      const script = join(ROOT, 'examples/python/get_key.py');
+      const env = cleanEnv({ BROWSER: 'true', no_proxy: '*', PYTHONDONTWRITEBYTECODE: '1' });
+      const child = spawn(PYTHON, [script, ...args, server.url, 'role:GUEST DOCKER:READ_ANY'], { env });
+      return { said: once(child.stderr, 'data').then(([text]) => String(text)), done: finished(child) };
+    }
+    before(function () {
+      if (spawnSync(PYTHON, ['-c', 'import authlib, requests']).status !== 0)
+        skipUnlessCI(this, 'python3-authlib or python3-requests is not installed');
+    });
+
+    it('gets one by a code', async () => {
+      const { said, done } = start();
+      const [, page, userCode] = /^Open (\S+) and type (\S+)\n$/.exec(await said)!;
+      assert.equal(page, `${server.url}/device`);
+      const request = await keys.consent.show({ userCode: userCode!, source: 'test' });
+      await keys.consent.approve(request, {}, OPERATOR);
+      const { stdout, stderr, code } = await done;
+      assert.equal(code, 0, stderr);
+      assert.equal(await accepts(stdout.trim()), true);
+    });
+
+    it('gets one by a page', async () => {
+      const { secret } = await keys.create({ name: 'Anna', roles: ['ADMIN'] }, OPERATOR);
+      const { said, done } = start('--browser');
+      const [, page] = /^Open (\S+)\n$/.exec(await said)!;
+      const { headers } = await agree(server.url, (await openPage(page!)).fields, secret);
+      await fetch(headers.get('location')!);
+      const { stdout, stderr, code } = await done;
+      assert.equal(code, 0, stderr);
+      assert.equal(await accepts(stdout.trim()), true);
+    });
+  });
+});
