@@ -20,10 +20,14 @@ const OTHERS = [
   'svc-api serve --port 8080 --workers 4',
   'svc-api apikey log --follow',
   'svc-api autocomplete',
+  'svc-api guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
 ];
 
+/** With routes, for the commands that are about these. */
+const CONFIG = join(ROOT, 'examples/svc-api.yaml');
+
 /** What a command says by its exit code, besides 0. */
-const ANSWERS: Record<string, number> = { can: 4, scan: 3 };
+const ANSWERS: Record<string, number> = { can: 4, scan: 3, explain: 4 };
 
 describe('docs/tasks.md', () => {
   it('has a command for each task', () => {
@@ -39,7 +43,7 @@ describe('docs/tasks.md', () => {
       const folder = tempFolder();
       const cli = testCli();
       const run = (script: string, input = '') =>
-        runBlock(script, folder, { PATH: pathOf, SVC_API_DATABASE: cli.database }, input);
+        runBlock(script, folder, { PATH: pathOf, SVC_API_DATABASE: cli.database, SVC_API_CONFIG: CONFIG }, input);
       const pathOf = pathWithCli(folder);
       const isNew = / (create --name|import)/.test(command) && !command.includes('--overwrite');
       const { key } = isNew ? { key: '' } : await cli.given('CI deploy');
