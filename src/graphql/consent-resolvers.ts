@@ -37,13 +37,13 @@ export function consentResolversOf(keys: KeysService): Resolvers {
     const { request } = await consent.approve(await show(userCode, context), choice, context.principal);
     return request;
   };
-  const denyConsentRequest: Resolve<{ userCode?: string | null; id?: string | null }> = async (
+  const denyConsentRequest: Resolve<{ userCode?: string | null; requestId?: string | null }> = async (
     _,
-    { userCode, id },
+    { userCode, requestId },
     context,
   ) => {
-    if ((userCode == null) === (id == null)) throw badInput('Pass either the userCode or the id of the request.');
-    if (id != null) return consent.denyListed(id, context.principal);
+    if ((userCode == null) === (requestId == null)) throw badInput('Pass either userCode or requestId.');
+    if (requestId != null) return consent.denyListed(requestId, context.principal);
     return consent.deny(await show(userCode!, context), context.principal);
   };
 
@@ -51,6 +51,7 @@ export function consentResolversOf(keys: KeysService): Resolvers {
     Query: { consentRequests, consentRequest },
     Mutation: { approveConsentRequest, denyConsentRequest },
     ConsentRequest: {
+      requestId: ({ id }: ConsentRequest) => id,
       clientId: ({ client }: ConsentRequest) => client.id,
       clientName: ({ client }: ConsentRequest) => client.name,
       roles: ({ roles }: ConsentRequest) => roles.filter((role) => catalog.knows(role)),

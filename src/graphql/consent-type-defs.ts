@@ -27,12 +27,12 @@ extend type Mutation {
     "What is granted."
     input: ApproveConsentRequestInput!
   ): ConsentRequest @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 250)
-  "Refuses what an application asks for. By its id, with CREATE_ANY alone."
+  "Refuses what an application asks for. By requestId, with CREATE_ANY alone."
   denyConsentRequest(
     "The code that the application shows."
     userCode: String
-    "The id of the request."
-    id: ID
+    "Which request."
+    requestId: ID
   ): ConsentRequest @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 250)
 }
 
@@ -56,8 +56,8 @@ enum ConsentStatus {
 
 """What an application asks for."""
 type ConsentRequest {
-  "A UUID."
-  id: ID!
+  "Which one it is, while it lasts: a UUID."
+  requestId: ID!
   "How the application gets its key."
   flow: ConsentFlow!
   "What the application calls itself."

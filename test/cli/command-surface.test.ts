@@ -131,6 +131,15 @@ const SURFACE: Record<string, string[]> = {
     '--timeout <seconds>',
     ...SERVING,
   ],
+  login: [
+    '--expires-in 90m|12h|30d',
+    '--insecure',
+    '--permissions <resource:action,…> (list)',
+    '--roles <role,…> (list)',
+    '--server <url>',
+    ...ALWAYS,
+  ],
+  logout: ['--server <url>', ...ALWAYS],
   serve: [...SERVING, '--fastcgi-port <port>'].toSorted(),
 };
 

@@ -15,7 +15,7 @@ describe('requests of applications, over GraphQL', () => {
   });
   afterEach(() => test.stop());
 
-  const FIELDS = 'id flow clientId clientName roles permissions { resource actions } address status keyName';
+  const FIELDS = 'requestId flow clientId clientName roles permissions { resource actions } address status keyName';
   const ask = async (key: string, document: string, variables?: Record<string, unknown>) =>
     (await query(test.url, key, document, variables)).body;
   const approve = (key: string, input: object) =>
@@ -31,9 +31,9 @@ describe('requests of applications, over GraphQL', () => {
     const { data } = await ask(admin, `{ consentRequests { ${FIELDS} keyExpiresIn createdAt expiresAt } }`);
     const [device, redirect] = data!['consentRequests'] as Record<string, unknown>[];
     assert.deepEqual(
-      { ...device, id: '' },
+      { ...device, requestId: '' },
       {
-        id: '',
+        requestId: '',
         flow: 'DEVICE',
         clientId: APP.id,
         clientName: APP.name,
@@ -48,9 +48,12 @@ describe('requests of applications, over GraphQL', () => {
       },
     );
     assert.equal(redirect!['flow'], 'CODE');
-    assert.equal(((await ask(admin, '{ consentRequests(first: 1) { id } }')).data!['consentRequests'] as []).length, 1);
-    assert.equal(codeOf(await ask(helper, '{ consentRequests { id } }')), 'FORBIDDEN');
-    assert.equal(codeOf(await ask(admin, '{ consentRequests(first: 501) { id } }')), 'INPUT_INVALID');
+    assert.equal(
+      ((await ask(admin, '{ consentRequests(first: 1) { requestId } }')).data!['consentRequests'] as []).length,
+      1,
+    );
+    assert.equal(codeOf(await ask(helper, '{ consentRequests { requestId } }')), 'FORBIDDEN');
+    assert.equal(codeOf(await ask(admin, '{ consentRequests(first: 501) { requestId } }')), 'INPUT_INVALID');
   });
 
   it('are shown and agreed to by their code, by who may create keys, and grant no more than that key holds', async () => {
@@ -80,19 +83,22 @@ describe('requests of applications, over GraphQL', () => {
     const deny = (key: string, variables: object) =>
       ask(
         key,
-        'mutation ($userCode: String, $id: ID) { denyConsentRequest(userCode: $userCode, id: $id) { id status } }',
+        'mutation ($userCode: String, $requestId: ID) {' +
+          ' denyConsentRequest(userCode: $userCode, requestId: $requestId) { requestId status } }',
         { ...variables },
       );
     const first = await askDevice(test.url);
     const second = await askDevice(test.url);
-    assert.equal(codeOf(await deny(helper, { id: 'x', userCode: first.user_code })), 'INPUT_INVALID');
+    assert.equal(codeOf(await deny(helper, { requestId: 'x', userCode: first.user_code })), 'INPUT_INVALID');
     const { data } = await deny(helper, { userCode: first.user_code });
     assert.equal((data!['denyConsentRequest'] as { status: string }).status, 'DENIED');
-    const open = (await ask(admin, '{ consentRequests { id } }')).data!['consentRequests'] as { id: string }[];
+    const open = (await ask(admin, '{ consentRequests { requestId } }')).data!['consentRequests'] as {
+      requestId: string;
+    }[];
     assert.equal(open.length, 1);
-    assert.equal(codeOf(await deny(helper, { id: open[0]!.id })), 'FORBIDDEN');
-    assert.equal(codeOf(await deny(admin, { id: 'x' })), 'NOT_FOUND');
-    assert.equal(codeOf(await deny(admin, { id: open[0]!.id })), undefined);
+    assert.equal(codeOf(await deny(helper, { requestId: open[0]!.requestId })), 'FORBIDDEN');
+    assert.equal(codeOf(await deny(admin, { requestId: 'x' })), 'NOT_FOUND');
+    assert.equal(codeOf(await deny(admin, { requestId: open[0]!.requestId })), undefined);
     for (const { device_code: code } of [first, second])
       assert.equal((await pollDevice(test.url, code)).body['error'], 'access_denied');
   });

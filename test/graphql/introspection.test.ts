@@ -18,6 +18,8 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 const QUERY = {
   me: '(): ApiKey',
   online: '(): Boolean',
+  consentRequest: '(userCode: String!): ConsentRequest',
+  consentRequests: '(first: Int = 50): [ConsentRequest!]',
   info: '(): Info',
   apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus): ApiKeyConnection',
   apiKey: '(id: ID, name: String): ApiKey',
@@ -28,6 +30,8 @@ const QUERY = {
     '(first: Int = 50, after: String, key: String, actor: String, action: AuditAction, since: DateTime, until: DateTime): AuditLogConnection',
 };
 const MUTATION = {
+  approveConsentRequest: '(input: ApproveConsentRequestInput!): ConsentRequest',
+  denyConsentRequest: '(userCode: String, requestId: ID): ConsentRequest',
   createApiKey: '(input: CreateApiKeyInput!): CreatedApiKey',
   updateApiKey: '(input: UpdateApiKeyInput!): ApiKey',
   setApiKeyEnabled: '(id: ID!, enabled: Boolean!): ApiKey',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
@@ -65,6 +65,7 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   },
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
+  login: async (desk) => void (desk.server = await startServe(desk.cli.database)),
   'apikey suggest': async ({ cli, key }) => {
     const server = await startServe(cli.database);
     const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
@@ -164,6 +165,7 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
     SVC_API_DATABASE: cli.database,
     SVC_API_PORT: '0',
     XDG_CONFIG_HOME: folder,
+    XDG_DATA_HOME: folder,
     API_KEY: key.key,
     LOG_LEVEL: 'error',
   });
@@ -173,9 +175,16 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
   if (ASKING.has(example)) return cancelled(typed, env);
   const shell = spawn('sh', ['-c', isEndless(example) ? `exec ${typed}` : typed], { cwd: folder, env });
   shell.stdin.on('error', () => {}).end(key.key);
+  if (example.startsWith('svc-api login')) void agreeTo(shell, cli);
   if (isEndless(example)) once(shell.stdout, 'data').then(() => shell.kill(), assert.fail);
   const result = await finished(shell);
   return result.signal === 'SIGTERM' ? { ...result, code: 0 } : result;
+}
+
+/** Agrees to what a login asks for. */
+async function agreeTo({ stderr }: ChildProcessWithoutNullStreams, cli: TestCli): Promise<void> {
+  const [, code] = / and type (\S+)\n/.exec(String((await once(stderr, 'data'))[0]))!;
+  assert.equal((await cli.run(['apikey', 'approve', code!, '--yes'])).code, 0);
 }
 
 async function cancelled(command: string, env: NodeJS.ProcessEnv): Promise<Partial<Finished>> {

@@ -14,12 +14,14 @@ const COMMANDS = readFileSync(join(ROOT, 'docs/tasks.md'), 'utf8')
   .flatMap((line) => Array.from(line.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, command]) => command!))
   .map((command) => (command.startsWith('svc-api') ? command : `svc-api apikey ${command}`));
 
-/** Those that stay until they are stopped, and that which only tells how to set it up. */
+/** Those that stay until they are stopped, that need an application or another machine, or only tell how to set it up. */
 const OTHERS = [
   'svc-api serve',
   'svc-api serve --port 8080 --workers 4',
   'svc-api apikey log --follow',
   'svc-api autocomplete',
+  'svc-api apikey approve WDJB-MJHT',
+  'svc-api login --server https://keys.example.org',
   'svc-api guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
 ];
 

@@ -1,0 +1,83 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import * as Flags from '@oclif/core/flags';
+import { BaseCommand } from '../cli/base-command.ts';
+import { CliError } from '../cli/errors.ts';
+import { keepKey } from '../cli/remote/credentials.ts';
+import { isLoopback, readServerUrl } from '../cli/remote/server-url.ts';
+import { KeysError } from '../keys/errors.ts';
+import { scopeItems } from '../keys/requests/scope.ts';
+import { formatTime } from '../keys/time.ts';
+
+const DEFAULT_END = '30d';
+/** What commands that work on a server need, and nothing else. */
+const PERMISSIONS = [
+  'API_KEY:CREATE_ANY',
+  'API_KEY:READ_ANY',
+  'API_KEY:UPDATE_ANY',
+  'API_KEY:DELETE_ANY',
+  'LOGS:READ_ANY',
+  'PERMISSION:READ_ANY',
+  'ME:READ_OWN',
+];
+
+export default class Login extends BaseCommand {
+  static override summary = 'Get a key for a running server, once somebody has agreed.';
+  static override description =
+    "Shows a code. Whoever has a key of the server types it on the server's page /device, or whoever has its store " +
+    'runs "svc-api apikey approve <code>" there. The key is kept in a file of the user alone, and never printed. It ' +
+    'asks for what managing keys takes; to grant more to other keys, ask for that as well.';
+  static override examples = [
+    {
+      description: 'Log in to a server, for a day',
+      command: '<%= config.bin %> <%= command.id %> --server http://127.0.0.1:4000 --expires-in 1d',
+    },
+  ];
+  static override flags = {
+    server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
+    insecure: Flags.boolean({ description: 'Also where the server is elsewhere and speaks plain HTTP.' }),
+    roles: list('Roles to ask for, comma-separated, in place of what managing keys takes.', '<role,…>'),
+    permissions: list('Permissions to ask for, comma-separated, in place of that.', '<resource:action,…>'),
+    'expires-in': Flags.string({
+      description: 'Ask for a key that ends after this time: a number followed by s, m, h, d or w. Default: 30d.',
+      helpValue: '90m|12h|30d',
+    }),
+  };
+
+  async run(): Promise<object> {
+    const { flags } = await this.parse(Login);
+    const server = readServer(flags);
+    const { roles = [], permissions = [] } = flags;
+    const scope = scopeItems({ roles, permissions: permissions as never }).join(' ') || PERMISSIONS.join(' ');
+    const { askForKey } = await import('../remote/ask-for-key.ts');
+    const given = await askForKey(
+      { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
+      {
+        show: ({ userCode, page }) =>
+          this.terminal.note(`Open ${page} and type ${userCode}\nWaiting for the decision.`),
+        wait: (milliseconds) => delay(milliseconds),
+      },
+    );
+    const file = keepKey(server, given.secret, this.environment);
+    const expiresAt = given.expiresIn === null ? null : formatTime(Date.now() + given.expiresIn * 1000);
+    const end = expiresAt === null ? '' : ` until ${expiresAt}`;
+    return this.print(
+      { server, scope: given.scope, expiresAt, file },
+      `Logged in to ${server}${end}: ${given.scope.replaceAll(' ', ', ')}`,
+    );
+  }
+}
+
+/** @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE */
+function readServer({ server = process.env['SVC_API_SERVER'], insecure }: { server?: string; insecure?: boolean }) {
+  if (!server) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
+  const address = readServerUrl(server);
+  if (address.startsWith('https:') || isLoopback(address) || insecure) return address;
+  throw new KeysError(
+    'SERVER_INSECURE',
+    `The key would come from ${address} unencrypted. Use https:, or pass --insecure if the network is safe.`,
+  );
+}
+
+function list(description: string, helpValue: string) {
+  return Flags.string({ multiple: true, multipleNonGreedy: true, delimiter: ',', description, helpValue });
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { askForKey, type KeyWanted, type ShownCode } from '../../../src/remote/ask-for-key.ts';
+import { startConsentService } from '../../support/consent.ts';
+import { freePort } from '../../support/port.ts';
+import type { TestService } from '../../support/server.ts';
+
+describe('asking a server for a key', () => {
+  let test: TestService;
+  beforeEach(async () => {
+    test = await startConsentService();
+  });
+  afterEach(() => test.stop());
+
+  /** Asks, and does something in place of waiting. */
+  async function ask(decide: (code: string, waits: number) => Promise<unknown>, wanted: Partial<KeyWanted> = {}) {
+    let shown: ShownCode | undefined;
+    const waited: number[] = [];
+    const given = await askForKey(
+      { server: test.url, scope: 'DOCKER:READ_ANY', expiresIn: '1h', ...wanted },
+      {
+        show: async (code) => void (shown = code),
+        wait: async (milliseconds) => {
+          waited.push(milliseconds);
+          test.time.now += milliseconds;
+          await decide(shown!.userCode, waited.length);
+        },
+      },
+    );
+    return { given, waited, page: shown!.page };
+  }
+  const show = (userCode: string) => test.keys.consent.show({ userCode, source: 'test' });
+
+  it('shows a code, waits as long as it is told, and gets the key', async () => {
+    const { given, waited, page } = await ask(async (code, waits) => {
+      if (waits === 3) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+    });
+    assert.deepEqual(waited, [5000, 5000, 5000]);
+    assert.deepEqual([page, given.scope, given.expiresIn], [`${test.url}/device`, 'DOCKER:READ_ANY', 3600]);
+    assert.ok('principal' in (await test.keys.authenticate(given.secret)));
+  });
+
+  it('waits longer where it has asked too often', async () => {
+    const { waited } = await ask(async (code, waits) => {
+      // As if no time had passed.
+      if (waits === 2) test.time.now -= 5000;
+      if (waits === 3) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+    });
+    assert.deepEqual(waited, [5000, 5000, 10_000]);
+  });
+
+  it('says why there is none', async () => {
+    const refuse = async (code: string) => test.keys.consent.deny(await show(code), OPERATOR);
+    await assert.rejects(ask(refuse), { code: 'FORBIDDEN', message: /was refused/ });
+    const forget = async () => void (test.time.now += 600_000);
+    await assert.rejects(ask(forget), { code: 'FORBIDDEN', message: /Nobody has agreed in time/ });
+    const never = () => assert.fail();
+    await assert.rejects(ask(never, { scope: 'DOKER:READ_ANY' }), { code: 'INPUT_INVALID', message: /DOCKER/ });
+    await assert.rejects(ask(never, { expiresIn: 'soon' }), { code: 'INPUT_INVALID', message: /is not a duration/ });
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    await assert.rejects(ask(never, { server: nobody }), { code: 'SERVER_UNREACHABLE', message: /ECONNREFUSED/ });
+    await assert.rejects(ask(never, { server: `${test.url}/elsewhere` }), { code: 'SERVER_INCOMPATIBLE' });
+  });
+
+  it('shows nothing that a hostile server makes up, and keeps nothing that is no key', async () => {
+    const device = { device_code: 'x', user_code: 'WDJB-MJHT', interval: 0 };
+    const answers: object[] = [
+      { ...device, user_code: '\u001b[2J' },
+      { ...device, device_code: '\u0000' },
+      { ...device, access_token: 'nonsense', scope: 'x' },
+      [],
+      { error: 'invalid_client', error_description: '\u001b[2J' },
+    ];
+    for (const answer of answers) {
+      const hostile = createServer((_, response) => response.end(JSON.stringify(answer)));
+      await once(hostile.listen(0, '127.0.0.1'), 'listening');
+      const server = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`;
+      await assert.rejects(
+        ask(async () => {}, { server }),
+        (error: Error & { code?: string }) => {
+          assert.match(error.code!, /^SERVER_(INCOMPATIBLE|FAILED)$/);
+          return !error.message.includes('\u001b');
+        },
+      );
+      hostile.close();
+    }
+  });
+});
