@@ -8,7 +8,7 @@ const OTHERS = '';
 /** How often sources are forgotten whose limit is unused, in microseconds, where there are too many. */
 const SWEEP = 1_000_000;
 
-/** Counts refused credentials by where they come from, in the memory of this process. */
+/** Counts refused credentials, or what else is bounded, by where they come from, in the memory of this process. */
 export class FailedCredentials {
   readonly #limit: Limit;
   readonly #elapsed: () => number;

@@ -125,6 +125,27 @@ describeOnEach('whoever attacks the way to a key', () => {
       assert.equal((await openPage(`${test.url}/device?user_code=${device.user_code}`)).status, 404);
     });
 
+    it('that is none, or for somebody else, starts no transaction, however often it is sent', async () => {
+      const { code, verifier } = await newCode();
+      const { device_code: pending } = await askDevice(test.url);
+      const latest = test.store.repository.write.bind(test.store.repository);
+      const writes: unknown[] = [];
+      test.store.repository.write = (...args) => {
+        writes.push(args);
+        return latest(...args);
+      };
+      for (const attempt of [
+        exchange(test.url, 'nonsense', verifier),
+        exchange(test.url, code, newPkce().verifier),
+        pollDevice(test.url, 'nonsense'),
+        pollDevice(test.url, pending),
+      ])
+        assert.equal((await attempt).status, 400);
+      assert.deepEqual(writes, []);
+      assert.equal((await exchange(test.url, code, verifier)).status, 200);
+      assert.equal(writes.length, 1);
+    });
+
     it('cannot take it without a challenge, or with a plain one', async () => {
       const wrong: Record<string, string>[] = [
         { code_challenge: '' },

@@ -15,7 +15,16 @@ import {
   requireToSeeRequests,
 } from './decide.ts';
 import type { Pace } from './pace.ts';
-import { digestOf, redeem, type Redeemed, type Redemption, refusalFor, type RefusedRedemption } from './redeem.ts';
+import {
+  digestOf,
+  redeem,
+  type Redeemed,
+  type Redemption,
+  refusalFor,
+  type RefusedRedemption,
+  standingOf,
+  UNKNOWN,
+} from './redeem.ts';
 
 /** What consent needs from outside. */
 export interface ConsentOptions extends TransactionsOptions {
@@ -120,19 +129,20 @@ export class Consent {
     return this.deny({ id }, actor);
   }
 
-  /** Gives an application its key, once. @param address the client's, for the audit log @throws KeysError STORE_… */
+  /**
+   * Gives an application its key, once. A code that is good for nothing costs no transaction: anybody may send one.
+   * @param address the client's, for the audit log
+   * @throws KeysError STORE_…
+   */
   async redeem(redemption: Redemption, address?: string): Promise<Polled> {
     const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
     const now = clock();
     const digest = digestOf(redemption);
-    const isPoll = 'deviceCode' in redemption;
-    if (isPoll) {
-      const known = await repository.consents.find('codeDigest', digest);
-      // Who asks with a code that nobody has, is not counted.
-      if (known && pace.polls.isTooEarly(digest, now)) return { refused: 'slow_down', reason: 'too early' };
-      if (known?.status === 'PENDING' && known.client.id === redemption.clientId && now < known.expiresAt)
-        return { refused: 'authorization_pending', reason: 'pending' };
-    }
+    const standing = await standingOf(repository.consents, redemption, now);
+    const isKnown = !('reason' in standing) || standing.reason !== UNKNOWN;
+    if ('deviceCode' in redemption && isKnown && pace.polls.isTooEarly(digest, now))
+      return { refused: 'slow_down', reason: 'too early' };
+    if ('refused' in standing) return standing;
     const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), address };
     try {
       const redeemed = await repository.write((writer) => redeem(writer, redemption, options));

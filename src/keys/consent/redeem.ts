@@ -5,7 +5,7 @@ import { refreshed } from '../changes/transactions.ts';
 import { isKeysError } from '../errors.ts';
 import { type ApiKey, withoutDigests } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
-import type { KeyWriter } from '../repository.ts';
+import type { ConsentFinder, KeyWriter } from '../repository.ts';
 import { digestCode } from '../requests/codes.ts';
 import type { ConsentApproval, ConsentRequest } from '../requests/consent-request.ts';
 import { answersChallenge } from '../requests/pkce.ts';
@@ -37,9 +37,36 @@ export interface RedeemOptions {
   address: string | undefined;
 }
 
+/** The reason of a code that no request has. */
+export const UNKNOWN = 'unknown code';
+const USED = { refused: 'invalid_grant', reason: 'a code that was used' } as const;
+
 /** The digest that a code is found by. */
 export function digestOf(redemption: Redemption): string {
   return 'code' in redemption ? digestCode('redirect', redemption.code) : digestCode('device', redemption.deviceCode);
+}
+
+/** What a code is good for: nothing, a key, or to end the key that it gave. */
+export type Standing =
+  | { readonly refused: RefusedRedemption; readonly reason: string }
+  | { readonly issue: ConsentRequest; readonly approval: ConsentApproval }
+  | { readonly revoke: ConsentRequest };
+
+/** Finds out what a code is good for, which changes nothing. */
+export async function standingOf(
+  consents: Pick<ConsentFinder, 'find'>,
+  redemption: Redemption,
+  now: number,
+): Promise<Standing> {
+  const request = await consents.find('codeDigest', digestOf(redemption));
+  if (!request) return { refused: 'invalid_grant', reason: UNKNOWN };
+  const mismatch = mismatchOf(request, redemption);
+  if (mismatch !== undefined) return { refused: 'invalid_grant', reason: mismatch };
+  const { status, flow, approval, expiresAt, keyId } = request;
+  if (status === 'USED') return keyId === null ? USED : { revoke: request };
+  if (now >= expiresAt) return { refused: flow === 'DEVICE' ? 'expired_token' : 'invalid_grant', reason: 'expired' };
+  if (status === 'DENIED') return { refused: 'access_denied', reason: 'denied' };
+  return approval ? { issue: request, approval } : { refused: 'authorization_pending', reason: 'pending' };
 }
 
 /**
@@ -48,18 +75,9 @@ export function digestOf(redemption: Redemption): string {
  * @throws what `createKey` throws, where whoever agreed may no longer do so
  */
 export async function redeem(writer: KeyWriter, redemption: Redemption, options: RedeemOptions): Promise<Redeemed> {
-  const request = await writer.consents.find('codeDigest', digestOf(redemption));
-  if (!request) return { refused: 'invalid_grant', reason: 'unknown code' };
-  const mismatch = mismatchOf(request, redemption);
-  if (mismatch !== undefined) return { refused: 'invalid_grant', reason: mismatch };
-  if (request.status === 'USED') return revoke(writer, request, options);
-  const isDevice = request.flow === 'DEVICE';
-  if (options.now >= request.expiresAt)
-    return { refused: isDevice ? 'expired_token' : 'invalid_grant', reason: 'expired' };
-  if (request.status === 'DENIED') return { refused: 'access_denied', reason: 'denied' };
-  const { approval } = request;
-  if (!approval) return { refused: 'authorization_pending', reason: 'pending' };
-  return issue(writer, { request, approval }, options);
+  const standing = await standingOf(writer.consents, redemption, options.now);
+  if ('issue' in standing) return issue(writer, standing, options);
+  return 'revoke' in standing ? revoke(writer, standing.revoke, options) : standing;
 }
 
 /**
@@ -81,7 +99,7 @@ function mismatchOf({ client, redirect }: ConsentRequest, redemption: Redemption
 
 async function issue(
   writer: KeyWriter,
-  { request, approval }: { request: ConsentRequest; approval: ConsentApproval },
+  { issue: request, approval }: { issue: ConsentRequest; approval: ConsentApproval },
   { catalog, now, id, secret, address }: RedeemOptions,
 ): Promise<Redeemed> {
   const { by, keyName, roles, permissions, keyExpiresAt } = approval;
@@ -106,8 +124,6 @@ async function revoke(
   request: ConsentRequest,
   { catalog, now, address }: RedeemOptions,
 ): Promise<Redeemed> {
-  const refusal: Redeemed = { refused: 'invalid_grant', reason: 'a code that was used' };
-  if (request.keyId === null) return refusal;
   const options = {
     caller: OPERATOR,
     catalog,
@@ -116,11 +132,11 @@ async function revoke(
     auditActor: actorOf(request),
   } as const;
   const transaction = new Transaction(writer, options);
-  const given = await writer.findWithDescendants([request.keyId]);
+  const given = await writer.findWithDescendants([request.keyId!]);
   transaction.noteConsent('CONSENT_REPLAY', request, { key: given[0], address });
   await transaction.delete(given);
   // From then on it is known, and noted no more.
   await writer.consents.update({ ...request, keyId: null });
   await transaction.finish();
-  return refusal;
+  return USED;
 }
