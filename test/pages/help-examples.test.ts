@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { digestCode } from '../../src/keys/requests/codes.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
+import { pairOf, writePair } from '../support/certificates.ts';
 import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';
 import { APP } from '../support/consent.ts';
 import { documentedPages, examplesOf } from '../support/help-pages.ts';
@@ -63,6 +64,11 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     writeFileSync(join(folder, 'logs/service.log'), `key=${key.key}\n`);
     appendFileSync(join(folder, '.git/info/exclude'), 'logs\n');
   },
+  guard: (desk) => {
+    declareRoutes(desk);
+    putCertificate(desk);
+  },
+  serve: putCertificate,
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
   login: async (desk) => void (desk.server = await startServe(desk.cli.database)),
@@ -87,7 +93,11 @@ const ASKING = new Set([
   'svc-api apikey deny WDJB-MJHT',
 ]);
 /** They run until they are told to end. */
-const isEndless = (example: string) => /serve|--follow/.test(example);
+const isEndless = (example: string) => /^svc-api (serve|guard)|--follow/.test(example);
+
+function putCertificate({ folder }: Desk): void {
+  writePair(pairOf('first'), folder);
+}
 
 function declareRoutes({ folder }: Desk): void {
   const routes = '{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY }';
@@ -171,7 +181,8 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
   });
   const typed = example
     .replace('http://127.0.0.1:4000', server?.url ?? '$&')
-    .replace('postgres://svc@db.internal/keys', () => `'${postgresStore()}'`);
+    .replace('postgres://svc@db.internal/keys', () => `'${postgresStore()}'`)
+    .replace('/run/svc-api', folder);
   if (ASKING.has(example)) return cancelled(typed, env);
   const shell = spawn('sh', ['-c', isEndless(example) ? `exec ${typed}` : typed], { cwd: folder, env });
   shell.stdin.on('error', () => {}).end(key.key);
