@@ -98,7 +98,7 @@ function details({ client, address, expiresAt, handle, redirectUri }: ConsentPag
     <dd>${address ?? 'an address that is not known'}</dd>
     ${way}
     <dt>Decide until</dt>
-    <dd><time>${formatTime(expiresAt)}</time></dd>
+    <dd>${formatTime(expiresAt).replace(/\.\d+Z$/, 'Z')}</dd>
   </dl>`;
 }
 

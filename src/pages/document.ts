@@ -24,6 +24,8 @@ input:not([type=checkbox]) { width: 100%; box-sizing: border-box; }
 button { margin: .5rem .5rem .5rem 0; }
 .problem { border-left: .3rem solid; padding-left: .7rem; font-weight: 600; }
 `;
+/** Its text is to be what the policy has the hash of, without a space more. */
+const STYLE_ELEMENT = raw(`<style>${STYLE}</style>`);
 const STYLE_HASH = hash('sha256', STYLE, 'base64');
 
 /**
@@ -38,9 +40,7 @@ export async function pageOf(title: string, content: Html, targets: readonly str
       <meta name="viewport" content="width=device-width" />
       <meta name="robots" content="noindex" />
       <title>${title}</title>
-      <style>
-        ${raw(STYLE)}
-      </style>
+      ${STYLE_ELEMENT}
       <main>${content}</main>
     </html> `;
   const policy = [

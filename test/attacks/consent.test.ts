@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import {
   agree,
@@ -349,6 +350,9 @@ describe('whoever attacks the pages on which people decide', () => {
         assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'self'/);
         assert.match(policy, /; frame-ancestors 'none'$/);
         assert.doesNotMatch(policy, /unsafe/);
+        const [, style] = /<style>([^]*)<\/style>/.exec(text)!;
+        const hash = createHash('sha256').update(style!).digest('base64');
+        assert.ok(policy.includes(`'sha256-${hash}'`), 'the style is that of the policy');
         assert.doesNotMatch(text, /<script|src=|url\(|@import/);
         const names = ['cache-control', 'referrer-policy', 'x-content-type-options'];
         assert.deepEqual(
