@@ -258,7 +258,7 @@ describe('whoever attacks the pages on which people decide', () => {
         'http://127.0.0.1:54321/done?x',
         'http://127.0.0.1:54321/done#x',
         'http://127.0.0.1:54321//done',
-        'http://127.0.0.1:054321/done',
+        'http://127.0.0.1:0543/done',
         'http://127.0.0.1:99999/done',
         'http://127.0.0.1:0/done',
         'http://127.0.0.2:54321/done',

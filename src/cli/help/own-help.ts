@@ -15,6 +15,8 @@ const FIRST = [
   'guard',
   'routes:check',
   'routes:explain',
+  'login',
+  'logout',
 ];
 
 const MORE = `svc-api apikey --help lists all commands about keys.
