@@ -209,6 +209,19 @@ describeOnEach('whoever attacks the way to a key', () => {
         assert.deepEqual((await test.keys.list({ search: 'Grafana sync' }, OPERATOR)).keys, []);
       });
 
+    it('by a key that may not be used from there, or is over its limit, gets none', async () => {
+      const { id } = principal.key;
+      await test.keys.update(id, { allowFrom: ['10.0.0.0/8'] }, OPERATOR);
+      const { fields } = await openPage(authorizeUrl(test.url));
+      const elsewhere = await agree(test.url, fields, approver);
+      assert.deepEqual([elsewhere.status, elsewhere.text.includes('may not be used from this address')], [403, true]);
+      await test.keys.update(id, { allowFrom: null, limits: ['1/h'] }, OPERATOR);
+      assert.equal((await agree(test.url, fields, approver)).status, 303);
+      const { fields: more } = await openPage(authorizeUrl(test.url));
+      const over = await agree(test.url, more, approver);
+      assert.deepEqual([over.status, over.headers.has('retry-after')], [429, true]);
+    });
+
     it('by a previous secret, gets none', async () => {
       await test.keys.rotate(principal.key.id, { grace: '1h' }, OPERATOR);
       const { fields } = await openPage(authorizeUrl(test.url));

@@ -118,7 +118,7 @@ export class Consent {
     return this.#transactions.run(
       actor ?? OPERATOR,
       (transaction) => denyRequest(transaction, id, { isKnown: actor !== null }),
-      actor === null ? { auditActor: { kind: 'REQUEST', id: null, name: null } } : {},
+      { revokes: true, ...(actor === null && { auditActor: { kind: 'REQUEST', id: null, name: null } }) },
     );
   }
 
@@ -145,7 +145,8 @@ export class Consent {
     if ('refused' in standing) return standing;
     const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), address };
     try {
-      const redeemed = await repository.write((writer) => redeem(writer, redemption, options));
+      const revokes = 'revoke' in standing;
+      const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { revokes });
       if ('secret' in redeemed) pace.polls.forget(digest);
       return redeemed;
     } catch (error) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import {
   agree,
@@ -196,6 +197,18 @@ describe('the endpoints for applications', () => {
       const { headers } = await openPage(authorizeUrl(test.url, { redirect_uri: redirect }));
       assert.match(headers.get('content-security-policy')!, new RegExp(`form-action 'self' ${target};`));
     }
+  });
+
+  it('know the clients of svc-api.yaml', async () => {
+    const clients = [{ id: 'tv', name: 'TV', redirects: [] }];
+    const config = { ...DEFAULT_CONFIG, clients, publicUrl: 'https://keys.example.org' };
+    const server = await startServer(test.keys, { config });
+    const form = { client_id: 'tv', scope: 'role:GUEST' };
+    const { body } = await postJson(`${server.url}/oauth/device_authorization`, form);
+    assert.equal(body['verification_uri'], 'https://keys.example.org/device');
+    const page = await openPage(authorizeUrl(server.url, { client_id: 'tv' }));
+    assert.equal(page.status, 400, 'it has no redirect');
+    await server.stop();
   });
 
   it('do not start with a client or an origin that is none', async () => {
