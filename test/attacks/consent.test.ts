@@ -18,7 +18,8 @@ import {
 } from '../support/consent.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
-import type { TestService } from '../support/server.ts';
+import { collectingLog } from '../support/log.ts';
+import { startServer, type TestService } from '../support/server.ts';
 
 let test: TestService;
 let approver: string;
@@ -244,6 +245,22 @@ describeOnEach('whoever attacks the way to a key', () => {
       await test.keys.consent.denyListed(request!.id, OPERATOR);
       assert.equal((await pollDevice(test.url, device)).body['error'], 'access_denied');
     });
+  });
+
+  it('finds neither a key nor a code in the log, which tells what was asked for and refused', async () => {
+    const { log, lines } = collectingLog();
+    const logged = await startServer(test.keys, { clients: [APP], log });
+    const device = await askDevice(logged.url);
+    const { fields } = await openPage(`${logged.url}/device?user_code=${device.user_code}`);
+    await agree(logged.url, fields, `${approver}x`);
+    await agree(logged.url, fields, approver);
+    const { body } = await pollDevice(logged.url, device.device_code);
+    await pollDevice(logged.url, device.device_code);
+    await logged.stop();
+    const text = JSON.stringify(lines);
+    for (const secret of [approver, body['access_token'] as string, device.device_code, device.user_code])
+      assert.ok(!text.includes(secret));
+    for (const message of ['key asked for', 'key refused', 'consent refused']) assert.ok(text.includes(message));
   });
 
   it('keeps no code that it could read in the store', async () => {
