@@ -119,7 +119,7 @@ export async function startAskedServer({
   config?: Partial<Config>;
   trust?: readonly string[];
 } = {}): Promise<AskedServer> {
-  const test = await openTestKeys({ resources: ['GRAFANA'], ...options });
+  const test = await openTestKeys({ asServer: true, resources: ['GRAFANA'], ...options });
   const { log, lines } = collectingLog();
   const trusted = trust ? { trust: new Networks(trust) } : {};
   const app = await createApp({ keys: test.keys, log, config: { ...DEFAULT_CONFIG, ...trusted, ...config } });

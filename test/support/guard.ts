@@ -37,7 +37,7 @@ export async function startGuarded(
   service: RequestListener | Server,
   options: Partial<AllOptions> = {},
 ): Promise<GuardedService> {
-  const open = await openTestKeys();
+  const open = await openTestKeys({ asServer: true });
   const upstream = typeof service === 'function' ? createServer(service) : service;
   await once(upstream.listen(0, '127.0.0.1'), 'listening');
   const { port } = upstream.address() as AddressInfo;
