@@ -188,6 +188,18 @@ describe('the headers of a request that is passed on', () => {
       assert.deepEqual(valuesIn(headers, 'forwarded'), [forwarded]);
     });
 
+    it('and nothing under other names, which a trusted proxy passes on from its clients', async () => {
+      const exact = await headersOf(EARLIER);
+      const variants = [
+        'X_Forwarded_Host: other.example',
+        'X-Forwarded_Proto: other',
+        'x_real_ip: 192.0.2.3',
+        'X.Forwarded.For: 192.0.2.3',
+        'X-Forwarded-Client_Cert: other',
+      ];
+      assert.deepEqual(await headersOf([...EARLIER, ...variants]), exact);
+    });
+
     it('and nothing of what anybody else says, however it is written', async () => {
       const untrusting = await service.beside({ trust: new Networks(['192.0.2.0/24']) });
       const variants = ['X_Forwarded_For: 192.0.2.3', 'X-Forwarded_Host: other.example', 'x_real_ip: 192.0.2.3'];
