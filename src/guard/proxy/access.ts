@@ -5,10 +5,10 @@ import { withFields } from '../../http/rate-limit-fields.ts';
 import type { RefusalLog } from '../../http/refusal-log.ts';
 import { errorReply, type Reply } from '../../http/replies.ts';
 import type { Permission } from '../../keys/permissions/catalog.ts';
-import { printable } from '../../keys/text.ts';
 import { checkAllow } from '../../routes/decide.ts';
 import type { RequestParts } from '../../routes/request.ts';
 import type { Allow } from '../../routes/route.ts';
+import { refusedRequest } from '../refused-request.ts';
 import type { RequestTarget } from './request-target.ts';
 import type { JudgedRequest, Requirements } from './requirement.ts';
 
@@ -93,8 +93,7 @@ export class Access {
   }
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
-    const { method, host, target } = request.parts;
-    const detail = `${refusal}: ${printable(`${method} ${host}${target.replace(/\?.*/s, '')}`, 200)}`;
+    const detail = refusedRequest(refusal, request.parts);
     this.#options.refusals.add('request refused', { reason: 'no route', detail, address: request.peer() });
     return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }

@@ -1,6 +1,7 @@
+import { canonicalName } from '../canonical-name.ts';
 import { type Framing, hasTrailers } from './framing.ts';
 import { forwardingHeaders, isBelieved, isForwarding, type Peer } from './forwarding.ts';
-import { canonicalName, connectionOptions, isHopByHop, pairsOf, valuesOf } from './header-names.ts';
+import { connectionOptions, isHopByHop, pairsOf, valuesOf } from './header-names.ts';
 import type { RequestTarget } from './request-target.ts';
 
 /** A client's request, and what the upstream is told about it. */
