@@ -30,6 +30,8 @@ export function bearerAuth(options: BearerAuthOptions): NodeMiddleware {
   return (incoming, outgoing, next) => {
     const head = new NodeHead(incoming);
     const enter = (admission: Admission) => {
+      // While the store was asked, something else may have answered, or the client have gone.
+      if (outgoing.headersSent || outgoing.destroyed) return;
       if ('refusal' in admission) return refuse(incoming, outgoing, admission.refusal);
       const request = Object.assign(incoming, {
         principal: admission.principal,
