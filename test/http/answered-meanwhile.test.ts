@@ -6,8 +6,8 @@ import express from 'express';
 import fastify from 'fastify';
 import { bearerAuth } from '../../src/express.ts';
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
+import type { BearerAuthOptions } from '../../src/http/bearer-check.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { KeysService } from '../../src/keys/service.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 
 /** Answers requests for /busy by itself, as what bounds the time of an answer does. */
@@ -16,7 +16,7 @@ const answerBusy = ({ url }: IncomingMessage, outgoing: ServerResponse) => {
 };
 
 /** Servers that may answer while a key is checked. They answer with "welcome" those who are let in. */
-const SERVERS: Readonly<Record<string, (keys: KeysService) => Promise<RequestListener | Server>>> = {
+const SERVERS: Readonly<Record<string, (keys: BearerAuthOptions['keys']) => Promise<RequestListener | Server>>> = {
   'node:http': async (keys) => {
     const auth = bearerAuth({ keys });
     return (incoming, outgoing) => {

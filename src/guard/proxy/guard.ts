@@ -1,26 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type BearerAuthOptions, BearerCheck, type CheckParts, partsOf } from '../../http/bearer-check.ts';
+import { type CheckParts, partsOf } from '../../http/bearer-check.ts';
 import { FailureLog } from '../../http/failure-log.ts';
 import { atPeriodEnd } from '../../http/periods.ts';
 import { internalError, jsonReply, type Reply, unavailable } from '../../http/replies.ts';
 import type { ConnectionHandler, RequestHandler } from '../../http/serve-requests.ts';
-import type { CredentialPlace } from '../../keys/credential-places.ts';
-import type { Networks } from '../../keys/networks.ts';
-import type { Catalog } from '../../keys/permissions/catalog.ts';
-import type { KeysService } from '../../keys/service.ts';
 import type { Log } from '../../log.ts';
 import { identityHeaders, NOBODY } from '../identity-headers.ts';
-import { Access, type Entered, type Entry, GuardedRequest } from './access.ts';
-import { credentialHeaders, type IsCredential } from './credential-headers.ts';
+import { type Entered, type Entry, GuardedRequest } from './access.ts';
 import { requestFraming } from './framing.ts';
 import { OpenExchanges } from './open-exchanges.ts';
 import type { ArrivedRequest, BareConnection, ReceivedRequest } from './received.ts';
 import { badRequest, ENDLESS, methodNotAllowed, refuse } from './replies.ts';
 import { readTarget } from './request-target.ts';
-import type { Requirements } from './requirement.ts';
 import { ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
+import { type AppliedRules, applyRules, type GuardRules } from './rules.ts';
 import { protocolOf } from './tunnel.ts';
 
 /** What is guarded, and how. */
@@ -30,29 +25,6 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   /** The path at which the guard says whether it can let anybody pass; undefined for none. */
   readonly healthPath?: string | undefined;
   readonly log: Log;
-}
-
-/** Who may pass. This may change while the guard runs. */
-export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog' | 'check'> & BearerAuthOptions['keys'];
-  /** Who may make which requests. */
-  readonly requirements: Requirements;
-  /** Where a key may stand in a request. */
-  readonly credentials: readonly CredentialPlace[];
-  /** Whose forwarded headers are believed. */
-  readonly trust: Networks;
-  /** See `BearerAuthOptions`. */
-  readonly failedCredentials?: string | false;
-}
-
-/** The rules, as they are applied. */
-interface AppliedRules {
-  readonly access: Access;
-  readonly catalog: Catalog;
-  readonly isCredential: IsCredential;
-  readonly trust: Networks;
-  /** Resolves when the store answers. */
-  check(): Promise<void>;
 }
 
 /** Methods for proxies that clients choose: to pass them on would do harm. */
@@ -127,17 +99,11 @@ export class Guard implements RequestHandler, ConnectionHandler {
     for (const log of [this.#parts.refusals, this.#parts.failures, this.#upstreamFailures]) log.finish();
   }
 
-  #apply({ keys, requirements, credentials, trust, failedCredentials }: GuardRules): AppliedRules {
-    const { log } = this.#options;
+  #apply(rules: GuardRules): AppliedRules {
+    const { log, passCredential } = this.#options;
+    const { failedCredentials } = rules;
     this.#parts = partsOf({ log, ...(failedCredentials !== undefined && { failedCredentials }) }, this.#parts);
-    const check = new BearerCheck({ keys, credentials, trust: trust.texts }, this.#parts);
-    return {
-      access: new Access({ check, requirements, refusals: this.#parts.refusals }),
-      catalog: keys.catalog,
-      isCredential: this.#options.passCredential ? () => false : credentialHeaders(credentials),
-      trust,
-      check: () => keys.check(),
-    };
+    return applyRules(rules, this.#parts, passCredential);
   }
 
   #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
