@@ -154,10 +154,16 @@ export class Guard implements RequestHandler, ConnectionHandler {
     const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
     const { fields } = admitted ?? {};
     this.#proxy.pass(received, { identity: Object.entries(identity).flat(), isCredential, trust, fields });
+    let known = entered;
+    const mayGoOn = (entry: Entry) => {
+      // A key that is needed only now is counted now, and that is remembered where none is needed for a while.
+      if ('admitted' in entry && entry.admitted) known = entry;
+      return !('refusal' in entry);
+    };
     const forget = this.#open.add({
       isAllowed: () => {
-        const entry = this.#rules.access.again(request, entered);
-        return entry instanceof Promise ? entry.then((settled) => !('refusal' in settled)) : !('refusal' in entry);
+        const entry = this.#rules.access.again(request, known);
+        return entry instanceof Promise ? entry.then(mayGoOn) : mayGoOn(entry);
       },
       end: () => (switching?.connection.socket ?? outgoing).destroy(),
     });
