@@ -63,7 +63,7 @@ export class Access {
     return this.#decide(request, () => this.#options.check.enter(request));
   }
 
-  /** Decides again about a request that may pass, as things are now. Counts as a use only if no key was needed so far. */
+  /** Decides again about a request that may pass, as things are now. Counts as a use if no key was needed so far. */
   again(request: GuardedRequest, { admitted }: Entered): Entry | Promise<Entry> {
     const { check } = this.#options;
     return this.#decide(request, () => (admitted ? check.again(request, admitted) : check.enter(request)));

@@ -3,17 +3,18 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type CheckParts, partsOf } from '../../http/bearer-check.ts';
 import { FailureLog } from '../../http/failure-log.ts';
+import { isOldHealthCheck } from '../../http/health.ts';
 import { atPeriodEnd } from '../../http/periods.ts';
 import { internalError, jsonReply, type Reply, unavailable } from '../../http/replies.ts';
 import type { ConnectionHandler, RequestHandler } from '../../http/serve-requests.ts';
 import type { Log } from '../../log.ts';
 import { identityHeaders, NOBODY } from '../identity-headers.ts';
 import { type Entered, type Entry, GuardedRequest } from './access.ts';
-import { requestFraming } from './framing.ts';
+import { type Framing, requestFraming } from './framing.ts';
 import { OpenExchanges } from './open-exchanges.ts';
 import type { ArrivedRequest, BareConnection, ReceivedRequest } from './received.ts';
 import { badRequest, ENDLESS, methodNotAllowed, refuse } from './replies.ts';
-import { readTarget } from './request-target.ts';
+import { readTarget, type RequestTarget } from './request-target.ts';
 import { ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
 import { type AppliedRules, applyRules, type GuardRules } from './rules.ts';
 import { protocolOf } from './tunnel.ts';
@@ -124,9 +125,9 @@ export class Guard implements RequestHandler, ConnectionHandler {
     if (!framing) return refuse(arrived, badRequest('The length of the body is not clear.'), ENDLESS);
     if (REFUSED_METHODS.has(incoming.method)) return refuse(arrived, methodNotAllowed(incoming.method!), framing);
     const target = readTarget(incoming);
+    if (this.#isHealthCheck(incoming, target)) return void this.#answerHealth(arrived, framing);
     if (typeof target === 'string') return refuse(arrived, badRequest(target), framing);
     const received = { ...arrived, ...wish, target, framing };
-    if (target.path === this.#options.healthPath) return void this.#answerHealth(received);
     try {
       this.#judge(received);
     } catch (error) {
@@ -170,7 +171,13 @@ export class Guard implements RequestHandler, ConnectionHandler {
     outgoing.once('close', forget);
   }
 
-  async #answerHealth(received: ReceivedRequest): Promise<void> {
+  #isHealthCheck(incoming: IncomingMessage, target: RequestTarget | string): boolean {
+    const { healthPath } = this.#options;
+    if (healthPath === undefined) return false;
+    return typeof target === 'string' ? isOldHealthCheck(incoming, [healthPath]) : target.path === healthPath;
+  }
+
+  async #answerHealth(arrived: ArrivedRequest, framing: Framing): Promise<void> {
     let reply: Reply = jsonReply({ status: 'ok' });
     try {
       await this.#rules.check();
@@ -178,7 +185,7 @@ export class Guard implements RequestHandler, ConnectionHandler {
       this.#parts.failures.add(error);
       reply = unavailable();
     }
-    refuse(received, reply, received.framing);
+    refuse(arrived, reply, framing);
   }
 
   #fail(received: ReceivedRequest, error: unknown): void {
