@@ -82,7 +82,10 @@ export class Upstream {
    */
   open(request: UpstreamRequest, isNew: boolean): http.ClientRequest {
     const { request: send } = this.#options.protocol === 'https:' ? https : http;
-    return send({ ...this.#options, ...request, agent: isNew ? this.#single : this.#kept });
+    const sent = send({ ...this.#options, ...request, agent: isNew ? this.#single : this.#kept });
+    // Of an answer, Node would drop the headers after the 1,000th.
+    sent.maxHeadersCount = 0;
+    return sent;
   }
 
   /** Closes all connections. */

@@ -18,6 +18,7 @@ describe('the headers of a request that is passed on', () => {
     service = await startGuarded(({ method, url, rawHeaders }, outgoing) => {
       outgoing.end(JSON.stringify({ method, url, headers: rawHeaders }));
     });
+    service.upstream.maxHeadersCount = 0;
   });
   after(() => service.stop());
 
@@ -68,6 +69,13 @@ describe('the headers of a request that is passed on', () => {
         'Accept-Encoding: br',
       ),
     );
+  });
+
+  it('are all there, however many come before', async () => {
+    const many = Array.from({ length: 1100 }, (_, index) => `a: ${index}`);
+    const headers = await headersOf([...many, 'X-Last: 1', 'Content-Length: 0']);
+    assert.equal(valuesIn(headers, 'a').length, many.length);
+    assert.deepEqual([...valuesIn(headers, 'x-last'), ...valuesIn(headers, 'content-length')], ['1', '0']);
   });
 
   it('say who makes it', async () => {
