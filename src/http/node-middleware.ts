@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticated } from './authenticated.ts';
-import { type Admission, type BearerAuthOptions, BearerCheck } from './bearer-check.ts';
+import { type Admission, BearerCheck } from './bearer-check.ts';
+import type { BearerAuthOptions } from './bearer-options.ts';
 import { NodeHead } from './node-head.ts';
 import { type Reply, send } from './replies.ts';
 

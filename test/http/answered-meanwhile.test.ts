@@ -6,7 +6,7 @@ import express from 'express';
 import fastify from 'fastify';
 import { bearerAuth } from '../../src/express.ts';
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
-import type { BearerAuthOptions } from '../../src/http/bearer-check.ts';
+import type { BearerAuthOptions } from '../../src/http/bearer-options.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 

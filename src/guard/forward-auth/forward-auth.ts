@@ -1,4 +1,5 @@
-import type { Admission, BearerCheck, CheckParts } from '../../http/bearer-check.ts';
+import type { Admission, BearerCheck } from '../../http/bearer-check.ts';
+import type { CheckParts } from '../../http/bearer-options.ts';
 import { ClientAddresses, type Received } from '../../http/client-address.ts';
 import { withFields } from '../../http/rate-limit-fields.ts';
 import { errorReply, type Reply, unavailable } from '../../http/replies.ts';

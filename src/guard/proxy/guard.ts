@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type CheckParts, partsOf } from '../../http/bearer-check.ts';
+import { type CheckParts, partsOf } from '../../http/bearer-options.ts';
 import { FailureLog } from '../../http/failure-log.ts';
 import { isOldHealthCheck } from '../../http/health.ts';
 import { atPeriodEnd } from '../../http/periods.ts';

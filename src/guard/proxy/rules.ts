@@ -1,4 +1,5 @@
-import { type BearerAuthOptions, BearerCheck, type CheckParts } from '../../http/bearer-check.ts';
+import { BearerCheck } from '../../http/bearer-check.ts';
+import type { BearerAuthOptions, CheckParts } from '../../http/bearer-options.ts';
 import type { CredentialPlace } from '../../keys/credential-places.ts';
 import type { Networks } from '../../keys/networks.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
