@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import type { GuardOptions, GuardRules } from '../../src/guard/proxy/guard.ts';
+import type { GuardOptions } from '../../src/guard/proxy/guard.ts';
 import { always } from '../../src/guard/proxy/requirement.ts';
+import type { GuardRules } from '../../src/guard/proxy/rules.ts';
 import { type RunningGuard, serveGuard } from '../../src/guard/proxy/serve-guard.ts';
 import { Networks } from '../../src/keys/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
