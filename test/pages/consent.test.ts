@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { type OpenKeys, openKeys } from '../../src/open-keys.ts';
 import { agree, openPage } from '../support/consent.ts';
@@ -59,7 +60,10 @@ describe('an application that asks for a key', () => {
       const script = join(ROOT, 'examples/python/get_key.py');
       const env = cleanEnv({ BROWSER: 'true', no_proxy: '*', PYTHONDONTWRITEBYTECODE: '1' });
       const child = spawn(PYTHON, [script, ...args, server.url, 'role:GUEST DOCKER:READ_ANY'], { env });
-      return { said: once(child.stderr, 'data').then(([text]) => String(text)), done: finished(child) };
+      return {
+        said: once(createInterface(child.stderr), 'line').then(([line]) => String(line)),
+        done: finished(child),
+      };
     }
     before(function () {
       if (spawnSync(PYTHON, ['-c', 'import authlib, requests']).status !== 0)
@@ -68,7 +72,7 @@ describe('an application that asks for a key', () => {
 
     it('gets one by a code', async () => {
       const { said, done } = start();
-      const [, page, userCode] = /^Open (\S+) and type (\S+)\n$/.exec(await said)!;
+      const [, page, userCode] = /^Open (\S+) and type (\S+)$/.exec(await said)!;
       assert.equal(page, `${server.url}/device`);
       const request = await keys.consent.show({ userCode: userCode!, source: 'test' });
       await keys.consent.approve(request, {}, OPERATOR);
@@ -80,7 +84,7 @@ describe('an application that asks for a key', () => {
     it('gets one by a page', async () => {
       const { secret } = await keys.create({ name: 'Anna', roles: ['ADMIN'] }, OPERATOR);
       const { said, done } = start('--browser');
-      const [, page] = /^Open (\S+)\n$/.exec(await said)!;
+      const [, page] = /^Open (\S+)$/.exec(await said)!;
       const { headers } = await agree(server.url, (await openPage(page!)).fields, secret);
       await fetch(headers.get('location')!);
       const { stdout, stderr, code } = await done;

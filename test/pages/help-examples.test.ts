@@ -3,6 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { digestCode } from '../../src/keys/requests/codes.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -194,7 +195,7 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
 
 /** Agrees to what a login asks for. */
 async function agreeTo({ stderr }: ChildProcessWithoutNullStreams, cli: TestCli): Promise<void> {
-  const [, code] = / and type (\S+)\n/.exec(String((await once(stderr, 'data'))[0]))!;
+  const [, code] = / and type (\S+)$/.exec(String((await once(createInterface(stderr), 'line'))[0]))!;
   assert.equal((await cli.run(['apikey', 'approve', code!, '--yes'])).code, 0);
 }
 
