@@ -55,7 +55,13 @@ describe('kept keys of servers', () => {
     assert.throws(() => keptKey(SERVER, env), refusal(/open to other users/));
     chmodSync(path, 0o600);
     const text = readFileSync(path, 'utf8');
-    const wrong = [text.replace(SERVER, 'https://thief.example'), text.replace(/_\w{9}/, '_000000000'), '', '[', 'null'];
+    const wrong = [
+      text.replace(SERVER, 'https://thief.example'),
+      text.replace(/_\w{9}/, '_000000000'),
+      '',
+      '[',
+      'null',
+    ];
     for (const content of wrong) {
       writeFileSync(path, content);
       assert.throws(
