@@ -14,13 +14,15 @@ import type { SecretDelivery } from '../keys/changes/delivery.ts';
 import { assertValid, isKeysError, KeysError } from '../keys/errors.ts';
 import type { KeyChange, KeyFields, NewKey } from '../keys/key/api-key.ts';
 import { readRotation, type RotationRequest } from '../keys/key/rotation.ts';
+import { validateChange } from '../keys/key/validation.ts';
+import { createCatalog } from '../keys/permissions/catalog.ts';
 import { formatTime } from '../keys/time.ts';
 import type { Data, ServerConnection } from './connection.ts';
 import { APPLY, CREATE, DELETE, ENABLE, rotationDocument, ROTATE, UPDATE } from './documents.ts';
 import { readPlanned } from './read-changes.ts';
 import { readCreated, readName, readRotated, readState, secretIn } from './read-key.ts';
 import { RemoteQueries } from './remote-queries.ts';
-import { changeInput, declaredInput, newKeyInput } from './write-key.ts';
+import { changeInput, declaredInput } from './write-key.ts';
 
 /**
  * What commands do with the keys of a running server, over its GraphQL, as the key that they send. The rules run on the
@@ -28,7 +30,7 @@ import { changeInput, declaredInput, newKeyInput } from './write-key.ts';
  */
 export class RemoteKeys extends RemoteQueries implements KeyAdministration {
   async create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
-    const variables = { input: newKeyInput(input, await this.catalog()) };
+    const variables = { input: await this.newKey(input) };
     delivery?.begin?.();
     const read = ({ createApiKey }: Data) => readCreated(createApiKey);
     const created = await this.connection.ask({ document: CREATE, variables, read });
@@ -38,7 +40,8 @@ export class RemoteKeys extends RemoteQueries implements KeyAdministration {
   }
 
   async update(before: KeyFields, change: KeyChange): Promise<Changed & { confusable: [] }> {
-    const catalog = (change.roles ?? change.permissions) ? await this.catalog() : undefined;
+    const catalog = (change.roles ?? change.permissions) ? await this.catalog() : createCatalog();
+    assertValid(validateChange(change, catalog, Date.now()));
     const variables = { input: { id: before.id, ...changeInput(change, catalog) } };
     const read = ({ updateApiKey }: Data) => readState(updateApiKey);
     return { before, after: await this.connection.ask({ document: UPDATE, variables, read }), confusable: [] };

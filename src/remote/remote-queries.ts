@@ -2,8 +2,9 @@ import type { KeyDecision, KeyPage, KeyState, KeyWithAccess, Preview } from '../
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import { type AuditRequest, readAuditRequest } from '../keys/audit/audit-log.ts';
 import type { Suggestion } from '../keys/authorization/suggest.ts';
-import { KeysError } from '../keys/errors.ts';
+import { assertValid, KeysError } from '../keys/errors.ts';
 import type { KeyFields, NewKey } from '../keys/key/api-key.ts';
+import { validateNewKey } from '../keys/key/validation.ts';
 import { cursorOf, type PageQuery, readRoles, readStatus } from '../keys/list.ts';
 import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
 import type { Catalog } from '../keys/permissions/catalog.ts';
@@ -75,7 +76,7 @@ export class RemoteQueries {
   }
 
   async preview(input: NewKey): Promise<Preview> {
-    const variables = { input: newKeyInput(input, await this.catalog()) };
+    const variables = { input: await this.newKey(input) };
     return this.connection.ask({
       document: PREVIEW,
       variables,
@@ -115,6 +116,13 @@ export class RemoteQueries {
       variables,
       read: ({ auditLog }) => auditLog.edges.map(({ node }: Data) => readEntry(node)),
     });
+  }
+
+  /** A new key as the schema takes it. @throws ValidationError */
+  protected async newKey(input: NewKey): Promise<object> {
+    const catalog = await this.catalog();
+    assertValid(validateNewKey(input, catalog, Date.now()));
+    return newKeyInput(input, catalog);
   }
 
   /** Nothing is kept open. */

@@ -11,13 +11,13 @@ export function newKeyInput(input: NewKey, catalog: Catalog): object {
 }
 
 /** Changes of a key as the schema takes them. Their values are valid. */
-export function changeInput(change: KeyChange, catalog: Catalog | undefined): object {
+export function changeInput(change: KeyChange, catalog: Catalog): object {
   const { name, description, roles, permissions, limits, allowFrom, expiresIn, expiresAt } = change;
   return {
     name,
     description,
-    roles: roles && catalog ? parseRoles(roles, catalog).values : roles,
-    permissions: permissions && permissionsInput(catalog ? parsePermissions(permissions, catalog).values : []),
+    roles: roles && parseRoles(roles, catalog).values,
+    permissions: permissions && permissionsInput(parsePermissions(permissions, catalog).values),
     limits,
     allowFrom,
     expiresIn,

@@ -4,7 +4,9 @@ import type { NewKey } from '../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { runCliHere, type Surroundings } from './cli-here.ts';
+import { isRemote } from './dialects.ts';
 import { type Finished, runCli } from './process.ts';
+import { asOperator, remoteStore } from './remote.ts';
 import { tempStore } from './temp.ts';
 
 /** What a secret looks like; its public id is the first group. */
@@ -20,6 +22,8 @@ export interface CreatedKey {
 export interface TestCli {
   /** The path of its store, which the first key creates. */
   database: string;
+  /** The environment that tells commands whose keys they work on. */
+  place(): Promise<NodeJS.ProcessEnv>;
   /** Runs a command of the built CLI in this process: see `runCliHere`. */
   run(args: readonly string[], surroundings?: Surroundings): Promise<Finished>;
   /** Runs the built CLI in a process of its own. */
@@ -30,12 +34,28 @@ export interface TestCli {
   given(name: string, fields?: Partial<NewKey>): Promise<CreatedKey>;
 }
 
+/** Whether a command needs the key store itself. */
+function needsStore([, verb = '', ...args]: readonly string[]): boolean {
+  const store = ['adopt', 'copy', 'export', 'import', 'scan', 'verify'];
+  return store.includes(verb) || (verb === 'log' && ['--verify', '--prune'].some((flag) => args.includes(flag)));
+}
+
 /** The built CLI with a store of its own. */
 export function testCli(database = tempStore()): TestCli {
   const withStore = (env?: NodeJS.ProcessEnv) => ({ SVC_API_DATABASE: database, ...env });
-  const run: TestCli['run'] = (args, { env, ...others } = {}) => runCliHere(args, { ...others, env: withStore(env) });
+  const place = async (): Promise<NodeJS.ProcessEnv> => {
+    if (!isRemote()) return withStore();
+    const { url, key } = await remoteStore(database);
+    return { SVC_API_SERVER: url, SVC_API_KEY: key };
+  };
+  const run: TestCli['run'] = async (args, { env, ...others } = {}) => {
+    if (!isRemote() || needsStore(args)) return runCliHere(args, { ...others, env: withStore(env) });
+    const result = await runCliHere(args, { ...others, env: { ...(await place()), ...env } });
+    return asOperator(result, await remoteStore(database));
+  };
   return {
     database,
+    place,
     run,
     runProcess: (args, { env, ...options } = {}) => runCli(args, { ...options, env: withStore(env) }),
     async create(name, ...args) {
