@@ -2,7 +2,7 @@ import { KeysError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
 
 /** Failures before anything was sent. */
-const BEFORE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+const BEFORE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'bad port']);
 /** Failures of OpenSSL that are about the certificate. */
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
 const UNKNOWN = 'Whether the change was made is not known: look at the keys before you try again.';
@@ -23,10 +23,12 @@ export function unreachable(server: string, error: unknown, changes: boolean): K
   return new KeysError('SERVER_UNREACHABLE', `The server ${server} ${what}${doubt}`, { cause: error });
 }
 
-/** The code of what went wrong, which `fetch` has in the cause. */
+/** The code of what went wrong, which `fetch` has in the cause; of a port that it never uses, its message. */
 function codeOf(error: unknown): string {
-  const { name, cause } = error as Error & { cause?: { code?: string; errors?: { code?: string }[] } };
+  const { name, cause } = error as Error & {
+    cause?: { code?: string; message?: string; errors?: { code?: string }[] };
+  };
   if (name === 'TimeoutError' || name === 'AbortError') return 'TimeoutError';
-  const code = cause?.code ?? cause?.errors?.[0]?.code ?? 'no connection';
+  const code = cause?.code ?? cause?.errors?.[0]?.code ?? cause?.message ?? 'no connection';
   return printable(code, 100);
 }
