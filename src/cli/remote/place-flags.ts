@@ -24,6 +24,6 @@ export const serverFlags = {
 
 /** For commands that need the key store: they say so. */
 export const hiddenServerFlags = {
-  server: Flags.string({ hidden: true }),
+  server: Flags.string({ hidden: true, helpValue: '<url>' }),
   insecure: Flags.boolean({ hidden: true }),
 };

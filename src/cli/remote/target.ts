@@ -14,7 +14,7 @@ export interface ServerTarget {
  * The address of the server that a command is to work on; undefined for a key store. Flags come before the environment.
  * @throws KeysError USAGE
  */
-export function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): string | undefined {
+function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): string | undefined {
   if (server !== undefined && database !== undefined) throw twoPlaces('--server and --database are both given');
   if (server !== undefined) return readServerUrl(server);
   if (database !== undefined || !env['SVC_API_SERVER']) return undefined;

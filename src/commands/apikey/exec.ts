@@ -23,8 +23,9 @@ export default class Exec extends BaseCommand {
     "The secret is only in the command's environment, in API_KEY or the variable that --env names. " +
     'The key is deleted when the command ends, however it ends, or as soon as this process receives SIGINT, SIGTERM, ' +
     'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after --ttl. ' +
-    'Keys created with it are deleted with it. The credentials of a key store on PostgreSQL (SVC_API_DATABASE, ' +
-    'PGPASSWORD and the like) and SVC_API_KEY are removed from the environment. The command has stdin, stdout and stderr to itself. ' +
+    'Keys created with it are deleted with it. SVC_API_KEY and the credentials of a key store on PostgreSQL ' +
+    '(SVC_API_DATABASE, PGPASSWORD and the like) are removed from the environment. ' +
+    'The command has stdin, stdout and stderr to itself. ' +
     'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
     'found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
