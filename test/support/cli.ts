@@ -22,8 +22,6 @@ export interface CreatedKey {
 export interface TestCli {
   /** The path of its store, which the first key creates. */
   database: string;
-  /** The environment that tells commands whose keys they work on. */
-  place(): Promise<NodeJS.ProcessEnv>;
   /** Runs a command of the built CLI in this process: see `runCliHere`. */
   run(args: readonly string[], surroundings?: Surroundings): Promise<Finished>;
   /** Runs the built CLI in a process of its own. */
@@ -43,19 +41,14 @@ function needsStore([, verb = '', ...args]: readonly string[]): boolean {
 /** The built CLI with a store of its own. */
 export function testCli(database = tempStore()): TestCli {
   const withStore = (env?: NodeJS.ProcessEnv) => ({ SVC_API_DATABASE: database, ...env });
-  const place = async (): Promise<NodeJS.ProcessEnv> => {
-    if (!isRemote()) return withStore();
-    const { url, key } = await remoteStore(database);
-    return { SVC_API_SERVER: url, SVC_API_KEY: key };
-  };
   const run: TestCli['run'] = async (args, { env, ...others } = {}) => {
     if (!isRemote() || needsStore(args)) return runCliHere(args, { ...others, env: withStore(env) });
-    const result = await runCliHere(args, { ...others, env: { ...(await place()), ...env } });
-    return asOperator(result, await remoteStore(database));
+    const server = await remoteStore(database);
+    const place = { SVC_API_SERVER: server.url, SVC_API_KEY: server.key };
+    return asOperator(await runCliHere(args, { ...others, env: { ...place, ...env } }), server);
   };
   return {
     database,
-    place,
     run,
     runProcess: (args, { env, ...options } = {}) => runCli(args, { ...options, env: withStore(env) }),
     async create(name, ...args) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { changeDirectly, contentOf } from '../../support/direct.ts';
-import { describeOnEachAndRemotely, isRemote } from '../../support/dialects.ts';
+import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/dialects.ts';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -173,11 +173,11 @@ Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged.
     assert.deepEqual(await test.names(), ['Alpha', 'Beta', 'By hand', 'Gamma']);
   });
 
-  it('reads stdin, a pipe, and JSON', async () => {
+  itOnStores('reads stdin, a pipe, and JSON', async () => {
     const script = `echo '{"$schema": "x", "keys": [{"name": "Piped", "roles": ["GUEST"]}]}' | "$@" apikey apply -f - --json &&
       "$@" apikey apply -f <(echo 'keys: []') --dry-run`;
     const shell = spawn('bash', ['-c', script, 'bash', process.execPath, BIN], {
-      env: cleanEnv(await test.cli.place()),
+      env: cleanEnv({ SVC_API_DATABASE: test.cli.database }),
     });
     const { stdout, code } = await finished(shell);
     assert.match(stdout, /"name": "Piped"/);

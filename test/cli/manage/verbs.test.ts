@@ -152,8 +152,8 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     );
   });
 
-  it('list shows an aligned table with a head on a terminal, without colours and boxes', async () => {
-    const terminal = cliOnTerminal(['apikey', 'list'], await testCli(database).place());
+  itOnStores('list shows an aligned table with a head on a terminal, without colours and boxes', async () => {
+    const terminal = cliOnTerminal(['apikey', 'list'], { SVC_API_DATABASE: database });
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /^NAME +GRANTS +STATUS +LAST USED +EXPIRES *\n/);
     assert.match(terminal.screen, /\nOff {5,}GUEST {5,}DISABLED +never +never\n/);
@@ -161,8 +161,8 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     assert.doesNotMatch(terminal.screen, /[│─┌]/);
   });
 
-  it('show has relative times beside the absolute ones on a terminal alone', async () => {
-    const terminal = cliOnTerminal(['apikey', 'show', 'Over'], await testCli(database).place());
+  itOnStores('show has relative times beside the absolute ones on a terminal alone', async () => {
+    const terminal = cliOnTerminal(['apikey', 'show', 'Over'], { SVC_API_DATABASE: database });
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /\nexpiresAt +2026-01-02T00:00:02\.000Z \((\d+ \w+ ago|in \d+ \w+)\)\n/);
     assert.match(terminal.screen, /\nlastUsedAt +-\n/);

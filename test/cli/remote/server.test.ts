@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { NewKey } from '../../../src/keys/key/api-key.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { jsonLines, openTestKeys } from '../../support/keys.ts';
-import { BIN, cleanEnv, finished, startCli } from '../../support/process.ts';
-import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
 import { CALLER, type RemoteStore, remoteStore, stopRemoteStores } from '../../support/remote.ts';
 import { startTestService } from '../../support/server.ts';
-import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
+import { keyNamed, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 describe('commands by a server', () => {
@@ -24,11 +19,7 @@ describe('commands by a server', () => {
     server = await remoteStore(cli.database);
     env = { SVC_API_SERVER: server.url, SVC_API_KEY: server.key };
   });
-  let session: TerminalSession | undefined;
-  afterEach(async () => {
-    session?.close();
-    await stopRemoteStores();
-  });
+  afterEach(stopRemoteStores);
   const remotely = (args: readonly string[], more: NodeJS.ProcessEnv = {}, input = '') =>
     runCliHere(['apikey', ...args], { env: { ...env, ...more }, input });
   const locally = (args: readonly string[], input = '') => cli.run(['apikey', ...args], { input });
@@ -154,30 +145,6 @@ describe('commands by a server', () => {
     }
   });
 
-  it('take a new secret back that cannot be written out, and say what stays', async () => {
-    const lost = async (...args: string[]) => {
-      const command = ['bash', '-c', '"$@" > /dev/full', 'bash', process.execPath, BIN, 'apikey', ...args];
-      const { stderr, code } = await finished(spawn(command[0]!, command.slice(1), { env: cleanEnv(env) }));
-      assert.equal(code, 1);
-      assert.match(stderr, /\nCode: OUTPUT_FAILED\n/);
-      return stderr.split('\n')[0]!;
-    };
-    const { key: old } = await cli.given('Kept');
-    assert.match(await lost('create', 'Lost', '--roles', 'GUEST'), /The key was removed again, because nobody has /);
-    assert.match(await lost('rotate', 'Kept', '--grace', '0s'), /The key has its old secret alone again/);
-    assert.ok(await isAccepted(cli.database, old));
-    assert.match(await lost('rotate', CALLER), /The key has its old secret alone again/);
-    assert.deepEqual((await remotely(['list', '--columns', 'name'])).stdout, `${CALLER}\nKept\n`);
-    assert.match(
-      await lost('create', 'Kept', '--roles', 'GUEST', '--overwrite'),
-      /because nobody has its secret\. One that it has replaced stays deleted\.$/,
-    );
-    const file = join(tempFolder(), 'keys.yaml');
-    writeFileSync(file, 'keys: [{name: New, roles: [GUEST]}]');
-    assert.match(await lost('apply', '-f', file, '--json'), /New keys were removed again, .*Other changes stay\.$/);
-    assert.deepEqual(await namesIn(cli.database), []);
-  });
-
   it('change nothing where the secrets of new keys have nowhere to go', async () => {
     const secrets = join(tempFolder(), 'secrets');
     mkdirSync(join(secrets, 'Blocked'), { recursive: true });
@@ -195,42 +162,5 @@ describe('commands by a server', () => {
     assert.match(stderr, /The previous one, svc_.{12}_…, is refused now\.\n$/);
     assert.match((await remotely(['list'])).stderr, /Code: UNAUTHENTICATED/);
     assert.equal((await remotely(['list'], { SVC_API_KEY: stdout.trim() })).code, 0);
-  });
-
-  it('run a command with a temporary key, and not with the key that made it', async () => {
-    const script = 'env | grep -c "=svc_"; env | grep "^SVC_API_KEY="; svc_api_seen=1; echo "$API_KEY"; exit 3';
-    const child = startCli(['apikey', 'exec', '--roles', 'GUEST', '--', 'sh', '-c', script], { env });
-    const { stdout, stderr, code } = await finished(child);
-    const [count, secret, ...more] = stdout.trim().split('\n');
-    assert.deepEqual([count, more, stderr, code], ['1', [], '', 3]);
-    assert.match(secret!, /^svc_\w{62}$/);
-    assert.equal(await isAccepted(cli.database, secret!), false);
-    assert.deepEqual(await namesIn(cli.database), []);
-  });
-
-  it('follow the log', async () => {
-    const child = startCli(['apikey', 'log', '--follow', '--json', '--action', 'create'], { env });
-    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
-    const next = async () => (JSON.parse((await lines.next()).value ?? '{}') as { key?: { name: string } }).key?.name;
-    try {
-      assert.equal(await next(), CALLER);
-      await cli.given('Later');
-      assert.equal(await next(), 'Later');
-    } finally {
-      child.kill();
-      await once(child, 'exit');
-    }
-  });
-
-  it('ask for what is missing, and let keys be chosen', async () => {
-    await cli.given('Alpha');
-    await cli.given('Beta');
-    const terminal = (session = cliOnTerminal(['apikey', 'delete'], env));
-    await terminal.answer('↑↓ navigate', 'Bet');
-    await terminal.answer('❯◯ Beta', KEYS.tab);
-    await terminal.answer('❯◉ Beta', KEYS.enter);
-    await terminal.answer('? Delete "Beta"', `y${KEYS.enter}`);
-    assert.equal(await terminal.end(), 0, terminal.screen);
-    assert.deepEqual(await namesIn(cli.database), ['Alpha']);
   });
 });
