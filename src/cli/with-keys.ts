@@ -1,5 +1,4 @@
 import type { KeyAdministration } from '../keys/administration.ts';
-import { OperatorKeys } from '../keys/operator-keys.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/permissions/catalog.ts';
 import type { OpenKeys, OpenKeysOptions } from '../open-keys.ts';
 import type { PlaceFlags } from './remote/place-flags.ts';
@@ -90,7 +89,9 @@ function storePlace(database: string | undefined, find: FindAdditions): KeysPlac
     catalog: async (permissions) => createCatalog(await additions(permissions)),
     open: async ({ ifMissing, grants }) => {
       const added = grants === 'none' ? {} : await additions(grants);
-      return new OperatorKeys(await openForCommand({ database, ...added, ifMissing }));
+      const keys = await openForCommand({ database, ...added, ifMissing });
+      const { OperatorKeys } = await import('../keys/operator-keys.ts');
+      return new OperatorKeys(keys);
     },
   };
 }
