@@ -94,9 +94,10 @@ export class ServerConnection {
       const { status, headers } = response;
       if (status >= 300 && status < 400) {
         await response.body?.cancel();
+        const { origin = 'elsewhere' } = URL.parse(headers.get('location') ?? '', server) ?? {};
         throw incompatible(
           server,
-          `redirects elsewhere (status ${status}), and a key is not sent on. Pass that address.`,
+          `redirects to ${origin} (status ${status}), and a key is not sent on. Pass the address that answers.`,
         );
       }
       return { status, headers, text: await textOf(response, server) };

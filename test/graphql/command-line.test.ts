@@ -117,7 +117,7 @@ describeOnEach('what commands ask of a server', () => {
     for (const name of ['A', 'B', 'C']) await caller(name, { roles: ['GUEST'] });
     const numbers = async (args: string) => {
       const data = await ask(`{ auditLog(${args}) { edges { node { number } } pageInfo { hasNextPage } } }`);
-      if (Array.isArray(data)) return data as unknown[];
+      if (Array.isArray(data)) return data;
       const { edges, pageInfo } = data['auditLog'] as {
         edges: { node: { number: number } }[];
         pageInfo: { hasNextPage: boolean };

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { testCli, UUID } from '../support/cli.ts';
 import { pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, finished, ROOT } from '../support/process.ts';
@@ -80,7 +79,7 @@ describe('the examples', () => {
     cpSync(join(ROOT, 'examples/remote/keys.yaml'), join(folder, 'keys.yaml'));
     writeFileSync(join(folder, 'store-secret.sh'), '#!/bin/sh\ncat > "stored $1"\n', { mode: 0o755 });
     const [, permissions = ''] = /--permissions (\S+)/.exec(example('remote/apply.yml'))!;
-    const { key } = await testCli(database).given('Pipeline', { permissions: permissions.split(',') as Permission[] });
+    const { key } = await testCli(database).given('Pipeline', { permissions: permissions.split(',') });
     await testCli(database).given('Another');
     const server = await startServe(database);
     const variables = { SVC_API_SERVER: server.url, SVC_API_KEY: key };

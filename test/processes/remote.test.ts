@@ -5,7 +5,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestCli, testCli } from '../support/cli.ts';
-import { BIN, cleanEnv, finished, startCli } from '../support/process.ts';
+import { startServe } from '../support/serve.ts';
+import { pairOf, writePair } from '../support/certificates.ts';
+import { BIN, cleanEnv, finished, runCli, startCli } from '../support/process.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../support/pty.ts';
 import { CALLER, remoteStore, stopRemoteStores } from '../support/remote.ts';
 import { isAccepted, namesIn } from '../support/stored.ts';
@@ -58,6 +60,23 @@ describe('processes that work on a server', () => {
     assert.match(secret!, /^svc_\w{62}$/);
     assert.equal(await isAccepted(cli.database, secret!), false);
     assert.deepEqual(await namesIn(cli.database), []);
+  });
+
+  it('trust the certificates of NODE_EXTRA_CA_CERTS, and never one that is not', async () => {
+    const { cert, key } = writePair(pairOf('first'));
+    const server = await startServe(cli.database, ['--port', '0', '--tls-cert', cert, '--tls-key', key]);
+    const SVC_API_SERVER = server.url.replace('127.0.0.1', 'localhost');
+    const list = (more: NodeJS.ProcessEnv, ...flags: string[]) =>
+      runCli(['apikey', 'list', ...flags], { env: { ...env, SVC_API_SERVER, ...more } });
+    const trusted = await list({ NODE_EXTRA_CA_CERTS: cert, LOG_LEVEL: 'trace' });
+    assert.equal(trusted.code, 0, trusted.stderr);
+    for (const flags of [[], ['--insecure']]) {
+      const { stderr, code } = await list({ LOG_LEVEL: 'trace' }, ...flags);
+      assert.match(stderr, /a certificate that is not trusted here/);
+      assert.equal(code, 1);
+      assert.ok(!stderr.includes(env['SVC_API_KEY']!.slice(17)));
+    }
+    await server.stop();
   });
 
   it('follow the log', async () => {

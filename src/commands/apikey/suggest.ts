@@ -29,9 +29,9 @@ export default class Suggest extends KeyCommand {
       const suggestion = await keys.suggest(state.key);
       const { uses, lastUsedAt } = state.usage;
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
+      const explained = this.jsonEnabled() ? [] : await explain(state, suggestion, keys);
       const shown = await this.print({ ...suggestion, uses, lastUsedAt: formatTime(lastUsedAt) }, line);
-      if (!this.jsonEnabled())
-        for (const text of await explain(state, suggestion, keys)) await this.terminal.note(text);
+      for (const text of explained) await this.terminal.note(text);
       return shown;
     });
   }

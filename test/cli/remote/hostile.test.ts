@@ -76,9 +76,22 @@ describe('a server elsewhere', () => {
     });
     for (const status of [301, 302, 303, 307, 308]) {
       const server = await answer('', status, { location: `${target}/graphql` });
-      await assert.rejects(keysOf(server).find('CI'), refusal('SERVER_INCOMPATIBLE', /redirects elsewhere/));
+      await assert.rejects(
+        keysOf(server).find('CI'),
+        refusal('SERVER_INCOMPATIBLE', new RegExp(`redirects to ${target} `)),
+      );
     }
     assert.deepEqual(seen, []);
+  });
+
+  it('is asked below the path of its address', async () => {
+    const paths: unknown[] = [];
+    const server = await serve((request, response) => {
+      paths.push(request.method, request.url);
+      send(response, { apiKey: null });
+    });
+    assert.equal(await keysOf(`${server}/team/keys`).find('CI'), undefined);
+    assert.deepEqual(paths, ['POST', '/team/keys/graphql']);
   });
 
   it('that is older says what it does not know', async () => {

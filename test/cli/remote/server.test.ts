@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Permission } from '../../../src/keys/permissions/catalog.ts';
 import type { NewKey } from '../../../src/keys/key/api-key.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
@@ -128,6 +129,35 @@ describe('commands by a server', () => {
       ['Limited', 'Mine'],
     );
   });
+
+  for (const [verb, needed, ...args] of [
+    ['list', 'API_KEY:READ_OWN'],
+    ['show', 'API_KEY:READ_OWN', 'Limited'],
+    ['can', 'API_KEY:READ_OWN', 'Limited', 'ME:READ_OWN'],
+    ['suggest', 'API_KEY:READ_OWN', 'Limited'],
+    ['create', 'API_KEY:CREATE_OWN,PERMISSION:READ_ANY', 'New', '--permissions', 'PERMISSION:READ_OWN'],
+    ['update', 'API_KEY:READ_OWN,API_KEY:UPDATE_OWN', 'Limited', '--description', 'x'],
+    ['enable', 'API_KEY:READ_OWN,API_KEY:UPDATE_OWN', 'Limited'],
+    ['rotate', 'API_KEY:READ_OWN,API_KEY:UPDATE_OWN', 'Limited'],
+    ['delete', 'API_KEY:READ_OWN,API_KEY:DELETE_OWN', 'Limited'],
+    ['apply', 'API_KEY:UPDATE_OWN,PERMISSION:READ_ANY', '-f', '-'],
+    ['log', 'LOGS:READ_ANY'],
+  ] as const) {
+    it(`need for ${verb} what docs/remote.md says, and no more`, async () => {
+      const permissions = needed.split(',') as Permission[];
+      const run = async (held: Permission[]) => {
+        const result = await remotely([verb, ...args], await asKey({ permissions: held, overwrite: true }), 'keys: []');
+        return { ...result, code: verb === 'can' && result.code === 4 ? 0 : result.code };
+      };
+      const { code, stderr } = await run(permissions);
+      assert.equal(code, 0, stderr);
+      for (const left of permissions) {
+        const others = permissions.filter((permission) => permission !== left);
+        const lacking = await run(others.length > 0 ? others : ['ME:READ_OWN']);
+        assert.match(lacking.stderr, new RegExp(`this key lacks ${left}\\.\nCode: FORBIDDEN`, 'i'));
+      }
+    });
+  }
 
   it('know the resources and roles of the server, and not those of this machine', async () => {
     const service = await startTestService({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:READ_ANY'] } });
