@@ -91,10 +91,7 @@ describeOnEach('what commands ask of a server', () => {
   it('why a key may do something, without the names of keys that the caller may not read', async () => {
     const { principal: parent } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     const { key: child } = await test.keys.create({ name: 'Child', roles: ['ADMIN'] }, parent);
-    const { principal, secret } = await createPrincipal(test.keys, {
-      name: 'Own',
-      permissions: ['API_KEY:READ_OWN', 'API_KEY:CREATE_OWN'],
-    });
+    const { secret } = await caller('Own', { permissions: ['API_KEY:READ_OWN'] });
     const access = `query ($id: ID!, $permission: String!) { apiKey(id: $id) {
       access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName }
     } }`;
@@ -108,9 +105,23 @@ describeOnEach('what commands ask of a server', () => {
     assert.deepEqual(await ask(access, variables), { apiKey: { access: { ...denied, deniedByName: 'Parent' } } });
     assert.deepEqual(await ask(access, variables, secret), { apiKey: null });
     assert.deepEqual(await ask(access, { ...variables, permission: 'DOCKER:FLY' }), ['PERMISSION_INVALID']);
-    const { key: grandchild } = await test.keys.create({ name: 'Mine', permissions: ['API_KEY:READ_OWN'] }, principal);
-    const mine = await ask(access, { id: grandchild.id, permission: 'API_KEY:READ_OWN' }, secret);
-    assert.deepEqual((mine as { apiKey: { access: { allowed: boolean } } }).apiKey.access.allowed, true);
+    const grants = { permissions: ['API_KEY:READ_OWN', 'DOCKER:READ_ANY'] };
+    await test.keys.update(parent.key.id, { roles: ['ADMIN'] }, OPERATOR);
+    const mid = await test.keys.create({ name: 'Mid', ...grants }, parent);
+    await test.keys.update(parent.key.id, { roles: [], permissions: ['API_KEY:READ_OWN'] }, OPERATOR);
+    const own = { id: mid.key.id, permission: 'DOCKER:READ_ANY' };
+    assert.deepEqual(await ask(access, own, mid.secret), {
+      apiKey: {
+        access: {
+          allowed: false,
+          permission: 'DOCKER:READ_ANY',
+          grantedBy: ['DOCKER:READ_ANY'],
+          status: 'ACTIVE',
+          deniedById: parent.key.id,
+          deniedByName: null,
+        },
+      },
+    });
   });
 
   it('the log by its numbers, of which one at a time is meant', async () => {
