@@ -10,7 +10,7 @@ import { pairOf, writePair } from '../support/certificates.ts';
 import { BIN, cleanEnv, finished, runCli, startCli } from '../support/process.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../support/pty.ts';
 import { CALLER, remoteStore, stopRemoteStores } from '../support/remote.ts';
-import { isAccepted, namesIn } from '../support/stored.ts';
+import { isAccepted, keyNamed, namesIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
 describe('processes that work on a server', () => {
@@ -93,7 +93,22 @@ describe('processes that work on a server', () => {
     }
   });
 
-  it('ask for what is missing, and let keys be chosen', async () => {
+  it('ask for what a new key lacks, and offer to replace another', async () => {
+    const { id } = await cli.given('Taken');
+    const terminal = (session = cliOnTerminal(['apikey', 'create'], env));
+    await terminal.answer('? Name', `Taken${KEYS.enter}`);
+    await terminal.answer('? An API key named "Taken" already exists. Replace it', `y${KEYS.enter}`);
+    await terminal.answer('? Description (optional)', KEYS.enter);
+    await terminal.answer('? Roles', `${KEYS.down}${KEYS.down}${KEYS.space}`);
+    await terminal.answer('❯◉ VIEWER', KEYS.enter);
+    await terminal.answer('? Permissions: choose a resource', KEYS.enter);
+    await terminal.answer('? Expires', KEYS.enter);
+    assert.equal(await terminal.end(), 0, terminal.screen);
+    assert.match(terminal.screen, /Replaced API key "Taken" \(svc_\w{12}_…\) with roles VIEWER\. It expires /);
+    assert.notEqual((await keyNamed(cli.database, 'Taken'))?.id, id);
+  });
+
+  it('let keys be chosen', async () => {
     await cli.given('Alpha');
     await cli.given('Beta');
     const terminal = (session = cliOnTerminal(['apikey', 'delete'], env));
