@@ -26,7 +26,7 @@ type ApiKey implements Node {
   access(
     "The permission, as RESOURCE:ACTION."
     permission: String!
-  ): ApiKeyAccess! @cost(weight: 5)
+  ): ApiKeyAccess! @cost(weight: 20)
   "Everything that the roles and permissions allow together, as far as the keys above it may do so, too."
   effectivePermissions: [Permission!]! @listSize(assumedSize: 20)
   "What the keys above it take away from it, the nearest first: the key that created it, that one's creator, and so on."
