@@ -3,8 +3,8 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { keepKey } from '../cli/remote/credentials.ts';
-import { isLoopback, readServerUrl } from '../cli/remote/server-url.ts';
-import { KeysError } from '../keys/errors.ts';
+import { readServerUrl } from '../cli/remote/server-url.ts';
+import { requireEncryption } from '../cli/remote/target.ts';
 import { scopeItems } from '../keys/requests/scope.ts';
 import { formatTime } from '../keys/time.ts';
 
@@ -68,14 +68,12 @@ export default class Login extends BaseCommand {
 }
 
 /** @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE */
-function readServer({ server = process.env['SVC_API_SERVER'], insecure }: { server?: string; insecure?: boolean }) {
-  if (!server) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
-  const address = readServerUrl(server);
-  if (address.startsWith('https:') || isLoopback(address) || insecure) return address;
-  throw new KeysError(
-    'SERVER_INSECURE',
-    `The key would come from ${address} unencrypted. Use https:, or pass --insecure if the network is safe.`,
-  );
+function readServer(flags: { server?: string | undefined; insecure?: boolean | undefined }): string {
+  const given = flags.server ?? process.env['SVC_API_SERVER'];
+  if (!given) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
+  const server = readServerUrl(given);
+  requireEncryption(server, flags);
+  return server;
 }
 
 function list(description: string, helpValue: string) {

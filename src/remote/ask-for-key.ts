@@ -3,6 +3,8 @@ import { readUserCode } from '../keys/requests/codes.ts';
 import { OWN_CLIENT } from '../keys/requests/clients.ts';
 import { readSecret } from '../keys/secret/secret.ts';
 import { printable } from '../keys/text.ts';
+import { incompatible } from './errors.ts';
+import { unreachable } from './failures.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const TIMEOUT_MS = 60_000;
@@ -49,7 +51,7 @@ export async function askForKey({ server, scope, expiresIn }: KeyWanted, { show,
   if ('error' in device) throw refused(server, device);
   const deviceCode = textIn(device, 'device_code', server);
   const userCode = readUserCode(textIn(device, 'user_code', server));
-  if (userCode === undefined) throw incompatible(server);
+  if (userCode === undefined) throw isNotOurs(server);
   await show({ userCode, page: `${server}/device` });
   let seconds = numberIn(device, 'interval') ?? 5;
   for (;;) {
@@ -66,7 +68,7 @@ type Answer = Readonly<Record<string, unknown>>;
 
 function givenIn(answer: Answer, server: string): GivenKey {
   const secret = textIn(answer, 'access_token', server);
-  if (!readSecret(secret)) throw incompatible(server);
+  if (!readSecret(secret)) throw isNotOurs(server);
   return { secret, scope: textIn(answer, 'scope', server), expiresIn: numberIn(answer, 'expires_in') ?? null };
 }
 
@@ -83,12 +85,7 @@ async function post(server: string, path: string, form: Record<string, string>):
     });
     text = await response.text();
   } catch (error) {
-    const { code, message } = ((error as Error).cause ?? error) as { code?: string; message: string };
-    const why = printable(code ?? message, 100);
-    const remedy = 'Check its address, and whether it runs.';
-    throw new KeysError('SERVER_UNREACHABLE', `The server ${server} cannot be reached (${why}). ${remedy}`, {
-      cause: error,
-    });
+    throw unreachable(server, error, false);
   }
   try {
     const answer: unknown = JSON.parse(text.slice(0, MAX_CHARACTERS));
@@ -96,7 +93,7 @@ async function post(server: string, path: string, form: Record<string, string>):
   } catch {
     // Not ours, as below.
   }
-  throw incompatible(server);
+  throw isNotOurs(server);
 }
 
 /** Why there is no key, by what the server answers. */
@@ -110,16 +107,15 @@ function refused(server: string, { error, error_description: description }: Answ
   return new KeysError('SERVER_FAILED', `The server ${server} failed: ${text}`);
 }
 
-function incompatible(server: string): KeysError {
-  const message = `The server ${server} answered, but not as one of svc-api does that applications can ask for keys.`;
-  return new KeysError('SERVER_INCOMPATIBLE', message);
+function isNotOurs(server: string): KeysError {
+  return incompatible(server, 'answered, but not as one of svc-api does that applications can ask for keys.');
 }
 
 /** A text without what a terminal would obey. @throws KeysError SERVER_INCOMPATIBLE */
 function textIn(answer: Answer, field: string, server: string): string {
   const value = answer[field];
   if (typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)) return value;
-  throw incompatible(server);
+  throw isNotOurs(server);
 }
 
 function numberIn(answer: Answer, field: string): number | undefined {

@@ -65,6 +65,8 @@ const ROOMS: Record<string, string[]> = {
     'queries',
     'management',
     'service',
+    'administration',
+    'operator-keys',
   ],
   store: [
     'tables',

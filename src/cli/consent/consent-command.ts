@@ -6,8 +6,10 @@ import type { ConsentRequest } from '../../keys/requests/consent-request.ts';
 import { printable } from '../../keys/text.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
+import { BaseCommand } from '../base-command.ts';
 import { KeyCommand } from '../manage/key-command.ts';
 import { hasFlag } from '../output.ts';
+import { hiddenServerFlags } from '../remote/place-flags.ts';
 import { consentText } from '../views/consent-view.ts';
 
 /** The code as an argument. Without `ignoreStdin`, oclif would read a missing one from stdin. */
@@ -20,6 +22,8 @@ const TERMINAL = 'terminal';
 
 /** What commands about requests of applications share. */
 export abstract class ConsentCommand extends KeyCommand {
+  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
+
   /** The request that waits for a decision, by its code. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
   protected findByCode(keys: OpenKeys, userCode: string): Promise<ConsentRequest> {
     return keys.consent.show({ userCode, source: TERMINAL });

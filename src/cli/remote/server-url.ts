@@ -10,8 +10,10 @@ const EXAMPLE = 'such as https://keys.example.org';
  */
 export function readServerUrl(text: string): string {
   const url = URL.parse(text.trim());
-  if (!url || !['http:', 'https:'].includes(url.protocol))
-    throw invalid(`"${printable(text)}" is not the address of a server. Write it with its scheme, ${EXAMPLE}.`);
+  if (!url || !['http:', 'https:'].includes(url.protocol)) {
+    const shown = printable(text.replace(/\/\/.*@/s, '//…@'));
+    throw invalid(`"${shown}" is not the address of a server. Write it with its scheme, ${EXAMPLE}.`);
+  }
   // The text may hold a password, and is not shown.
   if (url.username !== '' || url.password !== '')
     throw invalid(`The address of the server holds a user or a password. Leave them out, and set SVC_API_KEY.`);

@@ -25,7 +25,7 @@ export default class Approve extends ConsentCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Approve);
     const { roles, permissions, 'expires-in': expiresIn, 'expires-at': expiresAt } = flags;
-    return this.withKeys(flags.database, async (keys) => {
+    return this.withStore(flags, async (keys) => {
       const shown = await this.findByCode(keys, args.code);
       await this.confirm(shown, `Let ${shown.client.name} have an API key?`);
       const choice = { roles, permissions, expiresIn, expiresAt };

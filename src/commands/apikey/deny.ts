@@ -17,7 +17,7 @@ export default class Deny extends ConsentCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Deny);
-    return this.withKeys(flags.database, async (keys) => {
+    return this.withStore(flags, async (keys) => {
       const shown = await this.findOpen(keys, args.code);
       await this.confirm(shown, `Refuse ${shown.client.name} an API key?`);
       const request = await keys.consent.deny(shown, OPERATOR);

@@ -20,7 +20,7 @@ export default class Requests extends ConsentCommand {
   async run(): Promise<object> {
     const { flags } = await this.parse(Requests);
     const limit = readLimit(flags.limit, 'requests') ?? DEFAULT_PAGE_SIZE;
-    return this.withKeys(flags.database, async (keys) => {
+    return this.withStore(flags, async (keys) => {
       const requests = await keys.consent.list(limit, OPERATOR);
       const { isTerminal } = this.terminal;
       const table = await openTable(CONSENT_COLUMNS, this.terminal);

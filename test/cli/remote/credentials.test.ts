@@ -91,7 +91,15 @@ describe('the address of a server', () => {
   });
 
   it('is refused with more than that, without showing a password', () => {
-    for (const text of ['keys.example.org', 'ftp://a', '', 'https://u:hidden@a', 'https://a?hidden=1', 'https://a#x'])
+    for (const text of [
+      'keys.example.org',
+      'ftp://a',
+      '',
+      'https://u:hidden@a',
+      'https://u:hidden@',
+      'https://a?hidden=1',
+      'https://a#x',
+    ])
       assert.throws(
         () => readServerUrl(text),
         (error: Error & { code: string }) => error.code === 'USAGE' && !error.message.includes('hidden'),
