@@ -14,7 +14,9 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
       '`SVC_API_KEY` is not set, or is that of another server',
       'the key was deleted, disabled or rotated, or has expired',
     ],
-    remedy: 'Set `SVC_API_KEY` to a key of that server. Whoever has its key store can create one.',
+    remedy:
+      'Run `svc-api login --server <url>`, or set `SVC_API_KEY` to a key of that server. Whoever has its key store can ' +
+      'create one.',
   },
   RATE_LIMITED: {
     meaning: 'The server takes no more requests for a while.',

@@ -8,7 +8,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { type OpenKeys, openKeys } from '../../src/open-keys.ts';
 import { agree, openPage } from '../support/consent.ts';
 import { blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
-import { cleanEnv, finished, ROOT } from '../support/process.ts';
+import { cleanEnv, finished, ROOT, startCli } from '../support/process.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { needsPrograms, skipUnlessCI } from '../support/skip.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -52,6 +52,23 @@ describe('an application that asks for a key', () => {
     const answer = JSON.parse(await run(fetchKey, { DEVICE_CODE: asked['device_code'] })) as Record<string, string>;
     assert.equal(answer['scope'], 'role:GUEST DOCKER:READ_ANY');
     assert.equal(await accepts(answer['access_token']!), true);
+  });
+
+  it('gets one by svc-api login, which other commands then send', async () => {
+    const env = cleanEnv({ XDG_DATA_HOME: tempFolder(), no_proxy: '*' });
+    const start = (...args: string[]) => startCli([...args, '--server', server.url], { env });
+    const login = start('login', '--expires-in', '1h');
+    const [line] = (await once(createInterface(login.stderr!), 'line')) as [string];
+    const [, userCode] = / and type (\S+)$/.exec(line)!;
+    await keys.consent.approve(await keys.consent.show({ userCode: userCode!, source: 'test' }), {}, OPERATOR);
+    const { stdout } = await finished(login);
+    assert.match(stdout, /^Logged in to http:\S+ until \S+: API_KEY:CREATE_ANY, .*ME:READ_OWN\n$/);
+    const listed = await finished(start('apikey', 'list'));
+    assert.match(listed.stdout, /^svc api \d{8} [B-Z]{6}\tACTIVE\t/);
+    const created = await finished(start('apikey', 'create', 'Child', '--permissions', 'LOGS:READ_ANY'));
+    assert.equal(created.code, 0, created.stderr);
+    assert.equal((await finished(start('logout'))).code, 0);
+    assert.match((await finished(start('apikey', 'list'))).stderr, /There is no key for/);
   });
 
   describe('in Python', () => {
