@@ -22,6 +22,7 @@ const OTHERS = [
   'svc-api autocomplete',
   'svc-api apikey approve WDJB-MJHT',
   'svc-api login --server https://keys.example.org',
+  'svc-api apikey list --server https://keys.example.org',
   'svc-api guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
 ];
 
