@@ -19,6 +19,7 @@ import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
+import { condenseUsage, findPeriodUsage } from './period-usage.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
@@ -38,6 +39,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
+    findPeriodUsage: (id, range) => run((db) => findPeriodUsage(db, id, range)),
     findUsedPermissions: (ids) => run((db) => findUsedPermissions(db, ids)),
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
@@ -183,6 +185,7 @@ function writerOf(
     insertSpentLimits: (id, spent) => insertSpentLimits(db, id, spent),
 
     addUsage: (usage) => addUsage(db, dialect, usage),
+    condenseUsage: (bounds) => condenseUsage(db, bounds),
     rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),

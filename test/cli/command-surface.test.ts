@@ -108,6 +108,7 @@ const SURFACE: Record<string, string[]> = {
     ...HELD,
     ...ALWAYS,
   ],
+  'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS],
   'routes:check': ALWAYS,
   'routes:explain': [

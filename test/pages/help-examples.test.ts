@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { openKeys } from '../../src/open-keys.ts';
+import { pairOf, writePair } from '../support/certificates.ts';
 import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';
 import { documentedPages, examplesOf } from '../support/help-pages.ts';
 import { postgresStore } from '../support/postgres.ts';
@@ -58,14 +59,15 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     writeFileSync(join(folder, 'logs/service.log'), `key=${key.key}\n`);
     appendFileSync(join(folder, '.git/info/exclude'), 'logs\n');
   },
+  guard: (desk) => {
+    declareRoutes(desk);
+    putCertificate(desk);
+  },
+  serve: putCertificate,
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
-  'apikey suggest': async ({ cli, key }) => {
-    const server = await startServe(cli.database);
-    const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
-    await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: '{"query":"{me{name}}"}' });
-    await server.stop();
-  },
+  'apikey suggest': useKey,
+  'apikey usage': useKey,
 };
 
 /** Exit codes other than 0. */
@@ -76,7 +78,11 @@ const EXITS: Record<string, number> = {
 /** They ask at a terminal, where they are cancelled. */
 const ASKING = new Set(['svc-api apikey --create', 'svc-api apikey delete']);
 /** They run until they are told to end. */
-const isEndless = (example: string) => /serve|--follow/.test(example);
+const isEndless = (example: string) => /^svc-api (serve|guard)|--follow/.test(example);
+
+function putCertificate({ folder }: Desk): void {
+  writePair(pairOf('first'), folder);
+}
 
 function declareRoutes({ folder }: Desk): void {
   const routes = '{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY }';
@@ -84,6 +90,13 @@ function declareRoutes({ folder }: Desk): void {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), `resources: [GRAFANA]\nroutes: [${routes}]\n`);
   }
+}
+
+async function useKey({ cli, key }: Pick<Desk, 'cli' | 'key'>): Promise<void> {
+  const server = await startServe(cli.database);
+  const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
+  await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: '{"query":"{me{name}}"}' });
+  await server.stop();
 }
 
 async function deleteKey({ cli }: Pick<Desk, 'cli'>): Promise<void> {
@@ -147,7 +160,8 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
   });
   const typed = example
     .replace('http://127.0.0.1:4000', server?.url ?? '$&')
-    .replace('postgres://svc@db.internal/keys', () => `'${postgresStore()}'`);
+    .replace('postgres://svc@db.internal/keys', () => `'${postgresStore()}'`)
+    .replace('/run/svc-api', folder);
   if (ASKING.has(example)) return cancelled(typed, env);
   const shell = spawn('sh', ['-c', isEndless(example) ? `exec ${typed}` : typed], { cwd: folder, env });
   shell.stdin.on('error', () => {}).end(key.key);
