@@ -47,7 +47,7 @@ type ApiKey implements Node {
   """
   usage(
     "From the hour or day on that this is in. Default: 24 hours or 30 days before the end."
-    from: DateTime @cost(weight: 600)
+    from: DateTime @cost(weight: 900)
     "Up to the hour or day that this is in, unless it starts then. Default: now."
     to: DateTime
     "By what to count."

@@ -19,7 +19,8 @@ import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
-import { condenseUsage, findPeriodUsage } from './period-usage.ts';
+import { condenseUsage, noteLeftovers } from './condense-usage.ts';
+import { findPeriodUsage } from './period-usage.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
@@ -179,6 +180,7 @@ function writerOf(
     async delete(ids) {
       keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
+      await noteLeftovers(db, dialect, ids);
     },
 
     findSpentLimits: (id) => findSpentLimits(db, id),

@@ -1,6 +1,5 @@
 import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import type { KeyUsage } from '../keys/key/usage.ts';
-import type { UsageBounds } from '../keys/repository.ts';
 import { OUTCOMES, type OutcomeCounts } from '../keys/usage/outcomes.ts';
 import { PERIOD_MS, type PeriodUsage, type UsageRange } from '../keys/usage/periods.ts';
 import type { DialectName } from './connection.ts';
@@ -8,11 +7,14 @@ import { givenNumber, givenRowsOfKeys, givenText } from './given-rows.ts';
 import type { Tables } from './tables.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
-const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
-const SUMS = sql.join(OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`));
+/** The counts of a row. */
+export const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
+export const SUMS = sql.join(
+  OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`),
+);
 
-/** The tables, each with the column that its rows are in the order of. */
-const TABLES = { key_usage_hours: 'hour', key_usage_days: 'day' } as const;
+/** The tables of hours and of days. */
+export type PeriodTable = 'key_usage_hours' | 'key_usage_days';
 
 /** Adds to what is kept of hours, inside a write transaction. Keys that no longer exist are ignored. */
 export async function addHours(db: Kysely<Tables>, dialect: DialectName, usage: readonly KeyUsage[]): Promise<void> {
@@ -32,7 +34,9 @@ export async function findPeriodUsage(
   id: string,
   { by, from, to }: UsageRange,
 ): Promise<PeriodUsage[]> {
-  const within = (column: 'hour' | 'day', length: number) => sql<SqlBool>`key_id = ${id}
+  // What a deleted key leaves is removed behind.
+  const within = (column: 'hour' | 'day', length: number) => sql<SqlBool>`
+    key_id = (select id from api_keys where id = ${id})
     and ${sql.ref(column)} >= ${sql.lit(from / length)} and ${sql.ref(column)} < ${sql.lit(to / length)}`;
   const hours = within('hour', PERIOD_MS.HOUR);
   const { rows } = await (
@@ -57,43 +61,13 @@ interface PeriodRow extends OutcomeCounts {
   period: number;
 }
 
-/** See `KeyWriter.condenseUsage`. */
-export async function condenseUsage(db: Kysely<Tables>, { hoursFrom, daysFrom, rows }: UsageBounds): Promise<boolean> {
-  const hours = await findOldest(db, 'key_usage_hours', hoursFrom / PERIOD_MS.HOUR, rows);
-  if (hours) {
-    await sql`insert into key_usage_days (day, key_id, ${COUNTS})
-      select ${dayOf('hour')}, key_id, ${SUMS} from key_usage_hours where ${hours.which} group by 1, 2
-      on conflict (day, key_id) do update set ${added('key_usage_days')}`.execute(db);
-    await sql`delete from key_usage_hours where ${hours.which}`.execute(db);
-  }
-  const days = await findOldest(db, 'key_usage_days', daysFrom / PERIOD_MS.DAY, rows);
-  if (days) await sql`delete from key_usage_days where ${days.which}`.execute(db);
-  return !hours?.hasMore && !days?.hasMore;
-}
-
-/** The oldest rows from before a period, if there are any, and whether there are more of them. */
-async function findOldest(
-  db: Kysely<Tables>,
-  table: keyof typeof TABLES,
-  before: number,
-  count: number,
-): Promise<{ which: RawBuilder<SqlBool>; hasMore: boolean } | undefined> {
-  const column = sql.ref(TABLES[table]);
-  const { rows } = await sql<{ period: number; key_id: string }>`select ${column} as period, key_id
-    from ${sql.table(table)} where ${column} < ${sql.lit(before)}
-    order by ${column}, key_id limit ${sql.lit(count)}`.execute(db);
-  const last = rows.at(-1);
-  if (!last) return undefined;
-  const which = sql<SqlBool>`(${column}, key_id) <= (${sql.lit(Number(last.period))}, ${last.key_id})`;
-  return { which, hasMore: rows.length === count };
-}
-
-function dayOf(hour: string): RawBuilder<number> {
+/** The day of an hour. */
+export function dayOf(hour: string): RawBuilder<number> {
   return sql`(${sql.ref(hour)} / ${sql.lit(HOURS_A_DAY)})`;
 }
 
 /** Adds the counts of a row that is there already. */
-function added(table: keyof typeof TABLES): RawBuilder<unknown> {
+export function added(table: PeriodTable): RawBuilder<unknown> {
   return sql.join(
     OUTCOMES.map((outcome) => {
       const [stored, given] = [sql.ref(`${table}.${outcome}`), sql.ref(`excluded.${outcome}`)];

@@ -89,6 +89,11 @@ export interface KeyUsageDayTable extends OutcomeColumns {
   key_id: string;
 }
 
+/** A row of `key_usage_leftovers`: a key that was deleted, and of which there is use that is to be removed. */
+export interface KeyUsageLeftoverTable {
+  key_id: string;
+}
+
 /** A row of `used_grants`. */
 export interface UsedGrantTable {
   key_id: string;
@@ -167,6 +172,7 @@ export interface Tables {
   key_usage: KeyUsageTable;
   key_usage_hours: KeyUsageHourTable;
   key_usage_days: KeyUsageDayTable;
+  key_usage_leftovers: KeyUsageLeftoverTable;
   used_grants: UsedGrantTable;
   rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
@@ -183,6 +189,7 @@ export const TABLES = {
   key_usage: ['key_id'],
   key_usage_hours: ['hour', 'key_id'],
   key_usage_days: ['day', 'key_id'],
+  key_usage_leftovers: ['key_id'],
   used_grants: ['key_id', 'permission'],
   rotated_secrets: ['digest'],
   audit_log: ['number'],

@@ -78,6 +78,7 @@ const ROOMS: Record<string, string[]> = {
     'audit-log',
     'given-rows',
     'period-usage',
+    'condense-usage',
     'usage',
     'rotated-secrets',
     'clock',

@@ -155,6 +155,24 @@ describeOnEach('what is kept of the use of keys', () => {
     await until(async () => (await countOf('hours')) === 1);
   });
 
+  it('is removed of deleted keys in small steps, and not of a key that is there again', async () => {
+    const ids = Array.from({ length: 150 }, (_, index) => `key-${String(index).padStart(3, '0')}`);
+    await insertKeys(...ids, 'unused', 'kept');
+    const early = test.time.now - 200 * DAY;
+    for (const id of [...ids, 'kept']) await addHours(id, [accepted(early), accepted(test.time.now)]);
+    await step(1000);
+    await test.store.repository.write((writer) => writer.delete([...ids, 'unused', 'nobody']));
+    await insertKeys(ids[0]!);
+    const left = async () => [await countOf('hours'), await countOf('days')];
+    assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');
+    assert.equal(await step(100), false);
+    assert.deepEqual(await left(), [101, 101]);
+    assert.equal(await step(1000), true);
+    assert.deepEqual(await left(), [2, 2]);
+    assert.equal((await daysOf(ids[0]!)).length, 2);
+    assert.deepEqual(await readDirectly(test.database, 'select * from key_usage_leftovers'), []);
+  });
+
   it('does not keep use from being written where it fails', async () => {
     const failing = await openTestKeys({
       database: test.database,
