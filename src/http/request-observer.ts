@@ -17,8 +17,8 @@ export class RequestObserver implements AccessObserver {
   readonly #principal: Principal;
   readonly #told: Told;
   readonly #request: Received;
-  readonly #usedAt: number;
-  #isForbidden = false;
+  /** Undefined once the request has lacked a permission. */
+  #usedAt: number | undefined;
 
   /** @param usedAt when the request was counted as a use of its key, in milliseconds since 1970 */
   constructor(principal: Principal, told: Told, request: Received, usedAt: number) {
@@ -35,8 +35,8 @@ export class RequestObserver implements AccessObserver {
   lacked(missing: readonly Permission[]): void {
     const { key, observer } = this.#principal;
     const { refusals, clients, noteForbidden } = this.#told;
-    if (!this.#isForbidden) noteForbidden(this.#principal, this.#usedAt);
-    this.#isForbidden = true;
+    if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
+    this.#usedAt = undefined;
     const { address } = clients.of(this.#request);
     refusals.add('request forbidden', { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address });
     observer?.lacked(missing, address);

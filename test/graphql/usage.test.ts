@@ -81,7 +81,7 @@ describeOnEach('the use of a key by the hour, over GraphQL', () => {
       (await query(test.url, admin, document)).body.errors?.map(({ extensions }) => extensions['code']);
     assert.deepEqual(await codeOf(page('', 100)), undefined);
     assert.deepEqual(await codeOf(page('', 500)), ['COST_EXCEEDED']);
-    assert.deepEqual(await codeOf(page('(from: "2029-12-01T00:00:00Z")', 30)), undefined);
+    assert.deepEqual(await codeOf(page('(from: "2029-12-01T00:00:00Z")', 25)), undefined);
     assert.deepEqual(await codeOf(page('(from: "2029-12-01T00:00:00Z")', 100)), ['COST_EXCEEDED']);
   });
 });

@@ -2,7 +2,7 @@ import type { HourUsage, KeyUsage } from '../key/usage.ts';
 import type { Permission } from '../permissions/catalog.ts';
 import { sortInTurns } from '../turns.ts';
 import { NO_REQUESTS, type Outcome, OUTCOMES } from '../usage/outcomes.ts';
-import { startOf } from '../usage/periods.ts';
+import { PERIOD_MS, startOf } from '../usage/periods.ts';
 
 /** How many keys are written at once: neither their transaction nor making its parameters keeps others waiting. */
 const PIECE_KEYS = 2000;
@@ -98,9 +98,9 @@ export class CollectedUsage {
 
 /** The counts of the hour that a time is in. Most often, that is the last one. */
 function hourOf({ hours }: CollectedKeyUsage, time: number): CollectedHour {
-  const start = startOf('HOUR', time);
   const last = hours.at(-1);
-  if (last?.start === start) return last;
+  if (last && time >= last.start && time < last.start + PERIOD_MS.HOUR) return last;
+  const start = startOf('HOUR', time);
   const known = hours.find((hour) => hour.start === start) ?? (hours.length < MAX_HOURS ? undefined : last);
   if (known) return known;
   const hour = { start, ...NO_REQUESTS };

@@ -6,7 +6,7 @@ import { textType } from './text.ts';
 const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'];
 
 const CLUSTERED = sql`without rowid`;
-/** PostgreSQL changes a row in its page, and no index, where there is room: a row of hours is changed again and again. */
+/** PostgreSQL changes a row within its page, and no index, where there is room: hours are changed again and again. */
 const STORAGE = {
   sqlite: { hour: CLUSTERED, day: CLUSTERED },
   postgres: { hour: sql`with (fillfactor = 50)`, day: sql`` },
