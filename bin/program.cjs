@@ -8,8 +8,8 @@ const { requireCached } = require('./code-cache.cjs');
 const VERSION = new Set(['version', '--version', '-v']);
 
 /**
- * oclif and our commands except `serve`, all in one file: opening their files one by one would take longer than what
- * most commands do.
+ * oclif and our commands except `serve` and `guard`, all in one file: opening their files one by one would take longer
+ * than what most commands do.
  */
 exports.bundledProgram = function bundledProgram(root, args) {
   const file = join(root, 'dist', 'program.cjs');
@@ -33,7 +33,7 @@ function useOf([topic, ...more]) {
   return /^[a-z]+$/.test(command) && !VERSION.has(command) ? command : topic;
 }
 
-/** The same from the packages and chunks: GraphQL, which `serve` runs, must be loaded once, with a host's extensions. */
+/** The same from the packages and chunks: GraphQL, which servers run, must be loaded once, with a host's extensions. */
 exports.programOfPackages = async function programOfPackages() {
   const [{ run }, { flush }] = await Promise.all([import('@oclif/core/run'), import('@oclif/core/flush')]);
   const reportFailure = async (...args) => (await import('../dist/cli/explain/report.js')).reportFailure(...args);

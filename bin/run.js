@@ -17,8 +17,9 @@ const args = command === 'help' ? typed.filter((arg) => arg !== '--no-color') : 
 const root = require('node:path').dirname(import.meta.dirname);
 // `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
 const core = ['@oclif/plugin-help'];
-// Scripts run `apikey` and `serve`, which start faster without completion; what completes them knows all commands.
-if ((command !== 'apikey' || args[1] === 'complete') && command !== 'serve') core.push('@oclif/plugin-autocomplete');
+const isServer = command === 'serve' || command === 'guard';
+// Scripts run `apikey` and servers, which start faster without completion; what completes them knows all commands.
+if ((command !== 'apikey' || args[1] === 'complete') && !isServer) core.push('@oclif/plugin-autocomplete');
 const loadOptions = { root, pluginAdditions: { core } };
 // Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
 const subject = command === 'help' ? args[1] : command;
@@ -49,7 +50,7 @@ async function complete() {
 /** As oclif's `execute` does, with failures in the form of ours. */
 async function start() {
   const { bundledProgram, programOfPackages } = require('./program.cjs');
-  const program = command === 'serve' ? await programOfPackages() : bundledProgram(root, args);
+  const program = isServer ? await programOfPackages() : bundledProgram(root, args);
   const options = { ...loadOptions, pjson: program.pjson };
   try {
     await program.run(args, options);

@@ -2,7 +2,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { build, type Plugin } from 'esbuild';
 
 /** Commands that are loaded as chunks, from `dist/commands`. */
-const NOT_BUNDLED = new Set(['serve']);
+const NOT_BUNDLED = new Set(['serve', 'guard']);
 
 /** Changes to the text of files. Each must apply to the file of a package that it names. */
 const CHANGES = [

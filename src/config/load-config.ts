@@ -24,7 +24,8 @@ export interface LoadConfigOptions {
  * written the file; CONFIG_UNAVAILABLE if it cannot be read; USAGE
  * @example
  * const config = await loadConfig();
- * const keys = await openKeys({ resources: config.resources, roles: config.roles });
+ * const { resources, roles, limits } = config;
+ * const keys = await openKeys({ resources, roles, defaultLimits: limits.default });
  * const app = await createApp({ keys, config });
  */
 export async function loadConfig({ file, env = process.env, resources }: LoadConfigOptions = {}): Promise<Config> {

@@ -38,6 +38,19 @@ export function canonicalRequest(parts: RequestParts): Canonical<RouteRequest> {
   return { value: { method: method.value, host: host.value, path: path.value } };
 }
 
+/**
+ * What of a request's headers makes it a CORS preflight. One that has a body, or asks for another protocol, is none: no
+ * browser sends such a preflight, and what follows it would pass without a key.
+ * @param header the value of a header, by its name in lower case
+ */
+export function preflightParts(
+  header: (name: string) => string | undefined,
+): Pick<RequestParts, 'origin' | 'requestMethod'> {
+  const hasBody = header('transfer-encoding') !== undefined || !['', '0'].includes(header('content-length') ?? '');
+  if (hasBody || header('upgrade') !== undefined) return {};
+  return { origin: header('origin'), requestMethod: header('access-control-request-method') };
+}
+
 /** The method that a CORS preflight asks for (Fetch standard, 3.2.2); undefined for any other request. */
 export function preflightMethod({ method, origin, requestMethod }: RequestParts): string | undefined {
   if (method !== 'OPTIONS' || origin === undefined || requestMethod === undefined) return undefined;

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { CONFIG_FIELDS } from '../../src/config/read-config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
+import { testCli } from '../support/cli.ts';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
-import { ROOT } from '../support/process.ts';
+import { cleanEnv, ROOT } from '../support/process.ts';
+import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'docs/configuration.md';
@@ -24,6 +29,29 @@ describe(PAGE, () => {
     const { routes, tls } = await loadConfig({ file });
     assert.deepEqual([routes.length, tls?.cert], [2, join(file, '../tls/cert.pem')]);
     for (const field of CONFIG_FIELDS) assert.match(text, new RegExp(`^(# .*)?${field.replace('$', '\\$')}[:=]`, 'm'));
+  });
+
+  it('has a program that goes by all of the file', async () => {
+    const folder = tempFolder();
+    const cli = testCli();
+    const { key } = await cli.given('CI', { roles: ['GUEST'] });
+    writeFileSync(join(folder, 'svc-api.yaml'), 'limits: { default: [1/d] }\n');
+    const program = `${blockWith('loadConfig', PAGE, 'js')}\nconsole.log(server.url);`
+      .replace("'svc-api'", `'${pathToFileURL(join(ROOT, 'dist/index.js')).href}'`)
+      .replace('4000', '0');
+    writeFileSync(join(folder, 'program.mjs'), program);
+    const child = spawn(process.execPath, [join(folder, 'program.mjs')], {
+      env: cleanEnv({ SVC_API_DATABASE: cli.database, SVC_API_CONFIG: join(folder, 'svc-api.yaml') }),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      const ended = once(child, 'exit').then(() => assert.fail('It has ended.'));
+      const [url] = (await Promise.race([once(child.stdout, 'data'), ended])) as [Buffer];
+      const ask = () => query(String(url).trim(), key, '{ online }');
+      assert.deepEqual([(await ask()).status, (await ask()).status], [200, 429]);
+    } finally {
+      child.kill();
+    }
   });
 
   it('has commands that grant what the file declares', async () => {

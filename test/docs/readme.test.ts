@@ -83,7 +83,7 @@ describe('the README', () => {
 
   it('fits on two screens and a half, in lines that a terminal shows', () => {
     const lines = README.split('\n');
-    assert.ok(lines.length <= 160, `${lines.length} lines`);
+    assert.ok(lines.length <= 165, `${lines.length} lines`);
     assert.deepEqual(
       lines.filter((line) => line.length > 120 && !line.startsWith('|')),
       [],

@@ -55,14 +55,18 @@ describe('a client that waits before it sends its body', () => {
       [415, [`Authorization: Bearer ${secret}`, 'Content-Type: text/plain']],
       [413, json(), 2_000_000],
     ];
-    for (const { url } of servers) {
-      for (const [status, headers, length] of refused) {
-        const socket = await connectTo(url);
-        socket.write(headOf(headers, length));
-        const text = await readToEnd(socket);
-        assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`, 'i'));
-        assert.doesNotMatch(text, /100 Continue/);
-      }
+    for (const [status, headers, length] of refused) {
+      const [socket, other] = await Promise.all(servers.map(({ url }) => connectTo(url)));
+      socket!.write(headOf(headers, length));
+      const text = await readToEnd(socket!);
+      assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`, 'i'));
+      assert.doesNotMatch(text, /100 Continue/);
+      // For a middleware of somebody else, Hono may begin to read before it is known that nobody will.
+      other!.write(headOf(headers, length));
+      let answer = await next(other!);
+      if (answer === CONTINUE) answer = await next(other!);
+      assert.match(answer.replace(CONTINUE, ''), new RegExp(`^HTTP/1\\.1 ${status} `));
+      other!.destroy();
     }
   });
 

@@ -62,7 +62,7 @@ describeOnEach('a key', (dialect) => {
     assert.deepEqual(refusals.slice(2), [{ reason: 'malformed', prefix: undefined, address: '127.0.0.1' }]);
   });
 
-  // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/store/postgres/postgres-servers.test.ts.
+  // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/processes/store/postgres-servers.test.ts.
   if (dialect === 'postgres') return;
 
   it('that another process changes or deletes is changed or refused from the next request on', async () => {

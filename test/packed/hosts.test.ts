@@ -11,7 +11,9 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf
   commands: Record<string, { hidden?: boolean }>;
 };
 const OWN_COMMANDS = Object.keys(manifest.commands);
-const OWN_TOPICS = OWN_COMMANDS.filter((id) => !manifest.commands[id]!.hidden);
+const OWN_TOPICS = [
+  ...new Set(OWN_COMMANDS.filter((id) => !manifest.commands[id]!.hidden).flatMap((id) => [id.split(':')[0]!, id])),
+];
 const noStore = join(folder, 'notes.txt');
 writeFileSync(noStore, 'This is no key store, and it stays as it is.');
 
@@ -215,7 +217,7 @@ for (const [core, help, autocomplete] of [
       }
     });
 
-    it('gets the commands apikey, with its verbs, and serve, and nothing else', async () => {
+    it('gets the commands apikey and routes, with their verbs, serve and guard, and nothing else', async () => {
       for (const others of [['@oclif/plugin-help'], []]) {
         const without = await withPlugins(host, others, () => knownTo(host));
         const withIt = await withPlugins(host, [...others, 'svc-api'], () => knownTo(host));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { type Answer, ask, askByHttp2, SITE, sendBytes, type Sent } from '../support/proxies/client.ts';
+import { type Answer, ask, askByHttp2, askToUpgrade, SITE, sendBytes, type Sent } from '../support/proxies/client.ts';
 import { describeEachProxy, withKey } from '../support/proxies/describe.ts';
 import { REQUIRED } from '../support/proxies/examples.ts';
 import { startGuardedSite } from '../support/proxies/guarded-site.ts';
@@ -194,6 +194,39 @@ describeEachProxy('what others were got around by gets nobody around it', { by: 
       ['x-auth-key-name', 'Reader'],
       ['x-auth-permission', 'GRAFANA:READ_ANY'],
     ]);
+  });
+
+  it('another protocol than WebSocket, by which requests would pass that nobody asks about', async () => {
+    const http2 = ['Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA'];
+    const preflight = ['Origin: https://app.example.org', 'Access-Control-Request-Method: POST'];
+    for (const [asked, ...headers] of [
+      ['GET /public/x', 'Upgrade: h2c', ...http2],
+      ['GET /public/x', 'Upgrade: websocket, h2c', ...http2],
+      ['GET /public/x', 'Upgrade: h2c, websocket', ...http2],
+      ['GET /public/x', 'Upgrade: websocket', 'Upgrade: h2c', ...http2],
+      ['GET /public/x', 'Upgrade: h2c', 'Upgrade: websocket', ...http2],
+      ['GET /public/x', 'Upgrade: tunnel', 'Connection: Upgrade'],
+      ['OPTIONS /api/x', 'Upgrade: websocket', 'Connection: Upgrade', ...preflight],
+      ['POST /public/x', 'Upgrade: websocket', 'Connection: Upgrade', 'Content-Length: 0'],
+    ] as const) {
+      const [socket, answer] = await askToUpgrade(site().proxy.port, asked, headers);
+      // What switches to WebSocket alone can do no more than a page may.
+      const protocol = /^HTTP\/1\.1 101 [^]*\r\nupgrade: ([^\r]*)/i.exec(answer)?.[1];
+      const isWebSocket = asked.startsWith('GET') && protocol === 'websocket' && !answer.includes('h2c');
+      assert.ok(protocol === undefined || isWebSocket, `${asked} ${headers.join()}: ${answer}`);
+      socket.destroy();
+    }
+  });
+
+  it('a Connection that names the headers of identity, which are then taken out', async () => {
+    const { secret, key } = await site().keys.create({ name: 'Named', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    for (const named of ['X-Auth-Key-Id, X-Auth-Roles', 'x-auth-key-id', 'close, X-Auth-Key-Id', 'X-Auth-Key-Id,x-a']) {
+      const headers = [withKey(secret), ['Connection', named]] as const;
+      const { status, got } = await ask(site().proxy.port, { path: '/api/x', headers });
+      const ids = got?.headers.filter(([name]) => name === 'x-auth-key-id').map(([, value]) => value);
+      const lists = got?.headers.filter(([name, value]) => name === 'connection' && /x-/i.test(value)) ?? [];
+      assert.ok(status === 400 || (ids?.join() === key.id && lists.length === 0), `${named}: ${status} ${ids?.join()}`);
+    }
   });
 
   it('a target in absolute form, and two of Host', async () => {

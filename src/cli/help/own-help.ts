@@ -8,7 +8,14 @@ import { VERSION_TOPIC } from './version.ts';
 
 /** The verbs of `apikey` that a newcomer needs. */
 const FIRST_VERBS = ['create', 'list', 'show', 'update', 'rotate', 'delete', 'exec'];
-const FIRST = ['apikey', ...FIRST_VERBS.map((verb) => `apikey:${verb}`), 'serve', 'routes:check', 'routes:explain'];
+const FIRST = [
+  'apikey',
+  ...FIRST_VERBS.map((verb) => `apikey:${verb}`),
+  'serve',
+  'guard',
+  'routes:check',
+  'routes:explain',
+];
 
 const MORE = `svc-api apikey --help lists all commands about keys.
 svc-api help <command> or <topic> shows one, with flags and examples.`;

@@ -1,4 +1,5 @@
 import type { Received } from '../../http/client-address.ts';
+import { preflightParts } from '../../routes/request.ts';
 import type { AskedRequest, Fault } from '../forward-auth/asked-request.ts';
 import type { Requirements } from '../forward-auth/requirement.ts';
 import { isRewriting } from '../rewriting-headers.ts';
@@ -49,7 +50,6 @@ export function readCgi(parameters: Parameters, head: CgiHead, requirements: Req
   if (allow && 'fault' in allow) return { reason: 'requirement', detail: `${REQUIREMENT}: ${allow.fault}` };
   const rewriting = allow ? undefined : head.names().find(isRewriting);
   if (rewriting !== undefined) return { reason: 'rewriting', detail: `${rewriting} asks for another request` };
-  const origin = head.header('origin');
-  const requestMethod = head.header('access-control-request-method');
-  return { parts: { ...parts, origin, requestMethod }, allow, passes429: true };
+  const headerOf = (name: string) => (name === 'content-length' ? parameters.get('CONTENT_LENGTH') : head.header(name));
+  return { parts: { ...parts, ...preflightParts(headerOf) }, allow, passes429: true };
 }

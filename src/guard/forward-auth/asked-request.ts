@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { headerValue } from '../../http/request-head.ts';
 import { printable } from '../../keys/text.ts';
-import type { RequestParts } from '../../routes/request.ts';
+import { preflightParts, type RequestParts } from '../../routes/request.ts';
 import type { Allow } from '../../routes/route.ts';
 import { isAliasOfIdentity } from '../identity-headers.ts';
 import { isRewriting } from '../rewriting-headers.ts';
@@ -40,9 +40,8 @@ export function readAsked(incoming: IncomingMessage, url: string, requirements: 
   if (allow && 'fault' in allow) return { reason: 'requirement', detail: allow.fault };
   const rewriting = allow ? undefined : headerThat(isRewriting, rawHeaders);
   if (rewriting !== undefined) return { reason: 'rewriting', detail: `${rewriting} asks for another request` };
-  const origin = headerValue(rawHeaders, 'origin');
-  const requestMethod = headerValue(rawHeaders, 'access-control-request-method');
-  return { parts: { ...said, origin, requestMethod }, allow, passes429: contract.passes429 };
+  const preflight = preflightParts((name) => headerValue(rawHeaders, name));
+  return { parts: { ...said, ...preflight }, allow, passes429: contract.passes429 };
 }
 
 /** The first header whose name is such a one. */

@@ -7,7 +7,7 @@ import { errorReply, type Reply } from '../../http/replies.ts';
 import type { Permission } from '../../keys/permissions/catalog.ts';
 import { printable } from '../../keys/text.ts';
 import { checkAllow } from '../../routes/decide.ts';
-import type { RequestParts } from '../../routes/request.ts';
+import { preflightParts, type RequestParts } from '../../routes/request.ts';
 import type { Allow } from '../../routes/route.ts';
 import type { RequestTarget } from './request-target.ts';
 import type { JudgedRequest, Requirements } from './requirement.ts';
@@ -37,8 +37,7 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
       method: incoming.method ?? '',
       host,
       target: path,
-      origin: incoming.headers.origin,
-      requestMethod: incoming.headers['access-control-request-method'],
+      ...preflightParts((name) => this.header(name)),
     };
   }
 }

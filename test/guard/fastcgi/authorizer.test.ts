@@ -57,6 +57,17 @@ describe('a web server that asks by FastCGI', () => {
     const preflight = { REQUEST_METHOD: 'OPTIONS', HTTP_ORIGIN: 'https://a.example.org' };
     const [passed] = await ask(variables('/api/x', { ...preflight, HTTP_ACCESS_CONTROL_REQUEST_METHOD: 'POST' }));
     assert.match(passed!.text, /^Status: 200\r\n/);
+    const others: Record<string, string>[] = [
+      { HTTP_UPGRADE: 'websocket' },
+      { CONTENT_LENGTH: '4' },
+      { HTTP_TRANSFER_ENCODING: 'chunked' },
+    ];
+    for (const more of others) {
+      const [none] = await ask(
+        variables('/api/x', { ...preflight, HTTP_ACCESS_CONTROL_REQUEST_METHOD: 'POST', ...more }),
+      );
+      assert.match(none!.text, /^Status: 401\r\n/);
+    }
   });
 
   it('gets the answer for the client of a request that may not', async () => {

@@ -167,12 +167,21 @@ describe('who may pass the guard', () => {
     });
 
     it('is a CORS preflight where the route lets preflights pass', async () => {
-      const preflight = (method: string) =>
-        fetch(`${url}/read/1`, {
-          method: 'OPTIONS',
-          headers: { origin: 'https://app.example', 'access-control-request-method': method },
-        });
-      assert.deepEqual([(await preflight('POST')).status, (await preflight('GET')).status], [200, 401]);
+      const preflight = async (method: string, body?: string) => {
+        const headers = { origin: 'https://app.example', 'access-control-request-method': method };
+        return (await fetch(`${url}/read/1`, { method: 'OPTIONS', headers, ...(body && { body }) })).status;
+      };
+      assert.deepEqual([await preflight('POST'), await preflight('GET')], [200, 401]);
+      assert.equal(await preflight('POST', 'text'), 401);
+      const upgrading = [
+        'Origin: a',
+        'Access-Control-Request-Method: POST',
+        'Connection: upgrade',
+        'Upgrade: websocket',
+      ];
+      const raw = connectRaw(url);
+      raw.request('OPTIONS /read/1 HTTP/1.1', 'Host: a', ...upgrading);
+      await raw.receives('HTTP/1.1 401 ');
     });
 
     it('is nobody where there is none', async () => {

@@ -83,14 +83,21 @@ export async function sendBytes(port: number, bytes: string): Promise<string> {
 }
 
 /** Asks for a WebSocket. @returns the connection, once something has come back, and that */
-export async function askForWebSocket(port: number, headers: readonly string[]): Promise<[TLSSocket, string]> {
+export function askForWebSocket(port: number, headers: readonly string[]): Promise<[TLSSocket, string]> {
+  return askToUpgrade(port, 'GET /live', ['Connection: Upgrade', 'Upgrade: websocket', ...headers]);
+}
+
+/** Asks for another protocol, as for a WebSocket. @param asked a method and a path */
+export async function askToUpgrade(
+  port: number,
+  asked: string,
+  headers: readonly string[],
+): Promise<[TLSSocket, string]> {
   const socket = await open(port);
   socket.write(
     [
-      'GET /live HTTP/1.1',
+      `${asked} HTTP/1.1`,
       `Host: ${SITE}`,
-      'Connection: Upgrade',
-      'Upgrade: websocket',
       'Sec-WebSocket-Version: 13',
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
       ...headers,

@@ -46,7 +46,7 @@ export async function startService(): Promise<Service> {
     const head = [
       '101 Switching Protocols',
       'Connection: Upgrade',
-      'Upgrade: websocket',
+      `Upgrade: ${incoming.headers.upgrade}`,
       `Sec-WebSocket-Accept: ${accept}`,
     ];
     socket.write(`HTTP/1.1 ${head.join('\r\n')}\r\n\r\n`);

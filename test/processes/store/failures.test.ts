@@ -16,14 +16,14 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { ErrorCode } from '../../src/keys/errors.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openTestKeys } from '../support/keys.ts';
-import { runCliHere } from '../support/cli-here.ts';
-import { type Finished, runCli } from '../support/process.ts';
-import { skipUnlessCI } from '../support/skip.ts';
-import { AS_NOBODY, runCliWithFileLimit, runStoreChild } from '../support/store-process.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import type { ErrorCode } from '../../../src/keys/errors.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openTestKeys } from '../../support/keys.ts';
+import { runCliHere } from '../../support/cli-here.ts';
+import { type Finished, runCli } from '../../support/process.ts';
+import { skipUnlessCI } from '../../support/skip.ts';
+import { AS_NOBODY, runCliWithFileLimit, runStoreChild } from '../../support/store-process.ts';
+import { tempFolder, tempStore } from '../../support/temp.ts';
 
 /** A store with keys, closed. */
 async function storeWithKeys(count = 1): Promise<string> {

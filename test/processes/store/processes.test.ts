@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openTestKeys } from '../support/keys.ts';
-import { type Finished, runCli } from '../support/process.ts';
-import { tempStore } from '../support/temp.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openTestKeys } from '../../support/keys.ts';
+import { type Finished, runCli } from '../../support/process.ts';
+import { tempStore } from '../../support/temp.ts';
 
 const create = (database: string, name: string) =>
   runCli(['apikey', '--create', '--name', name, '--roles', 'GUEST', '--json', '--database', database]);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openStore } from '../../src/store/open.ts';
-import { countKeys, openTestKeys } from '../support/keys.ts';
-import { runCliHere } from '../support/cli-here.ts';
-import { migratedStore, tempStore } from '../support/temp.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openStore } from '../../../src/store/open.ts';
+import { countKeys, openTestKeys } from '../../support/keys.ts';
+import { runCliHere } from '../../support/cli-here.ts';
+import { migratedStore, tempStore } from '../../support/temp.ts';
 
 /** Takes the write lock of a store as another program would. */
 function lock(path: string): { release: () => void } {

@@ -104,6 +104,24 @@ describe('guard', () => {
     await staying.closed();
   });
 
+  it('lets a key with a limit in as often as that allows, and counts its uses', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Reader', { permissions: ['DASHBOARD:READ_ANY'] });
+    assert.equal((await cli.run(['apikey', 'update', 'Reader', '--limit', '2/d'])).code, 0);
+    const { url, child, end } = await guard(cli, [
+      `http://localhost:${await startService()}`,
+      '--any-key',
+      '--port',
+      '0',
+    ]);
+    const statuses = [await get(url, key), await get(url, key), await get(url, key)].map(([status]) => status);
+    assert.deepEqual(statuses, [200, 200, 429]);
+    child.kill('SIGTERM');
+    assert.deepEqual([(await end).code, (await end).stderr.includes('"level":50')], [0, false]);
+    const { stdout } = await cli.run(['apikey', 'show', 'Reader', '--json']);
+    assert.equal((JSON.parse(stdout) as { uses: number }).uses, 2);
+  });
+
   it('goes by the routes of the configuration, and follows it, in several processes', async () => {
     const cli = testCli();
     const port = await startService();
