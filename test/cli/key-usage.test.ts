@@ -1,20 +1,27 @@
 import assert from 'node:assert/strict';
 import type { UsageJson } from '../../src/cli/views/usage-view.ts';
-import { withKeys } from '../../src/cli/with-keys.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { formatTime } from '../../src/keys/time.ts';
+import { startOf } from '../../src/keys/usage/periods.ts';
 import { testCli, type TestCli } from '../support/cli.ts';
 import { describeOn, describeOnEach } from '../support/dialects.ts';
+import { openTestKeys } from '../support/keys.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 
-/** A key with two accepted requests now, and one refused. */
-async function usedKey(cli: TestCli): Promise<void> {
+const HOUR = 3_600_000;
+
+/** A key with two accepted requests, and one refused, two hours ago. @returns when that hour began */
+async function usedKey(cli: TestCli): Promise<string> {
   const { key } = await cli.given('CI deploy');
-  const send = (times: number) =>
-    withKeys({ database: cli.database }, async (keys) => {
-      for (let time = 0; time < times; time += 1) await keys.authenticate(key);
-    });
-  await send(2);
-  await cli.run(['apikey', 'disable', 'CI deploy']);
-  await send(1);
+  const { keys, store, time } = await openTestKeys({ database: cli.database });
+  const start = startOf('HOUR', Date.now()) - 2 * HOUR;
+  time.now = start + 1000;
+  for (let use = 0; use < 2; use += 1) await keys.authenticate(key);
+  await keys.setEnabled((await keys.findByName('CI deploy', OPERATOR))!.id, false, OPERATOR);
+  await keys.authenticate(key);
+  await keys.finishActivity();
+  await store.close();
+  return formatTime(start);
 }
 
 describeOnEach('apikey usage', () => {
@@ -25,22 +32,22 @@ describeOnEach('apikey usage', () => {
   const usage = (...args: string[]) => cli.run(['apikey', 'usage', ...args]);
 
   it('is a line for each hour or day with requests, with tabs, where no terminal is', async () => {
-    await usedKey(cli);
+    const start = await usedKey(cli);
+    const counts = '2\t0\t0\t1\n';
     const byHour = await usage('CI deploy');
-    assert.match(byHour.stdout, /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z\t2\t0\t0\t1\n$/);
-    assert.deepEqual([byHour.stderr, byHour.code], ['', 0]);
+    assert.deepEqual(byHour, { stdout: `${start}\t${counts}`, stderr: '', code: 0, signal: null });
     const byDay = await usage('--name', 'CI deploy', '--by', 'day', '--since', '7d');
-    assert.match(byDay.stdout, /^\d{4}-\d\d-\d\dT00:00:00\.000Z\t2\t0\t0\t1\n$/);
+    assert.equal(byDay.stdout, `${start.slice(0, 10)}T00:00:00.000Z\t${counts}`);
   });
 
   it('is one document with --json', async () => {
-    await usedKey(cli);
+    const start = await usedKey(cli);
     const { stdout } = await usage('CI deploy', '--json', '--since', '3h');
     const { id, since, until, periods, ...rest } = JSON.parse(stdout) as UsageJson;
     const counts = { accepted: 2, forbidden: 0, limited: 0, refused: 1 };
     assert.deepEqual(rest, { name: 'CI deploy', by: 'HOUR', totals: counts });
-    assert.deepEqual(periods, [{ start: periods[0]!.start, ...counts }]);
-    assert.equal(Date.parse(until) - Date.parse(since), 4 * 3_600_000);
+    assert.deepEqual(periods, [{ start, ...counts }]);
+    assert.equal(Date.parse(until) - Date.parse(since), 4 * HOUR);
     assert.match(id, /^[\da-f-]{36}$/);
   });
 
