@@ -152,7 +152,10 @@ describeOnEach('what is kept of the use of keys', () => {
     await addHours(key.id, [accepted(oldest)]);
     await test.keys.authenticate(secret);
     for (const work of scheduled.splice(0)) work();
-    await until(async () => (await countOf('hours')) === 1);
+    await until(async () => {
+      const hours = await readDirectly(test.database, 'select hour from key_usage_hours');
+      return hours.length === 1 && Number((hours[0] as { hour: number }).hour) === test.time.now / HOUR;
+    });
   });
 
   it('is removed of deleted keys in small steps, and not of a key that is there again', async () => {
