@@ -1,7 +1,7 @@
 import type { Authenticated } from './http/authenticated.ts';
 
 export type { Authenticated } from './http/authenticated.ts';
-export type { BearerAuthOptions } from './http/bearer-check.ts';
+export type { BearerAuthOptions } from './http/bearer-options.ts';
 export { bearerAuth, type OnRequestHook } from './http/fastify-hook.ts';
 
 declare module 'fastify' {

@@ -7,7 +7,7 @@ export type { ParsedTypeDefs, Resolvers, SchemaExtension } from './graphql/exten
 export type { IntrospectionMode } from './graphql/introspection.ts';
 export type { ServiceApp } from './http/app.ts';
 export { bearerAuth, type BearerEnv } from './http/bearer-auth.ts';
-export type { BearerAuthOptions } from './http/bearer-check.ts';
+export type { BearerAuthOptions } from './http/bearer-options.ts';
 export type { CertificateFiles } from './http/certificate.ts';
 export type { CorsOptions } from './http/cors.ts';
 export type { FailureLog } from './http/failure-log.ts';

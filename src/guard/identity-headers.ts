@@ -1,6 +1,7 @@
 import { chainHolds } from '../keys/authorization/chain.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
+import { canonicalName } from './canonical-name.ts';
 
 /**
  * The headers that tell a service who makes a request. Always all of them, empty on an open route: so a proxy that
@@ -45,12 +46,8 @@ const LENGTHS: readonly boolean[] = Array.from({ length: 18 }, (_, length) =>
   Object.keys(NOBODY).some((name) => name.length === length),
 );
 
-/**
- * Whether a header's name is taken for one of these by services that fold names, as CGI, WSGI and PHP do: such as
- * `X_Auth_Roles`, which no proxy replaces.
- */
+/** Whether a header's name is taken for one of these, such as `X_Auth_Roles`, which no proxy replaces. */
 export function isAliasOfIdentity(name: string): boolean {
   if (!LENGTHS[name.length] || !/^x/i.test(name)) return false;
-  const lowerCase = name.toLowerCase();
-  return !NAMES.has(lowerCase) && NAMES.has(lowerCase.replaceAll(/[^a-z\d]/g, '-'));
+  return !NAMES.has(name.toLowerCase()) && NAMES.has(canonicalName(name));
 }

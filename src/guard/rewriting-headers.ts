@@ -1,3 +1,5 @@
+import { canonicalName } from './canonical-name.ts';
+
 /** Headers by which a client can ask some servers for another method or path than the one that a route is found by. */
 const REWRITING: ReadonlySet<string> = new Set([
   'x-http-method',
@@ -7,10 +9,7 @@ const REWRITING: ReadonlySet<string> = new Set([
   'x-rewrite-url',
 ]);
 
-/**
- * Whether a request may become another one by the header of this name, in whatever form: servers that make variables of
- * headers take `X_Rewrite_URL` for `X-Rewrite-URL`.
- */
+/** Whether a request may become another one by the header of this name, in whatever form. */
 export function isRewriting(name: string): boolean {
-  return /^x/i.test(name) && REWRITING.has(name.toLowerCase().replaceAll(/[^a-z\d]/g, '-'));
+  return /^x/i.test(name) && REWRITING.has(canonicalName(name));
 }

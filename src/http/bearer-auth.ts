@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Principal } from '../keys/authorization/principal.ts';
-import { type Admission, type Admitted, type BearerAuthOptions, BearerCheck } from './bearer-check.ts';
+import { type Admission, type Admitted, BearerCheck } from './bearer-check.ts';
+import type { BearerAuthOptions } from './bearer-options.ts';
 import { HonoHead } from './hono-head.ts';
 import type { RateLimitFields } from './rate-limit-fields.ts';
 import { respond } from './replies.ts';

@@ -1,62 +1,24 @@
 import type { RefusalReason } from '../keys/authentication/authenticate.ts';
 import type { VerifiedKey } from '../keys/authentication/verified-keys.ts';
 import { type Principal, uses } from '../keys/authorization/principal.ts';
-import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts';
+import { BEARER_ALONE } from '../keys/credential-places.ts';
 import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { listOf } from '../keys/text.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
-import type { KeysService } from '../keys/service.ts';
-import { FailedCredentials } from '../limits/failed-credentials.ts';
-import type { Limited } from '../limits/limiter.ts';
-import { type Log, NO_LOG } from '../log.ts';
+import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import { type BearerAuthOptions, type CheckParts, partsOf } from './bearer-options.ts';
 import { Challenge, type Problem } from './challenge.ts';
 import { ClientAddresses, networkOf, type Received } from './client-address.ts';
 import { CredentialReader, type Credentials } from './credentials.ts';
-import { FailureLog } from './failure-log.ts';
-import { RefusalLog } from './refusal-log.ts';
+import type { FailureLog } from './failure-log.ts';
 import { type Held, LimitCheck, tooManyFailures } from './limit-check.ts';
 import { type RateLimitFields, withFields } from './rate-limit-fields.ts';
 import { errorReply, type Reply, unavailable } from './replies.ts';
 import { RequestObserver, type Told } from './request-observer.ts';
 
-/** Which keys are accepted. */
-export interface BearerAuthOptions {
-  /** The service of an open key store, see `openKeys`. */
-  keys: Pick<KeysService, 'authenticator'> & Limited;
-  /** The permission that every request requires, such as `DOCKER:READ_ANY`. Default: any valid key is accepted. */
-  permission?: Permission;
-  /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
-  realm?: string;
-  /** Where a key may stand in a request. Default: `['bearer']`. */
-  credentials?: readonly CredentialPlace[];
-  /**
-   * Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are believed, such as `10.0.0.0/8`: logs have
-   * the address that they give. Default: this machine, `['127.0.0.0/8', '::1/128']`.
-   */
-  trust?: readonly string[];
-  /**
-   * How many requests with a key that is not valid one address, or one /64 of IPv6, may make, such as `20/m`, which is
-   * the default; false for any number. Beyond that they are answered 429. A valid key is always let in.
-   */
-  failedCredentials?: string | false;
-  /**
-   * Logs refused keys, missing permissions and failures of the store, in sums: each kind at once, its repetitions every
-   * minute and when the process ends, unless a signal kills it. Default: nothing is logged.
-   */
-  log?: Log;
-}
-
 /** The codes of refusals, by their status. */
 const CODES = { 400: 'INVALID_REQUEST', 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN' } as const;
-
-/** What the checks of one service share. */
-export interface CheckParts {
-  refusals: RefusalLog;
-  failures: FailureLog;
-  /** Undefined if there is no limit. */
-  failedCredentials: FailedCredentials | undefined;
-}
 
 /** A request that was let in: who makes it, and by which token. */
 export interface Admitted {
@@ -78,18 +40,6 @@ type Accepted = Pick<VerifiedKey, 'principal'>;
 
 /** Who makes a request, or the reply to one that must be refused. */
 export type Admission = Admitted | { readonly refusal: Reply };
-
-/** The parts of checks, which may go on from those of others. @throws RangeError if a limit is invalid */
-export function partsOf(
-  { log = NO_LOG, failedCredentials }: Pick<BearerAuthOptions, 'log' | 'failedCredentials'>,
-  earlier?: CheckParts,
-): CheckParts {
-  return {
-    refusals: earlier?.refusals ?? new RefusalLog(log),
-    failures: earlier?.failures ?? new FailureLog(log),
-    failedCredentials: FailedCredentials.of(failedCredentials, earlier?.failedCredentials),
-  };
-}
 
 /** Checks the API keys of requests (RFC 6750, RFC 7617). */
 export class BearerCheck {

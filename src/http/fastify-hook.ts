@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticated } from './authenticated.ts';
-import { type BearerAuthOptions, BearerCheck } from './bearer-check.ts';
+import { BearerCheck } from './bearer-check.ts';
+import type { BearerAuthOptions } from './bearer-options.ts';
 import { NodeHead } from './node-head.ts';
 import { endUnread } from './node-middleware.ts';
 import { headersOf, type Reply } from './replies.ts';

@@ -26,9 +26,10 @@ import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
 import { type GraphQLHandler, graphqlHandler } from './graphql-handler.ts';
 import type { GraphQLParameters } from './graphql-parameters.ts';
 import { type GraphQLRequest, isByUrl, readParameters } from './graphql-request.ts';
+import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusals.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { withFields } from './rate-limit-fields.ts';
-import { errorReply, graphqlReply, internalError, type Reply } from './replies.ts';
+import { graphqlReply, internalError, type Reply } from './replies.ts';
 import { RequestRefused } from './request-refused.ts';
 
 /** What the pipeline is made of. */
@@ -195,18 +196,4 @@ async function finish(
 function failedWith(error: unknown): ExecutionResult {
   if (error instanceof GraphQLError) return { data: null, errors: [error] };
   throw error;
-}
-
-function refusedReply(type: ResponseType, { status, code, message, headers }: RequestRefused): Reply {
-  const { text } = errorReply(status, code, message);
-  return graphqlReply(status, type, text, headers);
-}
-
-function methodNotAllowed(): Reply {
-  const message = 'GraphQL is served by POST, and queries by GET as well.';
-  return errorReply(405, 'METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
-}
-
-function mutationByUrl(): RequestRefused {
-  return new RequestRefused(405, 'METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
 }

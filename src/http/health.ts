@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Context, Hono } from 'hono';
 import type { KeysService } from '../keys/service.ts';
 import type { BearerEnv } from './bearer-auth.ts';
@@ -7,6 +8,14 @@ import { jsonReply, respond, unavailable } from './replies.ts';
 /** Whether the process is alive, and whether its key store answers: without a key, and without details. */
 const [ALIVE, READY] = ['/healthz', '/readyz'] as const;
 export const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
+
+/** HTTP/1.0 needs no Host, and some load balancers check by that. Elsewhere, the host may decide what is answered. */
+export function isOldHealthCheck(
+  { httpVersion, headers, url = '' }: IncomingMessage,
+  paths: readonly string[] = HEALTH_PATHS,
+): boolean {
+  return httpVersion === '1.0' && !headers.host && paths.includes(url);
+}
 
 const ok = (c: Context): Response => respond(c, jsonReply({ status: 'ok' }));
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticated } from './authenticated.ts';
-import { type Admission, type BearerAuthOptions, BearerCheck } from './bearer-check.ts';
+import { type Admission, BearerCheck } from './bearer-check.ts';
+import type { BearerAuthOptions } from './bearer-options.ts';
 import { NodeHead } from './node-head.ts';
 import { type Reply, send } from './replies.ts';
 
@@ -30,6 +31,8 @@ export function bearerAuth(options: BearerAuthOptions): NodeMiddleware {
   return (incoming, outgoing, next) => {
     const head = new NodeHead(incoming);
     const enter = (admission: Admission) => {
+      // While the store was asked, something else may have answered, or the client have gone.
+      if (outgoing.headersSent || outgoing.destroyed) return;
       if ('refusal' in admission) return refuse(incoming, outgoing, admission.refusal);
       const request = Object.assign(incoming, {
         principal: admission.principal,

@@ -99,6 +99,8 @@ export async function serveRequests(
   const server = certificate
     ? createHttpsServer({ ...settings, ...(await certificate.read()) })
     : createHttpServer(settings);
+  // Some versions of Node drop the headers after the 1,000th without a word. All together have at most 16 KiB.
+  server.maxHeadersCount = 0;
   server.on('request', (incoming, outgoing) => handler.handle(incoming, outgoing));
   server.on('checkContinue', (incoming, outgoing) => handler.handleExpecting(incoming, outgoing));
   server.on('clientError', answerInvalidRequest);

@@ -3,7 +3,7 @@ import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { ServiceApp } from './app.ts';
 import { GraphQLRoutes } from './graphql-routes.ts';
-import { HEALTH_PATHS } from './health.ts';
+import { isOldHealthCheck } from './health.ts';
 import { answerByNode } from './node-adapter.ts';
 import { answerFailedRequest } from './refused-requests.ts';
 
@@ -42,9 +42,4 @@ export class ServedApp {
     this.logs.refusals?.finish();
     this.logs.failures?.finish();
   }
-}
-
-/** HTTP/1.0 needs no Host, and some load balancers check by that. Elsewhere, the host may decide what is answered. */
-function isOldHealthCheck({ httpVersion, headers, url = '' }: IncomingMessage): boolean {
-  return httpVersion === '1.0' && !headers.host && HEALTH_PATHS.includes(url);
 }

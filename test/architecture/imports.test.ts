@@ -104,7 +104,16 @@ const ROOMS: Record<string, string[]> = {
     'copy-sessions',
     'copy',
   ],
-  guard: ['identity-headers', 'rewriting-headers', 'forward-auth', 'fastcgi', 'serve-forward-auth', 'proxy'],
+  guard: [
+    'canonical-name',
+    'identity-headers',
+    'rewriting-headers',
+    'refused-request',
+    'forward-auth',
+    'fastcgi',
+    'serve-forward-auth',
+    'proxy',
+  ],
   cli: [
     'signals',
     'exit-codes',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { BearerAuthOptions } from '../../src/http/bearer-check.ts';
+import type { BearerAuthOptions } from '../../src/http/bearer-options.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { CredentialPlace } from '../../src/keys/credential-places.ts';
 import { connectTo, readToEnd } from '../support/client.ts';

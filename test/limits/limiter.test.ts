@@ -15,7 +15,7 @@ describeOnEach('what a process knows of limits', () => {
   let scheduled: { work: () => void; delay: number }[];
   let limiter: Limiter;
   beforeEach(async () => {
-    test = await openTestKeys();
+    test = await openTestKeys({ asServer: true });
     [asked, failure, scheduled] = [[], undefined, []];
     const store: LimitStore = {
       lease(requests) {

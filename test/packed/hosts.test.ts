@@ -12,7 +12,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf
 };
 const OWN_COMMANDS = Object.keys(manifest.commands);
 const OWN_TOPICS = [
-  ...new Set(OWN_COMMANDS.filter((id) => !manifest.commands[id]!.hidden).flatMap((id) => [id.split(':')[0]!, id])),
+  ...new Set(OWN_COMMANDS.flatMap((id) => (manifest.commands[id]!.hidden ? [] : [id.split(':')[0]!, id]))),
 ];
 const noStore = join(folder, 'notes.txt');
 writeFileSync(noStore, 'This is no key store, and it stays as it is.');

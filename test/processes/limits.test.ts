@@ -22,7 +22,7 @@ describeOnEach('processes that share a limit', () => {
   let test: TestKeys;
   let keyId: string;
   beforeEach(async () => {
-    test = await openTestKeys();
+    test = await openTestKeys({ asServer: true });
     keyId = (await test.keys.create({ name: 'Key', roles: ['GUEST'], limits: [LIMIT] }, OPERATOR)).key.id;
   });
   afterEach(() => test.store.close());

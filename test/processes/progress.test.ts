@@ -90,7 +90,7 @@ describe('progress is reported', () => {
     }));
 
   it('of keys that are imported, and of the pages that are verified and compared', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const done: [string, number, number | undefined][] = [];
     const report = (what: string) => async (count: number, total?: number) => void done.push([what, count, total]);
     await keys.importKeys(jsonLines(...lines(1500)), { onProgress: report('imported') });

@@ -20,7 +20,7 @@ import { tempFolder, tempStore } from '../support/temp.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
-  const { keys, store, time } = await openTestKeys({ database });
+  const { keys, store, time } = await openTestKeys({ asServer: true, database });
   const parent = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], description: 'Käse 日本 😀' });
   const held = { limits: ['100/m', '5/h'], allowFrom: ['10.0.0.0/8'] };
   const child = await createPrincipal(
@@ -65,7 +65,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
 
 /** All that a store says of itself. */
 async function contentOf(database: string): Promise<object> {
-  const { keys, store } = await openTestKeys({ database });
+  const { keys, store } = await openTestKeys({ asServer: true, database });
   const page = await keys.list({ first: 500 }, OPERATOR);
   const ids = page.keys.map(({ id }) => id);
   const content = {
@@ -149,7 +149,7 @@ describeOnEach('copying a store', () => {
       assert.match(stdout, /^Copied 3 keys and \d+ entries of the audit log from \S+ to \S+, and compared them\.\n$/);
       assert.deepEqual(await contentOf(to), before);
       assert.deepEqual(await contentOf(from), before, 'the original is as it was');
-      const { keys, store } = await openTestKeys({ database: to });
+      const { keys, store } = await openTestKeys({ asServer: true, database: to });
       for (const secret of secrets) assert.ok('principal' in (await keys.authenticate(secret)));
       await keys.delete([(await keys.findByName('Parent', OPERATOR))!.id], OPERATOR);
       assert.equal(await countKeys(store.repository), 0, 'those that it created leave with it');
@@ -179,7 +179,7 @@ describeOnEach('copying a store', () => {
     it(`is refused where ${table} comes out otherwise there, and then nothing is copied`, async () => {
       const [from, to] = [tempStore(), tempStore()];
       await fullStore(from);
-      await (await openTestKeys({ database: to })).store.close();
+      await (await openTestKeys({ asServer: true, database: to })).store.close();
       await changeDirectly(to, ...alteringTrigger(to, table, column));
       const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
       await assert.rejects(copyStore(source, target), {

@@ -15,7 +15,7 @@ describeOnEach('a key that a fault of the disk has changed', () => {
   let secret: string;
   let key: ApiKey;
   beforeEach(async () => {
-    test = await openTestKeys();
+    test = await openTestKeys({ asServer: true });
     ({ secret, key } = await test.keys.create({ name: 'Key', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR));
   });
   afterEach(() => test.store.close());

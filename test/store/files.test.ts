@@ -26,7 +26,7 @@ describe("the store's files", () => {
   }
 
   it('hold no secret, open or closed', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const created = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { secret, key } = await keys.create({ name: 'CI', roles: ['ADMIN'], overwrite: true }, OPERATOR);
     const folder = dirname(store.location);
@@ -89,24 +89,24 @@ describe('a store', () => {
   it('may start from a file of 0 bytes', async () => {
     const path = tempStore();
     writeFileSync(path, '');
-    const { keys, store } = await openTestKeys({ database: path });
+    const { keys, store } = await openTestKeys({ asServer: true, database: path });
     await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await store.close();
     assert.equal(store.created, false);
   });
 
   it('keeps its keys when it is closed and opened again', async () => {
-    const first = await openTestKeys();
+    const first = await openTestKeys({ asServer: true });
     const { secret, key } = await first.keys.create({ name: 'CI', description: 'x', roles: ['GUEST'] }, OPERATOR);
     await first.store.close();
-    const second = await openTestKeys({ database: first.store.location });
+    const second = await openTestKeys({ asServer: true, database: first.store.location });
     const result = await second.keys.authenticate(secret);
     assert.deepEqual('principal' in result && result.principal.key, key);
     await second.store.close();
   });
 
   it('refuses a key whose creator is not there', async () => {
-    const { store } = await openTestKeys();
+    const { store } = await openTestKeys({ asServer: true });
     const insert = store.repository.write((writer) => writer.insert([storedKey('a', { createdBy: 'nobody' })]));
     await assert.rejects(
       insert,
@@ -117,7 +117,7 @@ describe('a store', () => {
   });
 
   it('rolls back a transaction whose work throws', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const failing = store.repository.write(async (writer) => {
       await writer.delete([key.id]);

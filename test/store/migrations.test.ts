@@ -16,7 +16,7 @@ describe('a store of an older version', () => {
   it('of schema 1 keeps its keys, and its secrets are accepted as before', async () => {
     const database = tempStore();
     copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), database);
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     const secret = 'svc_wqifxNib6lZ6_5g0Qvs0QPeEguEvodkrFTR4nO6TJscWKPehyUT35Ppf4fq0mS';
     const result = await keys.authenticate(secret);
     assert.deepEqual('principal' in result && result.principal.key, {
@@ -87,7 +87,7 @@ describe('a store that another program makes meanwhile', () => {
         dialect: new SqliteDialect({ database: new Database(database) }),
         log: async () => {
           asked += 1;
-          if (asked === questions) await openTestKeys({ database }).then(({ store }) => store.close());
+          if (asked === questions) await openTestKeys({ asServer: true, database }).then(({ store }) => store.close());
         },
       });
       await migrateSqlite(db, database, false);

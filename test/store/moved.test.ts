@@ -19,11 +19,11 @@ describe('a store file that another is moved over', () => {
   let backup: string;
 
   beforeEach(async () => {
-    const restored = await openTestKeys();
+    const restored = await openTestKeys({ asServer: true });
     await create(restored, 'Restored');
     await restored.store.close();
     backup = restored.store.location;
-    open = await openTestKeys();
+    open = await openTestKeys({ asServer: true });
     // These are in the -wal file alone, which must not be read into the file that comes.
     await create(open, 'Old 1', 'Old 2');
   });
@@ -35,24 +35,24 @@ describe('a store file that another is moved over', () => {
     assert.deepEqual(await namesIn(open), ['Restored']);
     await create(open, 'New');
     await open.store.close();
-    const again = await openTestKeys({ database: open.store.location });
+    const again = await openTestKeys({ asServer: true, database: open.store.location });
     assert.deepEqual(await namesIn(again), ['New', 'Restored']);
     await again.store.close();
   });
 
   it('is noticed over a store that was just made, or migrated, and not written since', async () => {
     const keys = Array.from({ length: 30 }, (_, index) => `Key ${index}`);
-    const full = await openTestKeys({ database: backup });
+    const full = await openTestKeys({ asServer: true, database: backup });
     await create(full, ...keys);
     await full.store.close();
     const older = tempStore();
     copyFileSync(join(ROOT, 'test/fixtures/store-schema-1.sqlite'), older);
     chmodSync(older, 0o600);
     for (const database of [tempStore(), older]) {
-      const made = await openTestKeys({ database });
+      const made = await openTestKeys({ asServer: true, database });
       copyFileSync(backup, database);
       await nextTurn();
-      const other = await openTestKeys({ database });
+      const other = await openTestKeys({ asServer: true, database });
       for (const each of [made, other]) assert.deepEqual(await namesIn(each), [...keys, 'Restored'].toSorted());
       await made.store.close();
       await other.store.close();
@@ -63,7 +63,7 @@ describe('a store file that another is moved over', () => {
   });
 
   it('leaves nothing behind when it is closed, though nothing was written', async () => {
-    const again = await openTestKeys({ database: backup });
+    const again = await openTestKeys({ asServer: true, database: backup });
     assert.deepEqual(await namesIn(again), ['Restored']);
     await again.store.close();
     assert.deepEqual([existsSync(`${backup}-wal`), existsSync(`${backup}-shm`)], [false, false]);
@@ -82,7 +82,7 @@ describe('a store file that another is moved over', () => {
   it('does not change the other one when it is closed without another query', async () => {
     renameSync(backup, open.store.location);
     await open.store.close();
-    const again = await openTestKeys({ database: open.store.location });
+    const again = await openTestKeys({ asServer: true, database: open.store.location });
     assert.deepEqual(await namesIn(again), ['Restored']);
     await again.store.close();
   });
@@ -105,7 +105,7 @@ describe('a store file that another is moved over', () => {
     renameSync(backup, open.store.location);
     await nextTurn();
     assert.deepEqual(await namesIn(open), ['Restored']);
-    const old = await openTestKeys({ database: aside });
+    const old = await openTestKeys({ asServer: true, database: aside });
     assert.deepEqual(await namesIn(old), ['Old 1', 'Old 2']);
     await old.store.close();
   });
@@ -126,7 +126,7 @@ describe('a store file that another is moved over', () => {
 
 describe('a store file that is deleted', () => {
   it('gives an error, not old data, until another process makes a new one', async () => {
-    const open = await openTestKeys();
+    const open = await openTestKeys({ asServer: true });
     await create(open, 'Old');
     rmSync(open.store.location);
     await nextTurn();

@@ -10,7 +10,7 @@ const KEYS = 1000;
 describe('a long change of a store in a file', () => {
   let test: TestKeys;
   beforeEach(async () => {
-    test = await openTestKeys();
+    test = await openTestKeys({ asServer: true });
   });
   afterEach(() => test.store.close());
 

@@ -114,17 +114,20 @@ export function routeTo(path: string, allow: Allow, more: Partial<Route> = {}): 
 export async function startAskedServer({
   config = {},
   trust,
+  idleMs,
   ...options
 }: Parameters<typeof openTestKeys>[0] & {
   config?: Partial<Config>;
   trust?: readonly string[];
+  /** See `listenFastCgi`. */
+  idleMs?: number;
 } = {}): Promise<AskedServer> {
-  const test = await openTestKeys({ resources: ['GRAFANA'], ...options });
+  const test = await openTestKeys({ asServer: true, resources: ['GRAFANA'], ...options });
   const { log, lines } = collectingLog();
   const trusted = trust ? { trust: new Networks(trust) } : {};
   const app = await createApp({ keys: test.keys, log, config: { ...DEFAULT_CONFIG, ...trusted, ...config } });
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
-  const authorizer = await listenFastCgi({ app, host: '127.0.0.1', port: 0 });
+  const authorizer = await listenFastCgi({ app, host: '127.0.0.1', port: 0, ...(idleMs !== undefined && { idleMs }) });
   return {
     ...test,
     url: server.url,

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import type { GuardOptions, GuardRules } from '../../src/guard/proxy/guard.ts';
+import type { GuardOptions } from '../../src/guard/proxy/guard.ts';
 import { always } from '../../src/guard/proxy/requirement.ts';
+import type { GuardRules } from '../../src/guard/proxy/rules.ts';
 import { type RunningGuard, serveGuard } from '../../src/guard/proxy/serve-guard.ts';
 import { Networks } from '../../src/keys/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
@@ -37,7 +38,7 @@ export async function startGuarded(
   service: RequestListener | Server,
   options: Partial<AllOptions> = {},
 ): Promise<GuardedService> {
-  const open = await openTestKeys();
+  const open = await openTestKeys({ asServer: true });
   const upstream = typeof service === 'function' ? createServer(service) : service;
   await once(upstream.listen(0, '127.0.0.1'), 'listening');
   const { port } = upstream.address() as AddressInfo;

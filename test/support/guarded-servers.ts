@@ -7,7 +7,7 @@ import { Hono } from 'hono';
 import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/express.ts';
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth as forHono, type BearerEnv } from '../../src/http/bearer-auth.ts';
-import type { BearerAuthOptions } from '../../src/http/bearer-check.ts';
+import type { BearerAuthOptions } from '../../src/http/bearer-options.ts';
 import { listen } from '../../src/http/server.ts';
 
 /** A server behind `bearerAuth`: it answers with the name of the key, once it has read the body and checked again. */

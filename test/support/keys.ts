@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
@@ -26,6 +27,8 @@ export async function openTestKeys(
     database?: string;
     schedule?: KeysOptions['schedule'];
     lockWaitMs?: number;
+    /** Whether it is opened as a server opens it, which changes a file in a thread of its own: that takes longer. */
+    asServer?: boolean;
     /** The environment variables for opening the store. Default: those of the process. */
     env?: NodeJS.ProcessEnv;
     /** Wraps the store, to observe the calls to it. */
@@ -36,6 +39,7 @@ export async function openTestKeys(
   const time = { now: Date.UTC(2030, 0, 1) };
   const opening = {
     database,
+    busyTimeoutMs: options.asServer ? 0 : BUSY_TIMEOUT_MS,
     ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
     ...(options.env && { env: options.env }),
   };

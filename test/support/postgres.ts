@@ -33,6 +33,7 @@ export async function startPostgres(): Promise<void> {
   server = await startPostgresServer();
   // Mocha's workers and the programs that they start inherit it.
   process.env['TEST_DATABASE_URL'] = server.url;
+  process.env['TEST_DATABASE_ENDS'] = 'yes';
 }
 
 export async function stopPostgres(): Promise<void> {
@@ -89,8 +90,9 @@ export async function askPostgres(store: string, text: string): Promise<Record<s
 
 const SCHEMAS_AT_ONCE = 50;
 
-/** Removes what the tests of a file left behind. */
+/** Removes what the tests of a file left behind, unless that ends with the server. */
 export async function removePostgresStores(): Promise<void> {
+  if (process.env['TEST_DATABASE_ENDS']) return;
   const names = [...schemas];
   schemas.clear();
   // Each has some 70 tables, indexes and other objects, all of which are locked until its transaction ends.

@@ -50,7 +50,7 @@ export async function startTestService({
   log?: Log;
   app?: Pick<CreateAppOptions, 'credentials' | 'trust' | 'failedCredentials'>;
 } = {}): Promise<TestService> {
-  const test = await openTestKeys(options);
+  const test = await openTestKeys({ asServer: true, ...options });
   const server = await startServer(test.keys, { extensions, log, ...app });
   const stop = async () => {
     await server.stop();

@@ -21,7 +21,7 @@ function report(value: unknown): void {
 
 /** Opens the store and creates keys in it. */
 async function write(): Promise<object> {
-  const { keys, store } = await openTestKeys({ database });
+  const { keys, store } = await openTestKeys({ asServer: true, database });
   for (const name of rest) await keys.create({ name, roles: ['GUEST'] }, OPERATOR);
   await store.close();
   return { written: rest };
@@ -40,7 +40,10 @@ async function reopen(): Promise<object> {
 /** The modes of everything that is created below a folder, while the store is open. */
 async function modes(): Promise<object> {
   process.umask(Number.parseInt(rest[0]!, 8));
-  const { keys, store } = await openTestKeys({ database: join(database, 'new', 'folder', 'keys.sqlite') });
+  const { keys, store } = await openTestKeys({
+    asServer: true,
+    database: join(database, 'new', 'folder', 'keys.sqlite'),
+  });
   await keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR);
   const paths = [join(database, 'new'), dirname(store.location), ...files(dirname(store.location))];
   const found = paths.map((path) => [basename(path), (statSync(path).mode & 0o7777).toString(8)]);
@@ -54,7 +57,7 @@ function files(folder: string): string[] {
 
 /** Cycles a store through four states, from the given one on, and reports each step, until killed. */
 async function churn(): Promise<never> {
-  const { keys } = await openTestKeys({ database });
+  const { keys } = await openTestKeys({ asServer: true, database });
   const steps = [createParent, createChild, overwriteParent, deleteParent];
   for (let index = Number(rest[0]); ; index += 1) {
     const step = steps[index % steps.length]!;
@@ -67,7 +70,7 @@ async function churn(): Promise<never> {
 async function change(): Promise<object> {
   const [own = '', count, secret = ''] = rest;
   // However busy the machine is: that nothing is lost matters here, not the wait.
-  const { keys, store } = await openTestKeys({ database, lockWaitMs: 600_000 });
+  const { keys, store } = await openTestKeys({ asServer: true, database, lockWaitMs: 600_000 });
   const idOf = async (name: string) => (await keys.findByName(name, OPERATOR))!.id;
   const [shared, turning] = [await idOf('Shared'), await idOf('Turning')];
   const steps: Record<string, () => Promise<unknown>> = {

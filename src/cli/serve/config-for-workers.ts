@@ -5,12 +5,12 @@ import type { ConfigFollower } from '../../config/config-follower.ts';
 import type { Log } from '../../log.ts';
 import { reportNothing, reportRefused } from './reload-log.ts';
 
-/** What the primary sends to a worker that has asked: what to start with, if anything, and what to change to. */
+/** What the primary sends to a worker that has asked: what to start with, if anything, or what to change to. */
 interface ConfigMessage {
   config: ConfigFile | null;
 }
 
-/** What the primary sends to a worker that has asked: what to start with, if anything, or what to change to. */
+/** What a worker sends to the primary: it asks for the configuration, or says whether it has taken the last one. */
 type WorkerMessage = { asks: 'config' } | { taken: boolean };
 
 /**

@@ -61,17 +61,19 @@ async function take(
   return end(socket, asking, textOf(await decide(readParameters(Buffer.concat(asking.content)))));
 }
 
-function end(
+/** Resolves once the answer is out: a web server that does not read it is not asked for more. */
+async function end(
   socket: Socket,
   { id, keepsConnection }: Asking,
   text: string,
   status: number = PROTOCOL_STATUS.REQUEST_COMPLETE,
-): undefined {
+): Promise<undefined> {
   const ended = Buffer.alloc(8);
   ended.writeUInt8(status, 4);
-  socket.write(
-    Buffer.concat([streamRecords(RECORD.STDOUT, id, Buffer.from(text)), record(RECORD.END_REQUEST, id, ended)]),
-  );
+  const answer = [streamRecords(RECORD.STDOUT, id, Buffer.from(text)), record(RECORD.END_REQUEST, id, ended)];
+  await new Promise<void>((resolve, reject) => {
+    socket.write(Buffer.concat(answer), (error) => (error ? reject(error) : resolve()));
+  });
   if (!keepsConnection) socket.end();
 }
 

@@ -13,7 +13,7 @@ export interface RunningAuthorizer {
   stop(): Promise<void>;
 }
 
-/** How long a web server may say nothing on a connection, in milliseconds. */
+/** How long a web server may send nothing and read nothing on a connection, in milliseconds. */
 const IDLE_MS = 10_000;
 const STOP_GRACE_MS = 1000;
 /** More than a web server has requests at a time: it opens a connection for each. */
@@ -27,10 +27,13 @@ export async function listenFastCgi({
   app,
   host,
   port,
+  idleMs = IDLE_MS,
 }: {
   app: AnsweringApp;
   host: string;
   port: number;
+  /** How long a web server may send nothing and read nothing, in milliseconds. Default: 10,000. */
+  idleMs?: number;
 }): Promise<RunningAuthorizer> {
   const open = new Set<Socket>();
   let answering = app;
@@ -38,7 +41,7 @@ export async function listenFastCgi({
     open.add(socket);
     socket.once('close', () => open.delete(socket));
     socket.on('error', () => {});
-    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    socket.setTimeout(idleMs, () => socket.destroy());
     answering.answerFastCgi(socket);
   });
   server.maxConnections = MAX_CONNECTIONS;

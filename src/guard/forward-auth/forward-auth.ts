@@ -1,15 +1,16 @@
-import type { Admission, BearerCheck, CheckParts } from '../../http/bearer-check.ts';
+import type { Admission, BearerCheck } from '../../http/bearer-check.ts';
+import type { CheckParts } from '../../http/bearer-options.ts';
 import { ClientAddresses, type Received } from '../../http/client-address.ts';
 import { withFields } from '../../http/rate-limit-fields.ts';
 import { errorReply, type Reply, unavailable } from '../../http/replies.ts';
 import type { Networks } from '../../keys/networks.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
-import { printable } from '../../keys/text.ts';
 import { checkAllow, requirementOf } from '../../routes/decide.ts';
-import { canonicalRequest, type RequestParts } from '../../routes/request.ts';
+import { canonicalRequest } from '../../routes/request.ts';
 import type { Allow } from '../../routes/route.ts';
 import type { Router } from '../../routes/router.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY } from '../identity-headers.ts';
+import { refusedRequest } from '../refused-request.ts';
 import type { AskedRequest, Fault } from './asked-request.ts';
 import { Requirements } from './requirement.ts';
 
@@ -111,14 +112,10 @@ export class ForwardAuth {
 function required({ allow, parts }: AskedRequest, router: Router): Allow | Fault {
   if (allow) {
     const canonical = canonicalRequest(parts);
-    return 'refusal' in canonical ? faultOf('not canonical', canonical.refusal, parts) : allow;
+    if (!('refusal' in canonical)) return allow;
+    return { reason: 'not canonical', detail: refusedRequest(canonical.refusal, parts) };
   }
   if (router.routes.length === 0) return NOT_CONFIGURED;
   const required = requirementOf(router, parts);
-  return required.match ? required.allow : faultOf('no route', required.refusal, parts);
-}
-
-function faultOf(reason: string, refusal: string, { method, host, target }: RequestParts): Fault {
-  const path = target.replace(/\?.*/s, '');
-  return { reason, detail: `${refusal}: ${printable(`${method} ${host}${path}`, 200)}` };
+  return required.match ? required.allow : { reason: 'no route', detail: refusedRequest(required.refusal, parts) };
 }

@@ -5,10 +5,10 @@ import { withFields } from '../../http/rate-limit-fields.ts';
 import type { RefusalLog } from '../../http/refusal-log.ts';
 import { errorReply, type Reply } from '../../http/replies.ts';
 import type { Permission } from '../../keys/permissions/catalog.ts';
-import { printable } from '../../keys/text.ts';
 import { checkAllow } from '../../routes/decide.ts';
 import { preflightParts, type RequestParts } from '../../routes/request.ts';
 import type { Allow } from '../../routes/route.ts';
+import { refusedRequest } from '../refused-request.ts';
 import type { RequestTarget } from './request-target.ts';
 import type { JudgedRequest, Requirements } from './requirement.ts';
 
@@ -62,7 +62,7 @@ export class Access {
     return this.#decide(request, () => this.#options.check.enter(request));
   }
 
-  /** Decides again about a request that may pass, as things are now. Counts as no further use. */
+  /** Decides again about a request that may pass, as things are now. Counts as a use if no key was needed so far. */
   again(request: GuardedRequest, { admitted }: Entered): Entry | Promise<Entry> {
     const { check } = this.#options;
     return this.#decide(request, () => (admitted ? check.again(request, admitted) : check.enter(request)));
@@ -92,8 +92,7 @@ export class Access {
   }
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
-    const { method, host, target } = request.parts;
-    const detail = `${refusal}: ${printable(`${method} ${host}${target.replace(/\?.*/s, '')}`, 200)}`;
+    const detail = refusedRequest(refusal, request.parts);
     this.#options.refusals.add('request refused', { reason: 'no route', detail, address: request.peer() });
     return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }

@@ -18,9 +18,13 @@ export function isForwarding(name: string): boolean {
 /** The headers of a trusted peer that are written anew, with it in them. */
 const EXTENDED: ReadonlySet<string> = new Set(['forwarded', 'x-forwarded-for']);
 
-/** Whether a header that says where a request came from is passed on as it is. */
-export function isBelieved(name: string, peer: Peer): boolean {
-  return peer.isTrusted && !EXTENDED.has(name);
+/**
+ * Whether a header that says where a request came from is passed on as it is. Under a name that is only taken for the
+ * canonical one, it may be a client's: proxies replace what they know by its name.
+ * @param name in lower case
+ */
+export function isBelieved(name: string, canonical: string, peer: Peer): boolean {
+  return peer.isTrusted && name === canonical && !EXTENDED.has(name);
 }
 
 /**

@@ -1,26 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type BearerAuthOptions, BearerCheck, type CheckParts, partsOf } from '../../http/bearer-check.ts';
+import { type CheckParts, partsOf } from '../../http/bearer-options.ts';
 import { FailureLog } from '../../http/failure-log.ts';
+import { isOldHealthCheck } from '../../http/health.ts';
 import { atPeriodEnd } from '../../http/periods.ts';
 import { internalError, jsonReply, type Reply, unavailable } from '../../http/replies.ts';
 import type { ConnectionHandler, RequestHandler } from '../../http/serve-requests.ts';
-import type { CredentialPlace } from '../../keys/credential-places.ts';
-import type { Networks } from '../../keys/networks.ts';
-import type { Catalog } from '../../keys/permissions/catalog.ts';
-import type { KeysService } from '../../keys/service.ts';
 import type { Log } from '../../log.ts';
 import { identityHeaders, NOBODY } from '../identity-headers.ts';
-import { Access, type Entered, type Entry, GuardedRequest } from './access.ts';
-import { credentialHeaders, type IsCredential } from './credential-headers.ts';
-import { requestFraming } from './framing.ts';
+import { type Entered, type Entry, GuardedRequest } from './access.ts';
+import { type Framing, requestFraming } from './framing.ts';
 import { OpenExchanges } from './open-exchanges.ts';
 import type { ArrivedRequest, BareConnection, ReceivedRequest } from './received.ts';
 import { badRequest, ENDLESS, methodNotAllowed, refuse } from './replies.ts';
-import { readTarget } from './request-target.ts';
-import type { Requirements } from './requirement.ts';
+import { readTarget, type RequestTarget } from './request-target.ts';
 import { ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
+import { type AppliedRules, applyRules, type GuardRules } from './rules.ts';
 import { protocolOf } from './tunnel.ts';
 
 /** What is guarded, and how. */
@@ -30,29 +26,6 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   /** The path at which the guard says whether it can let anybody pass; undefined for none. */
   readonly healthPath?: string | undefined;
   readonly log: Log;
-}
-
-/** Who may pass. This may change while the guard runs. */
-export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog' | 'check'> & BearerAuthOptions['keys'];
-  /** Who may make which requests. */
-  readonly requirements: Requirements;
-  /** Where a key may stand in a request. */
-  readonly credentials: readonly CredentialPlace[];
-  /** Whose forwarded headers are believed. */
-  readonly trust: Networks;
-  /** See `BearerAuthOptions`. */
-  readonly failedCredentials?: string | false;
-}
-
-/** The rules, as they are applied. */
-interface AppliedRules {
-  readonly access: Access;
-  readonly catalog: Catalog;
-  readonly isCredential: IsCredential;
-  readonly trust: Networks;
-  /** Resolves when the store answers. */
-  check(): Promise<void>;
 }
 
 /** Methods for proxies that clients choose: to pass them on would do harm. */
@@ -127,17 +100,11 @@ export class Guard implements RequestHandler, ConnectionHandler {
     for (const log of [this.#parts.refusals, this.#parts.failures, this.#upstreamFailures]) log.finish();
   }
 
-  #apply({ keys, requirements, credentials, trust, failedCredentials }: GuardRules): AppliedRules {
-    const { log } = this.#options;
+  #apply(rules: GuardRules): AppliedRules {
+    const { log, passCredential } = this.#options;
+    const { failedCredentials } = rules;
     this.#parts = partsOf({ log, ...(failedCredentials !== undefined && { failedCredentials }) }, this.#parts);
-    const check = new BearerCheck({ keys, credentials, trust: trust.texts }, this.#parts);
-    return {
-      access: new Access({ check, requirements, refusals: this.#parts.refusals }),
-      catalog: keys.catalog,
-      isCredential: this.#options.passCredential ? () => false : credentialHeaders(credentials),
-      trust,
-      check: () => keys.check(),
-    };
+    return applyRules(rules, this.#parts, passCredential);
   }
 
   #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
@@ -158,9 +125,9 @@ export class Guard implements RequestHandler, ConnectionHandler {
     if (!framing) return refuse(arrived, badRequest('The length of the body is not clear.'), ENDLESS);
     if (REFUSED_METHODS.has(incoming.method)) return refuse(arrived, methodNotAllowed(incoming.method!), framing);
     const target = readTarget(incoming);
+    if (this.#isHealthCheck(incoming, target)) return void this.#answerHealth(arrived, framing);
     if (typeof target === 'string') return refuse(arrived, badRequest(target), framing);
     const received = { ...arrived, ...wish, target, framing };
-    if (target.path === this.#options.healthPath) return void this.#answerHealth(received);
     try {
       this.#judge(received);
     } catch (error) {
@@ -188,17 +155,29 @@ export class Guard implements RequestHandler, ConnectionHandler {
     const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
     const { fields } = admitted ?? {};
     this.#proxy.pass(received, { identity: Object.entries(identity).flat(), isCredential, trust, fields });
+    let known = entered;
+    const mayGoOn = (entry: Entry) => {
+      // A key that is needed only now is counted now, and that is remembered where none is needed for a while.
+      if ('admitted' in entry && entry.admitted) known = entry;
+      return !('refusal' in entry);
+    };
     const forget = this.#open.add({
       isAllowed: () => {
-        const entry = this.#rules.access.again(request, entered);
-        return entry instanceof Promise ? entry.then((settled) => !('refusal' in settled)) : !('refusal' in entry);
+        const entry = this.#rules.access.again(request, known);
+        return entry instanceof Promise ? entry.then(mayGoOn) : mayGoOn(entry);
       },
       end: () => (switching?.connection.socket ?? outgoing).destroy(),
     });
     outgoing.once('close', forget);
   }
 
-  async #answerHealth(received: ReceivedRequest): Promise<void> {
+  #isHealthCheck(incoming: IncomingMessage, target: RequestTarget | string): boolean {
+    const { healthPath } = this.#options;
+    if (healthPath === undefined) return false;
+    return typeof target === 'string' ? isOldHealthCheck(incoming, [healthPath]) : target.path === healthPath;
+  }
+
+  async #answerHealth(arrived: ArrivedRequest, framing: Framing): Promise<void> {
     let reply: Reply = jsonReply({ status: 'ok' });
     try {
       await this.#rules.check();
@@ -206,7 +185,7 @@ export class Guard implements RequestHandler, ConnectionHandler {
       this.#parts.failures.add(error);
       reply = unavailable();
     }
-    refuse(received, reply, received.framing);
+    refuse(arrived, reply, framing);
   }
 
   #fail(received: ReceivedRequest, error: unknown): void {

@@ -11,16 +11,6 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-const UNUSUAL = /[^a-z\d-]/g;
-
-/**
- * A header's name as the upstream may see it: servers that make variables of headers take `X_Auth_Key_Id` for
- * `X-Auth-Key-Id`.
- */
-export function canonicalName(name: string): string {
-  return name.toLowerCase().replaceAll(UNUSUAL, '-');
-}
-
 /** Whether a header, by its canonical name, belongs to one connection. */
 export function isHopByHop(name: string): boolean {
   return HOP_BY_HOP.has(name);

@@ -1,3 +1,5 @@
+import { inTurns } from '../../keys/turns.ts';
+
 /** What is passed on and has not ended. */
 export interface OpenExchange {
   /** Whether it may still go on. */
@@ -27,7 +29,8 @@ export class OpenExchanges {
 
   async #check(): Promise<void> {
     const asked: Promise<void>[] = [];
-    for (const exchange of this.#open) {
+    for await (const exchange of inTurns([...this.#open])) {
+      if (!this.#open.has(exchange)) continue;
       // Mostly it is known at once. Where the store must be asked, it is asked about all of them together.
       const allowed = exchange.isAllowed();
       if (allowed instanceof Promise) asked.push(allowed.then((isAllowed) => endUnless(isAllowed, exchange)));

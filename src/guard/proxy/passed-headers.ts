@@ -1,6 +1,7 @@
+import { canonicalName } from '../canonical-name.ts';
 import { type Framing, hasTrailers } from './framing.ts';
 import { forwardingHeaders, isBelieved, isForwarding, type Peer } from './forwarding.ts';
-import { canonicalName, connectionOptions, isHopByHop, pairsOf, valuesOf } from './header-names.ts';
+import { connectionOptions, isHopByHop, pairsOf, valuesOf } from './header-names.ts';
 import type { RequestTarget } from './request-target.ts';
 
 /** A client's request, and what the upstream is told about it. */
@@ -37,10 +38,10 @@ export function requestHeaders(request: RequestToPass): string[] {
   const headers = ['Host', host];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name, value] = [rawHeaders[index]!, rawHeaders[index + 1]!];
-    const canonical = canonicalName(name);
+    const [lowerCase, canonical] = [name.toLowerCase(), canonicalName(name)];
     const isPassed = isForwarding(canonical)
-      ? isBelieved(canonical, peer)
-      : !ofConnection.has(name.toLowerCase()) && isOwn(canonical, value, request);
+      ? isBelieved(lowerCase, canonical, peer)
+      : !ofConnection.has(lowerCase) && isOwn(canonical, value, request);
     if (isPassed && (canonical !== 'trailer' || hasTrailers(framing))) headers.push(name, value);
   }
   headers.push(...forwardingHeaders(rawHeaders, peer, target.host), 'Via', VIA, ...identity);

@@ -1,6 +1,7 @@
 import { affordableConnections } from '../../http/descriptors.ts';
 import { serveRequests, type ServerOptions, type StartedServer } from '../../http/serve-requests.ts';
-import { Guard, type GuardOptions, type GuardRules } from './guard.ts';
+import { Guard, type GuardOptions } from './guard.ts';
+import type { GuardRules } from './rules.ts';
 
 /** A guard that accepts requests. */
 export interface RunningGuard extends StartedServer {

@@ -30,9 +30,8 @@ export function parseUpstream(text: string): UpstreamAddress {
   const url = URL.parse(text);
   const { protocol = '', hostname = '', port = '', pathname = '', username = '', password = '' } = url ?? {};
   if (username !== '' || password !== '') throw unusable('the upstream has a password in it, which every user can see');
-  if (protocol === 'http+unix:' && hostname === '' && pathname !== '/' && !/%(?![\da-f]{2})/i.test(pathname)) {
-    return { protocol: 'http:', socketPath: decodeURIComponent(pathname) };
-  }
+  const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decoded(pathname) : undefined;
+  if (socketPath !== undefined) return { protocol: 'http:', socketPath };
   if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '') {
     throw unusable(`"${printable(text)}" is not the address of an upstream`);
   }
@@ -41,6 +40,15 @@ export function parseUpstream(text: string): UpstreamAddress {
   }
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return { protocol, host, port: port === '' ? { 'http:': 80, 'https:': 443 }[protocol] : Number(port) };
+}
+
+/** Undefined if it is not percent-encoded UTF-8. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function unusable(problem: string): KeysError {
@@ -82,7 +90,10 @@ export class Upstream {
    */
   open(request: UpstreamRequest, isNew: boolean): http.ClientRequest {
     const { request: send } = this.#options.protocol === 'https:' ? https : http;
-    return send({ ...this.#options, ...request, agent: isNew ? this.#single : this.#kept });
+    const sent = send({ ...this.#options, ...request, agent: isNew ? this.#single : this.#kept });
+    // Of an answer, Node would drop the headers after the 1,000th.
+    sent.maxHeadersCount = 0;
+    return sent;
   }
 
   /** Closes all connections. */

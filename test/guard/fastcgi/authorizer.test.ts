@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { connectTo } from '../../support/client.ts';
 import { askFastCgi, fastCgiAnswers, fastCgiPairs, fastCgiQuestion, fastCgiRecord } from '../../support/fastcgi.ts';
 import { type AskedServer, routeTo, SITE, startAskedServer } from '../../support/forward-auth.ts';
+import { until } from '../../support/until.ts';
 
 const BEGIN = fastCgiRecord(1, Buffer.from([0, 2, 0, 0, 0, 0, 0, 0]));
 
@@ -142,6 +144,27 @@ describe('a web server that asks by FastCGI', () => {
       await askFastCgi(server.fastCgiPort, fastCgiQuestion({}, { role: 1 }).subarray(0, 16)),
     );
     assert.deepEqual(answer, [{ text: '', status: 3 }]);
+  });
+
+  it('that reads no answers is not read either, and its connection is closed', async () => {
+    const own = await startAskedServer({ idleMs: 200 });
+    const socket = await connectTo(`http://127.0.0.1:${own.fastCgiPort}`);
+    const question = fastCgiQuestion(variables('/x'), { keep: true });
+    const questions = Buffer.concat(Array<Buffer>(1000).fill(question));
+    // More than the buffers of the system and of both ends hold.
+    const most = 64 * 1024 * 1024;
+    let taken = 0;
+    const send = () =>
+      socket.write(questions, (error) => {
+        if (error) return;
+        taken += questions.length;
+        if (taken < most) send();
+      });
+    send();
+    await until(() => socket.closed || taken >= most);
+    socket.destroy();
+    await own.stop();
+    assert.ok(taken < most, `${taken} bytes`);
   });
 
   it('is believed only from addresses that are trusted', async () => {

@@ -107,6 +107,10 @@ describe('what others were got around by gets nobody around it, by exact request
           'X_Rewrite_URL: /admin/x',
         ])
           assert.equal((await server.send(withHeaders(ask({ target: '/public/x' }), line))).status, 403);
+        const many = Array<string>(1100).fill('a: b');
+        const behindMany = withHeaders(ask({ target: '/public/x' }), ...many, 'X-Rewrite-URL: /admin/x');
+        assert.equal((await server.send(behindMany)).status, 403);
+        assert.equal((await server.send(withHeaders(ask({ target: '/public/x' }), ...many))).status, 200);
         const required = withHeaders(ask({ target: '/public/x' }, '?key'), 'X-HTTP-Method-Override: DELETE', guest);
         assert.equal((await server.send(required)).status, 200);
       });

@@ -8,6 +8,7 @@ import { createRouter } from '../../../src/routes/router.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
+import { until } from '../../support/until.ts';
 
 const [READ, UPDATE]: [Permission, Permission] = ['DASHBOARD:READ_ANY', 'DASHBOARD:UPDATE_ANY'];
 
@@ -232,5 +233,21 @@ describe('who may pass the guard', () => {
     guard.changeRules({ ...rules, requirements: always({ kind: 'all', permissions: [UPDATE] }) });
     assert.equal((await get(service.url, { authorization: `Bearer ${service.secret}` })).status, 403);
     await raw.closed();
+  });
+
+  it('counts once what has begun without a key and needs one later', async () => {
+    const created = await service.keys.create({ name: 'Later', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
+    // Open when it begins; then a key is needed, and not, in turn.
+    let asked = 0;
+    const url = await service.beside({
+      requirements: () => ({ allow: { kind: asked++ % 2 === 0 ? 'open' : 'key' } }),
+    });
+    const raw = connectRaw(url);
+    raw.request('GET /read/events HTTP/1.1', 'Host: a', `Authorization: Bearer ${created.secret}`);
+    await raw.receives('data: 1');
+    await until(() => asked >= 5);
+    raw.socket.destroy();
+    await service.keys.finishActivity();
+    assert.equal((await service.keys.usageOf([created.key.id])).get(created.key.id)?.uses, 1);
   });
 });

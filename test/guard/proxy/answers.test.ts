@@ -198,6 +198,14 @@ describe('an answer that is passed back', () => {
       assert.match(await ask(), /^HTTP\/1\.1 103 \r\nX-A: 1\r\n\r\nHTTP\/1\.1 200 \r\n/);
     });
 
+    it('has all its headers, however many come before', async () => {
+      const many = Array.from({ length: 1100 }, (_, index) => `a: ${index}\r\n`).join('');
+      bytes = `HTTP/1.1 200 OK\r\n${many}X-Last: 1\r\nContent-Length: 3\r\n\r\nabc`;
+      const text = await ask();
+      assert.ok(text.startsWith(`HTTP/1.1 200 OK\r\n${many}X-Last: 1\r\n`), text.slice(-200));
+      assert.match(text, /\r\nContent-Length: 3\r\n[^]*\r\n\r\nabc$/);
+    });
+
     it('may have large headers', async () => {
       const value = 'a'.repeat(40_000);
       bytes = `HTTP/1.1 200 OK\r\nX-A: ${value}\r\nContent-Length: 0\r\n\r\n`;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type GuardedService, startGuarded } from '../../support/guard.ts';
+import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
 
 const healthPath = '/guard/health';
 
@@ -28,6 +28,26 @@ describe('the health path of the guard', () => {
   it('is answered without a key, and the service hears nothing of it', async () => {
     assert.deepEqual(await answerOf(service.url + healthPath), [200, '{"status":"ok"}']);
     assert.deepEqual(arrived, []);
+  });
+
+  it('is answered without a Host by HTTP/1.0, as some load balancers ask, and nothing else is', async () => {
+    for (const [line, status] of [
+      [`OPTIONS ${healthPath} HTTP/1.0`, 200],
+      [`GET ${healthPath} HTTP/1.0`, 200],
+      [`GET ${healthPath} HTTP/1.1`, 400],
+      [`GET ${healthPath}/ HTTP/1.0`, 400],
+      [`GET http://x#${healthPath} HTTP/1.0`, 400],
+    ] as const) {
+      const raw = connectRaw(service.url);
+      raw.request(line);
+      await raw.receives(new RegExp(`^HTTP/1\\.1 ${status} [^]*\\}$`));
+      raw.socket.destroy();
+    }
+    const url = await service.beside({ healthPath: undefined });
+    const raw = connectRaw(url);
+    raw.request(`GET ${healthPath} HTTP/1.0`);
+    await raw.receives(/^HTTP\/1\.1 400 /);
+    raw.socket.destroy();
   });
 
   it('says so while the store does not answer', async () => {

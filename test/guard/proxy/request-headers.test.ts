@@ -18,6 +18,7 @@ describe('the headers of a request that is passed on', () => {
     service = await startGuarded(({ method, url, rawHeaders }, outgoing) => {
       outgoing.end(JSON.stringify({ method, url, headers: rawHeaders }));
     });
+    service.upstream.maxHeadersCount = 0;
   });
   after(() => service.stop());
 
@@ -68,6 +69,13 @@ describe('the headers of a request that is passed on', () => {
         'Accept-Encoding: br',
       ),
     );
+  });
+
+  it('are all there, however many come before', async () => {
+    const many = Array.from({ length: 1100 }, (_, index) => `a: ${index}`);
+    const headers = await headersOf([...many, 'X-Last: 1', 'Content-Length: 0']);
+    assert.equal(valuesIn(headers, 'a').length, many.length);
+    assert.deepEqual([...valuesIn(headers, 'x-last'), ...valuesIn(headers, 'content-length')], ['1', '0']);
   });
 
   it('say who makes it', async () => {
@@ -186,6 +194,18 @@ describe('the headers of a request that is passed on', () => {
       assert.deepEqual(valuesIn(headers, 'x-real-ip'), ['192.0.2.1']);
       const forwarded = 'for=192.0.2.1;proto=https, for=127.0.0.1;host=a.example;proto=http';
       assert.deepEqual(valuesIn(headers, 'forwarded'), [forwarded]);
+    });
+
+    it('and nothing under other names, which a trusted proxy passes on from its clients', async () => {
+      const exact = await headersOf(EARLIER);
+      const variants = [
+        'X_Forwarded_Host: other.example',
+        'X-Forwarded_Proto: other',
+        'x_real_ip: 192.0.2.3',
+        'X.Forwarded.For: 192.0.2.3',
+        'X-Forwarded-Client_Cert: other',
+      ];
+      assert.deepEqual(await headersOf([...EARLIER, ...variants]), exact);
     });
 
     it('and nothing of what anybody else says, however it is written', async () => {

@@ -33,6 +33,7 @@ describe('the address of an upstream', () => {
       'http+unix://a/b.sock': '"http+unix://a/b.sock" is not the address of an upstream',
       'http+unix:///': '"http+unix:///" is not the address of an upstream',
       'http+unix:///a%zz': '"http+unix:///a%zz" is not the address of an upstream',
+      'http+unix:///a%ff': '"http+unix:///a%ff" is not the address of an upstream',
       'http://a/path': '"http://a/path" has more than an address: paths are passed on as they are',
       'http://a?query': '"http://a?query" has more than an address: paths are passed on as they are',
       'http://user:hunter2@a': 'The upstream has a password in it, which every user can see',

@@ -81,7 +81,7 @@ describe('a signal to apikey exec', () => {
     const closed = running.ended;
     running.process.stdin!.end('\n');
     assert.equal((await closed).signal, 'SIGKILL');
-    const { keys, store, time } = await openTestKeys({ database });
+    const { keys, store, time } = await openTestKeys({ asServer: true, database });
     const [key] = await keysIn(database);
     assert.equal(key!.expiresAt! - key!.createdAt, 90_000);
     time.now = key!.expiresAt! - 1;

@@ -21,7 +21,7 @@ describe('apikey --delete on a terminal', () => {
 
   async function withKeys(): Promise<TestCli> {
     const cli = testCli();
-    const { keys, store, time } = await openTestKeys({ database: cli.database });
+    const { keys, store, time } = await openTestKeys({ asServer: true, database: cli.database });
     time.now = Date.now() - 3 * DAY;
     await keys.create({ name: 'First', roles: ['VIEWER', 'GUEST'] }, OPERATOR);
     time.now += DAY;
@@ -94,7 +94,7 @@ describe('apikey --delete on a terminal', () => {
     let cli: TestCli;
     beforeEach(async () => {
       cli = testCli();
-      const { keys, store } = await openTestKeys({ database: cli.database });
+      const { keys, store } = await openTestKeys({ asServer: true, database: cli.database });
       const line = (_: unknown, index: number) => ({
         name: `Service ${index + 1}`,
         sha256: index.toString(16).padStart(64, '0'),

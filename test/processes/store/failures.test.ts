@@ -27,7 +27,7 @@ import { tempFolder, tempStore } from '../../support/temp.ts';
 
 /** A store with keys, closed. */
 async function storeWithKeys(count = 1): Promise<string> {
-  const { keys, store } = await openTestKeys();
+  const { keys, store } = await openTestKeys({ asServer: true });
   for (let index = 0; index < count; index += 1)
     await keys.create({ name: `Key ${index}`, description: 'x'.repeat(1000), roles: ['GUEST'] }, OPERATOR);
   await store.close();
@@ -192,7 +192,7 @@ describe('opening as a store', () => {
       const before = unchanged && readFileSync(path);
       const files = before && readdirSync(dirname(path));
       const attempt = async () => {
-        const { keys } = await openTestKeys({ database: path });
+        const { keys } = await openTestKeys({ asServer: true, database: path });
         await keys.list({}, OPERATOR);
       };
       await assert.rejects(attempt, (error: Error & { code: string }) => {
@@ -291,14 +291,14 @@ describe('a store that cannot grow', () => {
       'STORE_FULL',
       /the disk is full or a limit is reached/,
     );
-    const { keys, store } = await openTestKeys({ database: path });
+    const { keys, store } = await openTestKeys({ asServer: true, database: path });
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 3);
     await store.close();
     assert.ok(before.equals(readFileSync(path)));
   });
 
   it('is STORE_FULL in the middle of a transaction, which is rolled back', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     // As long as this one has it open, all is written to the -wal file, which has 33 KiB and gets 28 more with each key.
     assertCliFailure(
       await runCliWithFileLimit(48, create(store.location)),

@@ -17,11 +17,11 @@ function lock(path: string): { release: () => void } {
 
 describe('a store that another process writes', () => {
   it('can be read meanwhile', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const { secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { release } = lock(store.location);
     assert.ok('principal' in (await keys.authenticate(secret)));
-    const second = await openTestKeys({ database: store.location });
+    const second = await openTestKeys({ asServer: true, database: store.location });
     assert.equal((await second.keys.list({}, OPERATOR)).keys.length, 1);
     release();
     await second.store.close();
@@ -29,7 +29,7 @@ describe('a store that another process writes', () => {
   });
 
   it('is waited for', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const { release } = lock(store.location);
     let done = false;
     const creating = keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR).finally(() => (done = true));
@@ -41,7 +41,7 @@ describe('a store that another process writes', () => {
   });
 
   it('leaves those who read their turn while 100 writers wait for it', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const { key, secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const read = async () => {
       const started = performance.now();

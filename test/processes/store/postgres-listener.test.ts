@@ -20,7 +20,7 @@ const create = ({ keys }: TestKeys, name = 'CI') => keys.create({ name, roles: [
 describeOnEach('a key that is deleted while it is looked up', () => {
   it('is accepted that once at most, and not cached', async () => {
     const database = await migratedStore();
-    const [here, other] = [await openTestKeys({ database }), await openTestKeys({ database })];
+    const [here, other] = [await openTestKeys({ asServer: true, database }), await openTestKeys({ database })];
     const { secret, key } = await create(other);
     const { repository } = here.store;
     const slow = {
@@ -53,7 +53,7 @@ describeOn('postgres', 'a store that listens', () => {
     const url = new URL(await migratedStore());
     url.searchParams.set('application_name', url.searchParams.get('schema')!);
     database = url.href;
-    [here, other] = [await openTestKeys({ database }), await openTestKeys({ database })];
+    [here, other] = [await openTestKeys({ asServer: true, database }), await openTestKeys({ database })];
   });
   afterEach(async () => {
     await here.store.close();
@@ -118,7 +118,7 @@ describeOn('postgres', 'a store that listens', () => {
   });
 
   it('hears nothing of stores in other schemas', async () => {
-    const foreign = await openTestKeys();
+    const foreign = await openTestKeys({ asServer: true });
     const before = await revisionOf(here);
     await create(foreign);
     await foreign.store.close();

@@ -17,7 +17,7 @@ describe('processes that write at once', () => {
       results.filter(({ code }) => code !== 0),
       [],
     );
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     for (const result of results) assert.ok('principal' in (await keys.authenticate(answer(result).key!)));
     assert.deepEqual((await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted(), names.toSorted());
     await store.close();
@@ -32,14 +32,14 @@ describe('processes that write at once', () => {
       losers.map((result) => [result.code, answer(result).code]),
       Array.from({ length: 7 }, () => [1, 'NAME_TAKEN']),
     );
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     assert.ok('principal' in (await keys.authenticate(answer(winners[0]!).key!)));
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 1);
     await store.close();
   });
 
   it('see what the others did from their next query on', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const { key: secret = '' } = answer(await create(store.location, 'CI'));
     assert.ok('principal' in (await keys.authenticate(secret)));
     await runCli(['apikey', '--delete', '--name', 'CI', '--database', store.location]);

@@ -22,7 +22,7 @@ describeOnEach('a value that no two keys may have', () => {
     ['previousDigest', 'SECRET_TAKEN'],
   ] as const) {
     it(`is ${code} where ${field} is taken in spite of the rules`, async () => {
-      const { store } = await openTestKeys();
+      const { store } = await openTestKeys({ asServer: true });
       const insert = (id: string) =>
         store.repository.write((writer) => writer.insert([storedKey(id, { [field]: 'same' })]));
       await insert('one');
@@ -53,7 +53,7 @@ describeOn('postgres', 'a server', () => {
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
     const open = (timeout: number) =>
-      openTestKeys({ database: `postgres://me@127.0.0.1:${port}/keys?connect_timeout=${timeout}` });
+      openTestKeys({ asServer: true, database: `postgres://me@127.0.0.1:${port}/keys?connect_timeout=${timeout}` });
     const unreachable = { code: 'STORE_UNAVAILABLE', message: /cannot be reached/ };
     // The one that may take longer began first, and still waits.
     const done: number[] = [];
@@ -70,7 +70,7 @@ describeOn('postgres', 'a server', () => {
   it('that refuses the password is STORE_UNAVAILABLE', async () => {
     const url = new URL(postgresStore());
     [url.username, url.password] = ['guarded', 'hunter2'];
-    await assert.rejects(openTestKeys({ database: url.href }), (error: Error & { code: string }) => {
+    await assert.rejects(openTestKeys({ asServer: true, database: url.href }), (error: Error & { code: string }) => {
       assert.equal(error.code, 'STORE_UNAVAILABLE');
       assert.match(error.message, /refuses the user or the password/);
       assert.doesNotMatch(JSON.stringify([error.message, error.cause, error.stack]), /hunter2/);
@@ -81,7 +81,7 @@ describeOn('postgres', 'a server', () => {
   it('that has no such database is STORE_UNAVAILABLE', async () => {
     const url = new URL(postgresStore());
     url.pathname = '/nowhere';
-    await assert.rejects(openTestKeys({ database: url.href }), {
+    await assert.rejects(openTestKeys({ asServer: true, database: url.href }), {
       code: 'STORE_UNAVAILABLE',
       message: /has no such database/,
     });
@@ -89,7 +89,7 @@ describeOn('postgres', 'a server', () => {
 
   it('that only reads is STORE_READONLY for changes alone', async () => {
     const database = postgresStore();
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     await create(keys, 'CI');
     const { schema } = readPostgresUrl(database);
     const url = new URL(database);
@@ -100,7 +100,7 @@ describeOn('postgres', 'a server', () => {
       `grant usage on schema ${schema} to ${url.username}`,
       `grant select on all tables in schema ${schema} to ${url.username}`,
     );
-    const other = await openTestKeys({ database: url.href });
+    const other = await openTestKeys({ asServer: true, database: url.href });
     await assert.rejects(create(other.keys, 'New'), { code: 'STORE_READONLY' });
     assert.equal((await other.keys.list({}, OPERATOR)).keys.length, 1);
     await other.store.close();
@@ -110,9 +110,9 @@ describeOn('postgres', 'a server', () => {
 
   it('that holds the lock for others is STORE_LOCKED after a while', async () => {
     const database = postgresStore();
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     await store.repository.write(async () => {
-      const quick = await openTestKeys({ database, lockWaitMs: 500 });
+      const quick = await openTestKeys({ asServer: true, database, lockWaitMs: 500 });
       await assert.rejects(create(quick.keys, 'New'), {
         code: 'STORE_LOCKED',
         message: /is locked by another process/,
@@ -125,7 +125,7 @@ describeOn('postgres', 'a server', () => {
 
   it('that terminates all connections costs no query and no change', async () => {
     const database = namedStore();
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     const { secret } = await create(keys, 'First');
     await Promise.all([keys.authenticate(secret), keys.list({}, OPERATOR), keys.check()]);
     await endConnections(database);

@@ -23,7 +23,7 @@ describeOn('postgres', 'the tables of a store', () => {
       results,
       names.map((name) => ({ written: [name] })),
     );
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 5);
     assert.deepEqual(await readDirectly(database, 'select * from svc_api_schema'), [{ one: 1, version: NEWEST }]);
     await store.close();
@@ -38,7 +38,7 @@ describeOn('postgres', 'the tables of a store', () => {
 
   it('are brought to a newer schema while the version before goes on', async () => {
     const database = postgresStore();
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     const done = new AbortController();
     const working = (async () => {
       let made = 0;
@@ -61,7 +61,7 @@ describeOn('postgres', 'the tables of a store', () => {
     await working;
     assert.ok(!('broken' in (await keys.verifyAuditLog())));
     await store.close();
-    await assert.rejects(openTestKeys({ database }), {
+    await assert.rejects(openTestKeys({ asServer: true, database }), {
       code: 'STORE_NEWER',
       message: `The key store ${location} was made by a newer version of svc-api (schema ${NEWEST + 1}; this one knows ${NEWEST}). Update svc-api.`,
     });
@@ -74,7 +74,7 @@ describeOn('postgres', 'the tables of a store', () => {
       `create schema ${readPostgresUrl(database).schema}`,
       'create table api_keys (secret text)',
     );
-    await assert.rejects(openTestKeys({ database }), {
+    await assert.rejects(openTestKeys({ asServer: true, database }), {
       code: 'STORE_FOREIGN',
       message: /tables of another program with the same names/,
     });
@@ -88,7 +88,7 @@ describeOn('postgres', 'the tables of a store', () => {
       `create schema ${readPostgresUrl(database).schema}`,
       'create table notes (text text)',
     );
-    const { store } = await openTestKeys({ database });
+    const { store } = await openTestKeys({ asServer: true, database });
     assert.equal(store.created, true);
     await store.close();
   });

@@ -19,7 +19,7 @@ describeOn('postgres', 'an encrypted connection', () => {
     const url = new URL(postgresStore());
     url.host = `${host}:${port}`;
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-    return openTestKeys({ database: url.href });
+    return openTestKeys({ asServer: true, database: url.href });
   };
 
   const nameOf = ({ sslmode, sslrootcert }: { sslmode?: string; sslrootcert?: string }) =>
@@ -62,7 +62,7 @@ describeOn('postgres', 'an encrypted connection', () => {
   it('never falls back to an unencrypted one', async () => {
     const url = new URL(postgresStore());
     url.searchParams.set('sslmode', 'require');
-    await assert.rejects(openTestKeys({ database: url.href }), {
+    await assert.rejects(openTestKeys({ asServer: true, database: url.href }), {
       code: 'STORE_UNAVAILABLE',
       message: /sslmode asks for encryption/,
     });

@@ -22,12 +22,12 @@ describe('a connection to a store in a file', () => {
 
   it('runs nothing that somebody has hidden in the file and that reaches beyond it', async () => {
     const database = tempStore();
-    await (await openTestKeys({ database })).store.close();
+    await (await openTestKeys({ asServer: true, database })).store.close();
     await changeDirectly(
       database,
       'create trigger hidden after insert on api_keys begin select * from pragma_database_list; end',
     );
-    const { keys, store } = await openTestKeys({ database });
+    const { keys, store } = await openTestKeys({ asServer: true, database });
     await assert.rejects(keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR), (error: Error) => {
       assert.match(String(error.cause), /unsafe use of virtual table/);
       return true;

@@ -27,7 +27,7 @@ const PROGRAM = `
 
 describe('the thread in which a server writes', () => {
   it('fails the change that it dies of, which is rolled back, and is started again by the next one', async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ asServer: true });
     const started = nextWorker();
     const failing = store.repository.write(async (writer) => {
       await writer.insert([storedKey('lost')]);
@@ -61,20 +61,20 @@ describe('the thread in which a server writes', () => {
   });
 
   it('makes the change that is being made when the store is closed', async () => {
-    const { database, store } = await openTestKeys();
+    const { database, store } = await openTestKeys({ asServer: true });
     let closing: Promise<void> | undefined;
     await store.repository.write(async (writer) => {
       await writer.insert([storedKey('key')]);
       closing = store.close();
     });
     await closing;
-    const again = await openTestKeys({ database });
+    const again = await openTestKeys({ asServer: true, database });
     assert.ok(await again.store.repository.findById('key'));
     await again.store.close();
   });
 
   it('writes into no file that was put in the place of the store while it started', async () => {
-    const [first, second] = [await openTestKeys(), await openTestKeys()];
+    const [first, second] = [await openTestKeys({ asServer: true }), await openTestKeys()];
     await second.keys.create({ name: 'There', roles: ['GUEST'] }, OPERATOR);
     await second.store.close();
     const started = nextWorker();
@@ -88,7 +88,7 @@ describe('the thread in which a server writes', () => {
   });
 
   it('writes nothing of a file that is still read into one that was put in its place meanwhile', async () => {
-    const [first, second] = [await openTestKeys(), await openTestKeys()];
+    const [first, second] = [await openTestKeys({ asServer: true }), await openTestKeys()];
     await second.store.close();
     const [reader, other] = [new Database(first.database), new Database(first.database)];
     reader.exec('begin; select * from clock');

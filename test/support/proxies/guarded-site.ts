@@ -43,7 +43,7 @@ export async function startGuardedSite(
       'repository'
     > = {},
 ): Promise<GuardedSite> {
-  const test = await openTestKeys({ resources: ['GRAFANA'], ...(repository && { repository }) });
+  const test = await openTestKeys({ asServer: true, resources: ['GRAFANA'], ...(repository && { repository }) });
   const config = { ...DEFAULT_CONFIG, routes: by === 'routes' ? ROUTES : [] };
   const app = await createApp({ keys: test.keys, config, ...(log && { log }) });
   const at = { host: '127.0.0.1', port: 0 };

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { PermissionSet } from '../../src/keys/permissions/permission-set.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { decide } from '../../src/routes/decide.ts';
+import { createRouter } from '../../src/routes/router.ts';
+import { blocksOf, blockWith } from '../support/pages.ts';
+import { ROOT } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const PAGE = 'docs/guard.md';
+
+/** What the page says to write into `svc-api.yaml`. */
+function configIn(block: string) {
+  const file = join(tempFolder(), 'svc-api.yaml');
+  writeFileSync(file, block);
+  return loadConfig({ file });
+}
+
+describe(PAGE, () => {
+  it('has configurations that are taken, with every resource that its commands name', async () => {
+    const configs = await Promise.all(
+      blocksOf(PAGE, 'yaml')
+        .filter((block) => block.includes('resources:'))
+        .map(configIn),
+    );
+    const declared = new Set(
+      configs.flatMap(({ resources }) => resources.map((each) => (typeof each === 'string' ? each : each.name))),
+    );
+    const named = blocksOf(PAGE).flatMap((block) =>
+      Array.from(block.matchAll(/--permissions? (\w+):/g), ([, name]) => name!),
+    );
+    assert.ok(named.length > 3);
+    assert.deepEqual(
+      named.filter((name) => !declared.has(name)),
+      [],
+    );
+  });
+
+  it('has commands whose flags there are', () => {
+    const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+      commands: { guard: { flags: Record<string, unknown> } };
+    };
+    const used = readFileSync(join(ROOT, PAGE), 'utf8').matchAll(/svc-api guard [^\n`]*/g);
+    const flags = Array.from(used, ([command]) => command.match(/(?<= --)[a-z-]+/g) ?? []).flat();
+    assert.ok(flags.length > 5);
+    assert.deepEqual(
+      flags.filter((flag) => !(flag in commands.guard.flags)),
+      [],
+    );
+  });
+
+  const judged = [
+    ['[REGISTRY]', 'REGISTRY', { reading: ['GET /v2/', 'HEAD /v2/a/manifests/1'], writing: ['PUT /v2/a/manifests/1'] }],
+    [
+      '[GIT]',
+      'GIT',
+      {
+        reading: ['GET /a.git/info/refs?service=git-upload-pack', 'POST /a.git/git-upload-pack'],
+        writing: ['POST /a.git/git-receive-pack'],
+      },
+    ],
+  ] as const;
+  for (const [text, resource, { reading, writing }] of judged) {
+    it(`has routes that tell reading from writing: ${resource}`, async () => {
+      const { routes, resources } = await configIn(blockWith(`resources: ${text}`, PAGE, 'yaml'));
+      const [router, catalog] = [createRouter(routes), createCatalog({ resources })];
+      const outcomes = (requests: readonly string[], action: 'READ_ANY' | 'UPDATE_ANY') =>
+        requests.map((request) => {
+          const [method = '', target = ''] = request.split(' ');
+          const permissions = PermissionSet.of(catalog, { roles: [], permissions: [`${resource}:${action}`] });
+          return decide(router, { method, host: 'localhost:5001', target }, permissions).outcome;
+        });
+      assert.deepEqual(new Set(outcomes(reading, 'READ_ANY')), new Set(['allowed']));
+      assert.deepEqual(new Set(outcomes(writing, 'READ_ANY')), new Set(['forbidden']));
+      assert.deepEqual(new Set(outcomes(writing, 'UPDATE_ANY')), new Set(['allowed']));
+    });
+  }
+});
