@@ -69,7 +69,7 @@ export type { Rotation, RotationRequest } from './keys/key/rotation.ts';
 export type { Status } from './keys/key/status.ts';
 export type { UsageTotals } from './keys/key/usage.ts';
 export type { Outcome, OutcomeCounts } from './keys/usage/outcomes.ts';
-export type { Period, PeriodUsage, UsageRange } from './keys/usage/periods.ts';
+export type { Period, PeriodUsage, UsageByPeriod, UsageRange } from './keys/usage/periods.ts';
 export type { UsageRequest } from './keys/usage/usage-request.ts';
 export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
 export type { Standing } from './limits/allowance.ts';

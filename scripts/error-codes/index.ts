@@ -1,6 +1,7 @@
 import type { Explanation } from './explanation.ts';
 import { KEY_CODES } from './keys.ts';
 import { PROGRAM_CODES } from './program.ts';
+import { REMOTE_CODES } from './remote.ts';
 import { STORE_CODES } from './store.ts';
 import { VALUE_CODES } from './values.ts';
 
@@ -9,5 +10,6 @@ export const ERROR_CODES: Readonly<Record<string, Readonly<Record<string, Explan
   'Commands and values': VALUE_CODES,
   Keys: KEY_CODES,
   'The key store': STORE_CODES,
+  'Servers elsewhere': REMOTE_CODES,
   'The program': PROGRAM_CODES,
 };

@@ -1,5 +1,6 @@
 import type { ErrorCode, Issue } from '../../src/keys/errors.ts';
 import type { ImportWarning } from '../../src/keys/transfer/read-import.ts';
+import type { REMOTE_CODES } from './remote.ts';
 import type { VALUE_CODES } from './values.ts';
 import type { Explanation } from './explanation.ts';
 
@@ -10,6 +11,7 @@ type KeyCode = Exclude<
   | keyof typeof VALUE_CODES
   | `STORE_${string}`
   | `CONFIG_${string}`
+  | keyof typeof REMOTE_CODES
   | 'OUTPUT_FAILED'
   | 'SCHEMA_INVALID'
   | 'LISTEN_FAILED'

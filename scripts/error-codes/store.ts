@@ -2,7 +2,9 @@ import type { ErrorCode } from '../../src/keys/errors.ts';
 import type { Explanation } from './explanation.ts';
 
 /** Codes of the key store. */
-export const STORE_CODES: Readonly<Record<Extract<ErrorCode, `STORE_${string}`>, Explanation>> = {
+export const STORE_CODES: Readonly<
+  Record<Exclude<Extract<ErrorCode, `STORE_${string}`>, 'STORE_REQUIRED'>, Explanation>
+> = {
   STORE_UNAVAILABLE: {
     meaning: 'The key store cannot be opened, or does not answer.',
     causes: [

@@ -87,9 +87,14 @@ export abstract class BaseCommand extends Command {
     argv?: string[],
   ): Promise<Interfaces.ParserOutput<Flags, Base, Args>> {
     const parsed = await super.parse(options, argv);
-    const flags = parsed.flags as { database?: string | undefined; config?: string | undefined };
+    const flags = parsed.flags as { database?: string; config?: string; server?: string };
     this.configFile = flags.config;
-    if (!process.env['SVC_API_DATABASE']) flags.database ??= hostDatabase(this.config);
+    const takesServer = Object.hasOwn(this.ctor.baseFlags, 'server');
+    const isElsewhere = takesServer && (flags.server !== undefined || Boolean(process.env['SVC_API_SERVER']));
+    if (!process.env['SVC_API_DATABASE'] && !isElsewhere) {
+      const database = flags.database ?? hostDatabase(this.config);
+      if (database !== undefined) flags.database = database;
+    }
     return parsed;
   }
 

@@ -23,6 +23,7 @@ export async function deliverSecrets<Change, Result>(
   };
   try {
     return await change({
+      begin: () => signals.hold(),
       prepare: (made) => {
         signals.hold();
         prepare?.(made);

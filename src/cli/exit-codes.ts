@@ -33,6 +33,8 @@ export const EXIT_CODES: readonly ExitCode[] = [
       'INPUT_INVALID',
       'DECLARATION_INVALID',
       'CONFIG_INVALID',
+      'SERVER_INSECURE',
+      'STORE_REQUIRED',
     ],
   },
   { exit: '3', meaning: '`verify`: the secret is not valid. `scan`: a live key was found.', codes: [] },

@@ -38,7 +38,7 @@ export function applyResolversOf(keys: KeysService): Resolvers {
     const { plan, created } = await keys.apply(declared, options, principal);
     return {
       changes: changesIn(plan),
-      created: created.map(({ secret, key }) => ({ key: secret, apiKey: key })),
+      created: created.map(({ secret, key }) => ({ key: secret, apiKey: key, replaced: [] })),
       unchanged: plan.unchanged,
     };
   };
@@ -59,9 +59,14 @@ function changesIn({ creates, updates, deletes }: Plan): object[] {
     ...creates.map((key) => ({ action: 'CREATE', name: key.name, changes: auditChanges(null, valuesOf(key)) })),
     ...updates.map(({ before, after }) => {
       const change = auditChange(before, after);
-      return { action: 'UPDATE', name: after.name, changes: auditChanges(change.before, change.after) };
+      return {
+        action: 'UPDATE',
+        name: after.name,
+        keyId: after.id,
+        changes: auditChanges(change.before, change.after),
+      };
     }),
-    ...deletes.map(({ name }) => ({ action: 'DELETE', name, changes: [] })),
+    ...deletes.map(({ id, name }) => ({ action: 'DELETE', name, keyId: id, changes: [] })),
   ];
 }
 

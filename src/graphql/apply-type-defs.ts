@@ -70,6 +70,8 @@ type AppliedChange {
   action: AppliedAction!
   "The name of the key."
   name: String!
+  "Its id; null if it does not exist yet."
+  keyId: ID
   "What changes."
   changes: [AuditChange!]!
 }

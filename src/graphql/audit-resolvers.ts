@@ -5,26 +5,41 @@ import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Resolvers } from './extension.ts';
 
+type Actor = Parameters<KeysService['auditLog']>[1];
+type AuditPlace = NonNullable<Parameters<KeysService['auditLog']>[2]>;
+
+/** Which part of the log is asked for: one of these at most. */
+interface PlaceArguments {
+  after?: string | null;
+  beforeNumber?: number | null;
+  afterNumber?: number | null;
+}
+
 /** The resolvers for the audit log. */
 export function auditResolversOf(keys: KeysService): Resolvers {
-  const auditLog: Resolve<AuditRequest & { after?: string | null }> = async (
+  const auditLog: Resolve<AuditRequest & PlaceArguments> = async (
     _,
-    { after, ...request },
+    { after, beforeNumber, afterNumber, ...request },
     { principal },
   ) => {
-    const entries = await keys.auditLog(request, principal, after ? { before: readCursor(after) } : {});
+    if ([after, beforeNumber, afterNumber].filter((place) => place != null).length > 1)
+      throw badInput('Pass one of after, beforeNumber and afterNumber.');
+    const before = after ? readCursor(after) : beforeNumber;
+    const place = afterNumber != null ? { after: afterNumber } : before == null ? {} : { before };
+    const entries = await keys.auditLog(request, principal, place);
     const last = entries.at(-1);
     const first = request.first ?? DEFAULT_PAGE_SIZE;
+    const isNewestFirst = afterNumber == null;
     const hasNextPage =
-      entries.length === first && last !== undefined && last.number > 1 && (await hasOlder(request, last, principal));
+      entries.length === first &&
+      last !== undefined &&
+      (last.number > 1 || !isNewestFirst) &&
+      (await hasMore(request, principal, isNewestFirst ? { before: last.number } : { after: last.number }));
     return connectionOf(entries, ({ number }) => Buffer.from(`log:${number}`).toString('base64url'), hasNextPage);
   };
 
-  const hasOlder = async (
-    request: AuditRequest,
-    { number }: AuditEntry,
-    principal: Parameters<KeysService['auditLog']>[1],
-  ) => (await keys.auditLog({ ...request, first: 1 }, principal, { before: number })).length > 0;
+  const hasMore = async (request: AuditRequest, ...rest: [principal: Actor, place: AuditPlace]) =>
+    (await keys.auditLog({ ...request, first: 1 }, ...rest)).length > 0;
 
   return {
     Query: { auditLog },

@@ -29,6 +29,10 @@ extend type Query {
     first: Int = ${DEFAULT_PAGE_SIZE}
     "The endCursor of the previous page."
     after: String
+    "Only entries with a lower number."
+    beforeNumber: Int
+    "Only entries with a higher number, oldest first: what was written since."
+    afterNumber: Int
     "The id or name of the key that was changed."
     key: String @cost(weight: 100)
     "The id or name of the key, or the name of the user, that did it."

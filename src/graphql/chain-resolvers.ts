@@ -1,4 +1,5 @@
 import type { AncestorLimit, Chain } from '../keys/authorization/chain.ts';
+import { readPermission } from '../keys/authorization/explain.ts';
 import { mayFor } from '../keys/authorization/principal.ts';
 import { suggestGrants } from '../keys/authorization/suggest.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
@@ -36,6 +37,19 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
       withChain(key, context, (chain) => accessOf(chain).byResource()),
     status: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.statusOf(chain)),
+    access: (key: ApiKey, { permission: text }: { permission: string }, context: BudgetedContext) => {
+      const permission = readPermission(text, keys.catalog);
+      return withChain(key, context, (chain) => {
+        const { deniedBy, ...decision } = keys.decide(chain, permission);
+        const isReadable = deniedBy !== null && mayFor(context.principal, 'READ', deniedBy);
+        return {
+          ...decision,
+          permission,
+          deniedById: deniedBy?.id,
+          deniedByName: isReadable ? deniedBy.name : null,
+        };
+      });
+    },
     limitedBy: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.limitsOf(chain).map((limit) => limitOf(limit, context))),
     suggestedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>

@@ -17,10 +17,17 @@ type ApiKey implements Node {
   permissions: [Permission!]! @listSize(assumedSize: 3)
   "Roles and permissions that were granted and are declared no longer, or only elsewhere. They allow nothing here."
   unknownGrants: [String!]! @listSize(assumedSize: 2)
+  "All grants in their order, roles first, as text: roles, permissions and unknownGrants."
+  grants: [String!]! @listSize(assumedSize: 3)
   "How many requests it may make: a number and s, m, h, d or month, such as 100/m. Empty if it has no own limits."
   limits: [String!]! @listSize(assumedSize: 2)
   "The networks that it may be used from, such as 10.0.0.0/8; null for anywhere."
   allowFrom: [String!] @listSize(assumedSize: 3)
+  "Whether it may do something now, and why."
+  access(
+    "The permission, as RESOURCE:ACTION."
+    permission: String!
+  ): ApiKeyAccess! @cost(weight: 20)
   "Everything that the roles and permissions allow together, as far as the keys above it may do so, too."
   effectivePermissions: [Permission!]! @listSize(assumedSize: 20)
   "What the keys above it take away from it, the nearest first: the key that created it, that one's creator, and so on."
@@ -35,6 +42,8 @@ type ApiKey implements Node {
   status: ApiKeyStatus!
   "When it expires; null if it never does."
   expiresAt: DateTime
+  "When it was disabled; null while it is not. A key above it may be."
+  disabledAt: DateTime
   "Whether an apply created it."
   managed: Boolean!
   "How often it was accepted, an integer. Like the other fields about its use, it lags by a few seconds."
@@ -95,6 +104,22 @@ type ApiKeyRotation {
   previousEndsAt: DateTime
   "When the previous secret was last used since the rotation; null if it was not."
   previousLastUsedAt: DateTime
+}
+
+"""Whether a key may do something, and why."""
+type ApiKeyAccess {
+  "Whether it may."
+  allowed: Boolean!
+  "The permission that was asked for."
+  permission: String!
+  "The key's own roles and permissions that say so."
+  grantedBy: [String!]!
+  "Its status, which counts the keys above it."
+  status: ApiKeyStatus!
+  "The id of the nearest key above it that forbids it; null if none does."
+  deniedById: ID
+  "The name of that key; null if the requesting key may not read it."
+  deniedByName: String
 }
 
 """When the grace period of the previous secret begins."""
@@ -201,6 +226,8 @@ input CreateApiKeyInput {
   allowFrom: [String!]
   "When it expires. Defaults to, and may not be later than, the expiry of the key that creates it."
   expiresAt: DateTime
+  "How long it lives, in place of expiresAt: a number with s, m, h, d or w, such as 30d."
+  expiresIn: String
   """
   Replace the key of that name, if there is one: its secret stops working, and the keys that it created are deleted
   with it.
@@ -226,6 +253,8 @@ input UpdateApiKeyInput {
   allowFrom: [String!]
   "When it expires; null removes the expiry."
   expiresAt: DateTime
+  "How long it lives from now on, in place of expiresAt: a number with s, m, h, d or w, such as 30d."
+  expiresIn: String
 }
 
 """How to rotate the secret of a key."""
@@ -250,6 +279,8 @@ type RotatedApiKey {
   apiKey: ApiKey!
   "The keys that it has created, as far as the requesting key may read them."
   created: [ApiKey!]!
+  "Those of them that were disabled by the rotation."
+  disabled: [ApiKey!]!
 }
 
 """What a key above another one takes away from it."""
@@ -276,6 +307,26 @@ type CreatedApiKey {
   key: String!
   "The key."
   apiKey: ApiKey!
+  "What was deleted for it: the key of its name first, then the keys that this one had created."
+  replaced: [DeletedApiKey!]!
+}
+
+"""What a key would be."""
+type ApiKeyPreview {
+  "The name."
+  name: String!
+  "What it would be for."
+  description: String
+  "Its roles and permissions, as text."
+  grants: [String!]!
+  "How many requests it could make."
+  limits: [String!]!
+  "The networks that it could be used from; null for anywhere."
+  allowFrom: [String!]
+  "When it would expire; null for never."
+  expiresAt: DateTime
+  "Everything that its roles and permissions would allow together."
+  effectivePermissions: [Permission!]!
 }
 
 """The keys that were deleted."""

@@ -1,6 +1,6 @@
 import { arch, platform } from 'node:process';
 import { mayFor } from '../keys/authorization/principal.ts';
-import type { ApiKey } from '../keys/key/api-key.ts';
+import type { ApiKey, NewKey } from '../keys/key/api-key.ts';
 import { type Action, type Permission, type Role, unknownGrantsOf } from '../keys/permissions/catalog.ts';
 import { cursorOf, type PageQuery } from '../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../keys/page.ts';
@@ -24,6 +24,14 @@ interface GrantsInput {
 interface RestrictionsInput {
   limits?: string[];
   allowFrom?: string[] | null;
+}
+
+interface NewKeyInput extends GrantsInput, RestrictionsInput {
+  name: string;
+  description?: string | null;
+  expiresAt?: string | null;
+  expiresIn?: string;
+  overwrite: boolean;
 }
 
 /** The resolvers of the built-in fields. They shape the answers of the service, which decides what is allowed. */
@@ -52,25 +60,28 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   });
   const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).byResource();
 
-  const createApiKey: Resolve<{
-    input: GrantsInput &
-      RestrictionsInput & {
-        name: string;
-        description?: string | null;
-        expiresAt?: string | null;
-        overwrite: boolean;
-      };
-  }> = async (_, { input }, { principal }) => {
-    refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
-    const { name, description, overwrite, limits, allowFrom } = input;
-    const expiresAt = input.expiresAt ?? undefined;
-    const fields = { name, description, limits, allowFrom, expiresAt, overwrite };
-    const created = await keys.create({ ...fields, ...grantsOf(input) }, principal);
-    return { key: created.secret, apiKey: created.key };
+  const createApiKey: Resolve<{ input: NewKeyInput }> = async (_, { input }, { principal }) => {
+    const { secret, key, replaced } = await keys.create(newKeyOf(input), principal);
+    return { key: secret, apiKey: key, replaced };
+  };
+  const previewApiKey: Resolve<{ input: NewKeyInput }> = async (_, { input }, { principal }) => {
+    const preview = await keys.preview(newKeyOf(input), principal);
+    const { roles, permissions, effectivePermissions } = preview;
+    return {
+      ...preview,
+      grants: [...roles, ...permissions],
+      effectivePermissions: groupPermissions(effectivePermissions),
+    };
   };
   const updateApiKey: Resolve<{
     input: GrantsInput &
-      RestrictionsInput & { id: string; name?: string; description?: string | null; expiresAt?: string | null };
+      RestrictionsInput & {
+        id: string;
+        name?: string;
+        description?: string | null;
+        expiresAt?: string | null;
+        expiresIn?: string;
+      };
   }> = async (_, { input }, { principal }) => {
     refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
     const given = grantsOf(input);
@@ -78,6 +89,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       ...(input.name === undefined ? {} : { name: input.name }),
       ...(input.description === undefined ? {} : { description: input.description }),
       ...(input.expiresAt === undefined ? {} : { expiresAt: input.expiresAt }),
+      ...(input.expiresIn === undefined ? {} : { expiresIn: input.expiresIn }),
       ...(input.limits === undefined ? {} : { limits: input.limits }),
       ...(input.allowFrom === undefined ? {} : { allowFrom: input.allowFrom }),
       ...(input.roles === undefined ? {} : { roles: given.roles }),
@@ -88,9 +100,12 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const setApiKeyEnabled: Resolve<{ id: string; enabled: boolean }> = async (_, { id, enabled }, { principal }) =>
     (await keys.setEnabled(id, enabled, principal)).after;
   const rotateApiKey: Resolve<{ input: RotationRequest & { id: string } }> = async (_, { input }, { principal }) => {
-    const { secret, after, created } = await keys.rotate(input.id, input, principal);
-    return { key: secret, apiKey: after, created: created.filter((key) => mayFor(principal, 'READ', key)) };
+    const { secret, after, created, disabled } = await keys.rotate(input.id, input, principal);
+    const readable = (page: readonly ApiKey[]) => page.filter((key) => mayFor(principal, 'READ', key));
+    return { key: secret, apiKey: after, created: readable(created), disabled: readable(disabled) };
   };
+  const activateApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
+    (await keys.startGrace(id, principal)).after;
   const finishApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
     (await keys.finishRotation(id, principal)).after;
   const rollBackApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
@@ -118,6 +133,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       apiKey,
       node,
       permissions,
+      previewApiKey,
       previewPermissions,
     },
     Mutation: {
@@ -125,6 +141,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       updateApiKey,
       setApiKeyEnabled,
       rotateApiKey,
+      activateApiKeyRotation,
       finishApiKeyRotation,
       rollBackApiKeyRotation,
       deleteApiKeys,
@@ -132,12 +149,20 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
     ApiKey: {
       roles: (key: ApiKey) => key.roles.filter((role) => catalog.knows(role)),
       permissions: (key: ApiKey) => knownTo(catalog, key.permissions),
+      grants: (key: ApiKey) => [...key.roles, ...key.permissions],
       unknownGrants: (key: ApiKey) => unknownGrantsOf(key, catalog),
       prefix: (key: ApiKey) => prefixOf(key.publicId),
       ...chainResolversOf(keys, loaders),
       ...usageResolversOf(keys, loaders),
     },
   };
+}
+
+function newKeyOf(input: NewKeyInput): NewKey {
+  refuseNulls(input, ['description', 'allowFrom', 'expiresAt']);
+  const { name, description, overwrite, limits, allowFrom, expiresIn } = input;
+  const expiresAt = input.expiresAt ?? undefined;
+  return { name, description, limits, allowFrom, expiresAt, expiresIn, overwrite, ...grantsOf(input) };
 }
 
 function grantsOf({ roles, permissions }: GrantsInput): { roles: Role[]; permissions: Permission[] } {

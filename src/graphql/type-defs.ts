@@ -94,6 +94,11 @@ type Query {
   ): Node @requires(resource: API_KEY, action: READ_OWN) @cost(weight: 10)
   "Everything that can be granted."
   permissions: PermissionCatalog @requires(resource: PERMISSION, action: READ_ANY)
+  "What createApiKey would make of this; nothing is written."
+  previewApiKey(
+    "The key."
+    input: CreateApiKeyInput!
+  ): ApiKeyPreview @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 100)
   "What roles and permissions allow together."
   previewPermissions(
     "Roles to combine."
@@ -130,6 +135,14 @@ type Mutation {
     "The rotation."
     input: RotateApiKeyInput!
   ): RotatedApiKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
+  """
+  Begins the grace period of a rotation that waits for the first use of the new secret, as that has arrived. With only
+  UPDATE_OWN: as for updateApiKey.
+  """
+  activateApiKeyRotation(
+    "The id of the key."
+    id: ID!
+  ): ApiKey @requires(resource: API_KEY, action: UPDATE_OWN) @cost(weight: 250)
   "Invalidates the previous secret at once. With only UPDATE_OWN: as for updateApiKey."
   finishApiKeyRotation(
     "The id of the key."

@@ -4,6 +4,8 @@ import type { ErrorCode } from '../keys/errors.ts';
 type LocalCode =
   | `STORE_${string}`
   | `CONFIG_${string}`
+  | `SERVER_${string}`
+  | 'CREDENTIALS_INVALID'
   | 'USAGE'
   | 'SECRET_INVALID'
   | 'OUTPUT_FAILED'

@@ -86,7 +86,11 @@ function remedyOf(error: KeysError): string {
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {
   const remedy = remedyOf(error);
   const missing = 'missing' in error ? { missing: error.missing } : {};
-  return { message: error.message + remedy, extensions: { code: error.code, ...missing, ...problemsOf(error) } };
+  // For clients that have a remedy in terms of their own.
+  const reason = remedy === '' ? {} : { reason: redactSecrets(error.message) };
+  const replaceable = 'replaceable' in error ? { replaceable: error.replaceable } : {};
+  const extensions = { code: error.code, ...reason, ...replaceable, ...missing, ...problemsOf(error) };
+  return { message: error.message + remedy, extensions };
 }
 
 /** All faults of an input, each with its place in it; an empty one is that of the whole input. */

@@ -62,7 +62,7 @@ export async function listKeys(
 }
 
 /** The cursor of a key: opaque to clients, and good also after the key is gone. */
-export function cursorOf(key: ApiKey): string {
+export function cursorOf(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
   return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
 }
 
@@ -82,13 +82,15 @@ function readCursor(cursor: string): ListPosition {
   throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
 }
 
-function readRoles(items: readonly string[], catalog: Catalog): Role[] {
+/** Parses the roles of a filter. @throws ValidationError */
+export function readRoles(items: readonly string[], catalog: Catalog): Role[] {
   const { values, issues } = parseRoles(items, catalog);
   assertValid(issues);
   return values;
 }
 
-function readStatus(text: string): Status {
+/** Parses a status. @throws KeysError INPUT_INVALID */
+export function readStatus(text: string): Status {
   const status = STATUSES.find((name) => name === text.trim().toUpperCase());
   if (!status)
     throw new KeysError(

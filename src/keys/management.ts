@@ -11,6 +11,7 @@ import {
   revertRotation,
   rollBackRotation,
   rotateKey,
+  startGrace,
 } from './changes/rotate.ts';
 import type { ChangedKey } from './changes/transaction.ts';
 import { Transactions } from './changes/transactions.ts';
@@ -138,6 +139,14 @@ export class KeyManagement extends KeyQueries {
       activateRotation(transaction, id, secret.publicId),
     );
     return activated ? { ...rotated, after: activated.after } : rotated;
+  }
+
+  /**
+   * Starts the grace of the previous secret where it waits for the first use of the new one: the new one has arrived.
+   * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
+   */
+  startGrace(id: string, actor: Actor): Promise<ChangedKey> {
+    return this.#transactions.run(actor, (transaction) => startGrace(transaction, id));
   }
 
   /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError; a STORE_ error */

@@ -32,7 +32,7 @@ import type { Status } from './key/status.ts';
 import { checkSearchText } from './text.ts';
 import type { UsageTotals } from './key/usage.ts';
 import { requirePastTime } from './time.ts';
-import type { PeriodUsage, UsageRange } from './usage/periods.ts';
+import type { UsageByPeriod } from './usage/periods.ts';
 import { readUsageRequest, type UsageRequest } from './usage/usage-request.ts';
 
 /** What the questions about keys need from outside. */
@@ -127,7 +127,7 @@ export class KeyQueries {
    * How the requests of a key ended, by hours or days in UTC; those without a request are left out.
    * @throws KeysError INPUT_INVALID, STORE_…
    */
-  async periodUsageOf(id: string, request: UsageRequest = {}): Promise<UsageRange & { periods: PeriodUsage[] }> {
+  async periodUsageOf(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.findPeriodUsage(id, range) };

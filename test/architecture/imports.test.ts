@@ -18,7 +18,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   cli: {
     any: ['yaml', 'keys', 'log'],
     type: ['*'],
-    dynamic: ['open-keys', 'configured-server', 'config', 'routes', 'http'],
+    dynamic: ['open-keys', 'configured-server', 'config', 'remote', 'routes', 'http'],
   },
   guard: { any: ['routes', 'http', 'keys', 'log'] },
   http: { any: ['graphql', 'limits', 'keys', 'log'] },
@@ -26,6 +26,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   store: { any: ['limits', 'keys'] },
   config: { any: ['routes', 'yaml', 'keys'] },
   yaml: { any: ['keys'] },
+  remote: { any: ['keys'] },
   routes: { any: ['keys'] },
   limits: { any: ['keys'] },
   keys: { any: [] },
@@ -62,6 +63,8 @@ const ROOMS: Record<string, string[]> = {
     'queries',
     'management',
     'service',
+    'administration',
+    'operator-keys',
   ],
   store: [
     'tables',
@@ -128,6 +131,7 @@ const ROOMS: Record<string, string[]> = {
     'progress',
     'command-text',
     'default-store',
+    'remote',
     'help',
     'explain',
     'extension',

@@ -9,12 +9,23 @@ import { BIN, cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 
 /** What scripts rely on: a change here is a change for them. */
 const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
+/** Those of commands about keys. The ones that need the key store itself say so, and do not show these. */
+const PLACE = ['--server <url>', '--insecure'];
 const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
 const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)'];
-const NEW_KEY = [...ALWAYS, ...END, ...GRANTS, ...HELD, '--name <name>', '--description <text>', '--overwrite'];
+const NEW_KEY = [
+  ...ALWAYS,
+  ...PLACE,
+  ...END,
+  ...GRANTS,
+  ...HELD,
+  '--name <name>',
+  '--description <text>',
+  '--overwrite',
+];
 const SERVING = [
   '--config <path>',
   '--database <path>',
@@ -32,16 +43,24 @@ const SERVING = [
 ];
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY, ...ASKING],
-  'apikey:adopt': [...NAMED, ...ALWAYS],
-  'apikey:apply': ['--adopt', '--dry-run', '--file <path> (-f)', '--prune', '--secrets-dir <folder>', ...ALWAYS],
-  'apikey:copy': ['--to <database>', ...ALWAYS],
+  'apikey:adopt': [...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:apply': [
+    '--adopt',
+    '--dry-run',
+    '--file <path> (-f)',
+    '--prune',
+    '--secrets-dir <folder>',
+    ...ALWAYS,
+    ...PLACE,
+  ],
+  'apikey:copy': ['--to <database>', ...ALWAYS, ...PLACE],
   'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
   'apikey:complete': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
   'apikey:completion': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
-  'apikey:can': ['<name>', '<permission>', ...ALWAYS],
-  'apikey:delete': [...NAMED, ...ALWAYS, ...ASKING],
-  'apikey:disable': [...NAMED, ...ALWAYS],
-  'apikey:enable': [...NAMED, ...ALWAYS],
+  'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
+  'apikey:delete': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING],
+  'apikey:disable': [...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:enable': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:exec': [
     '--config <path>',
     '--database <path>',
@@ -50,10 +69,11 @@ const SURFACE: Record<string, string[]> = {
     '--name <name>',
     '--ttl 90s|10m|1h',
     ...GRANTS,
+    ...PLACE,
   ],
-  'apikey:export': ['--config <path>', '--database <path>', '--no-color', '--with-digests'],
+  'apikey:export': ['--config <path>', '--database <path>', '--no-color', '--with-digests', ...PLACE],
   'apikey:help': ['[subject]', '--config <path>', '--database <path>', '--no-color'],
-  'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS],
+  'apikey:import': ['[file]', '--dry-run', '--verbose', ...ALWAYS, ...PLACE],
   'apikey:list': [
     '--after <cursor>',
     '--all',
@@ -64,6 +84,7 @@ const SURFACE: Record<string, string[]> = {
     '--status <status>',
     '--wide',
     ...ALWAYS,
+    ...PLACE,
   ],
   'apikey:log': [
     '--action <action>',
@@ -79,6 +100,7 @@ const SURFACE: Record<string, string[]> = {
     '--verify',
     '--wide',
     ...ALWAYS,
+    ...PLACE,
     ...ASKING,
   ],
   'apikey:rotate': [
@@ -90,10 +112,11 @@ const SURFACE: Record<string, string[]> = {
     '--since <date>|24h',
     ...NAMED,
     ...ALWAYS,
+    ...PLACE,
   ],
-  'apikey:scan': ['<path>', '--git', '--revoke', ...ALWAYS],
-  'apikey:show': [...NAMED, ...ALWAYS],
-  'apikey:suggest': [...NAMED, ...ALWAYS],
+  'apikey:scan': ['<path>', '--git', '--revoke', ...ALWAYS, ...PLACE],
+  'apikey:show': [...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:suggest': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:update': [
     '--description <text>',
     '--no-allow-from',
@@ -107,9 +130,10 @@ const SURFACE: Record<string, string[]> = {
     ...GRANTS,
     ...HELD,
     ...ALWAYS,
+    ...PLACE,
   ],
-  'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS],
-  'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS],
+  'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
+  'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
   'routes:check': ALWAYS,
   'routes:explain': [
     '<method>',
@@ -118,6 +142,7 @@ const SURFACE: Record<string, string[]> = {
     '--permissions <resource:action,…> (list)',
     '--preflight',
     ...ALWAYS,
+    ...PLACE,
   ],
   guard: [
     '<upstream>',
@@ -145,6 +170,7 @@ interface Flag {
   multiple?: boolean;
   char?: string;
   default?: unknown;
+  hidden?: boolean;
 }
 
 /** The help of a command, as the program writes it. */
@@ -205,7 +231,11 @@ describe('the commands', () => {
     it(`describe themselves: ${id.join(' ')}`, async () => {
       const text = await helpOf(id);
       const shown = text.toLowerCase();
-      for (const flag of flags) assert.ok(shown.includes(flag.split(' ')[0]!.replaceAll(/[<>[\]]/g, '')), flag);
+      const { flags: known } = manifest.commands[name]!;
+      for (const flag of flags) {
+        const word = flag.split(' ')[0]!.replaceAll(/[<>[\]]/g, '');
+        assert.equal(shown.includes(word), !known[word.slice(2)]?.hidden, flag);
+      }
       assert.match(text, /\nEXAMPLES\n/);
     });
   }

@@ -4,7 +4,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { formatTime } from '../../src/keys/time.ts';
 import { startOf } from '../../src/keys/usage/periods.ts';
 import { testCli, type TestCli } from '../support/cli.ts';
-import { describeOn, describeOnEach } from '../support/dialects.ts';
+import { describeOn, describeOnEachAndRemotely } from '../support/dialects.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 
@@ -24,7 +24,7 @@ async function usedKey(cli: TestCli): Promise<string> {
   return formatTime(start);
 }
 
-describeOnEach('apikey usage', () => {
+describeOnEachAndRemotely('apikey usage', () => {
   let cli: TestCli;
   beforeEach(() => {
     cli = testCli();

@@ -57,6 +57,14 @@ describeOnEach('completion of names', (dialect) => {
     assert.deepEqual([found.length, found[0], found[99], found[100]], [101, 'Key 000', 'Key 099', 'Key 149']);
   });
 
+  it('asks no server', async () => {
+    const server = { SVC_API_SERVER: 'https://keys.example.org', SVC_API_DATABASE: env['SVC_API_DATABASE'] };
+    assert.deepEqual(await ask('bash', 'svc-api apikey show C', server), NOTHING);
+    assert.deepEqual(await ask('bash', 'svc-api apikey show --server https://a.example C', env), NOTHING);
+    const line = `svc-api apikey show --database ${env['SVC_API_DATABASE']} CI\\ d`;
+    assert.deepEqual(await words('bash', line, { SVC_API_SERVER: 'https://keys.example.org' }), ['CI\\ deploy']);
+  });
+
   it('creates no store', async () => {
     const database = tempStore();
     assert.deepEqual(await ask('bash', 'svc-api apikey show C', { SVC_API_DATABASE: database }), NOTHING);

@@ -100,7 +100,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
       [
         [
           'An API key named "Strong" already exists. Set overwrite to replace it, or choose another name.',
-          { code: 'NAME_TAKEN' },
+          { code: 'NAME_TAKEN', reason: 'An API key named "Strong" already exists.', replaceable: true },
         ],
       ],
     );

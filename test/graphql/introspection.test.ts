@@ -23,15 +23,17 @@ const QUERY = {
   apiKey: '(id: ID, name: String): ApiKey',
   node: '(id: ID!): Node',
   permissions: '(): PermissionCatalog',
+  previewApiKey: '(input: CreateApiKeyInput!): ApiKeyPreview',
   previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]',
   auditLog:
-    '(first: Int = 50, after: String, key: String, actor: String, action: AuditAction, since: DateTime, until: DateTime): AuditLogConnection',
+    '(first: Int = 50, after: String, beforeNumber: Int, afterNumber: Int, key: String, actor: String, action: AuditAction, since: DateTime, until: DateTime): AuditLogConnection',
 };
 const MUTATION = {
   createApiKey: '(input: CreateApiKeyInput!): CreatedApiKey',
   updateApiKey: '(input: UpdateApiKeyInput!): ApiKey',
   setApiKeyEnabled: '(id: ID!, enabled: Boolean!): ApiKey',
   rotateApiKey: '(input: RotateApiKeyInput!): RotatedApiKey',
+  activateApiKeyRotation: '(id: ID!): ApiKey',
   finishApiKeyRotation: '(id: ID!): ApiKey',
   rollBackApiKeyRotation: '(id: ID!): ApiKey',
   applyApiKeys: '(input: ApplyApiKeysInput!): AppliedApiKeys',

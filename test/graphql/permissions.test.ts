@@ -20,11 +20,13 @@ const QUERIES = {
   apiKey: 'API_KEY:READ_OWN',
   permissions: 'PERMISSION:READ_ANY',
   previewPermissions: 'PERMISSION:READ_ANY',
+  previewApiKey: 'API_KEY:CREATE_OWN',
 };
 const MUTATIONS = {
   createApiKey: 'API_KEY:CREATE_OWN',
   updateApiKey: 'API_KEY:UPDATE_OWN',
   setApiKeyEnabled: 'API_KEY:UPDATE_OWN',
+  activateApiKeyRotation: 'API_KEY:UPDATE_OWN',
   deleteApiKeys: 'API_KEY:DELETE_OWN',
 };
 const ALL = { ...QUERIES, ...MUTATIONS };
@@ -39,9 +41,11 @@ const ROLES: Record<string, (keyof typeof ALL)[]> = {
     'apiKey',
     'permissions',
     'previewPermissions',
+    'previewApiKey',
     'createApiKey',
     'updateApiKey',
     'setApiKeyEnabled',
+    'activateApiKeyRotation',
     'deleteApiKeys',
   ],
   CONNECT: ['me', 'online'],
@@ -52,15 +56,19 @@ const ROLES: Record<string, (keyof typeof ALL)[]> = {
 const QUERY = `query ($id: ID) {
   me { name } online info { name } apiKeys { edges { cursor } } apiKey(id: $id) { id }
   permissions { actions } previewPermissions(roles: [GUEST]) { resource }
+  previewApiKey(input: { name: "-", roles: [GUEST] }) { name }
 }`;
 /** Values that are refused behind the permission, so that nothing changes: none but the first gets its way. */
 const MUTATION = `mutation {
   deleteApiKeys(ids: []) { deleted } updateApiKey(input: { id: "none" }) { id }
-  setApiKeyEnabled(id: "none", enabled: false) { id } createApiKey(input: { name: "-", roles: [GUEST] }) { key }
+  setApiKeyEnabled(id: "none", enabled: false) { id } activateApiKeyRotation(id: "none") { id }
+  createApiKey(input: { name: "-", roles: [GUEST] }) { key }
 }`;
 const REFUSED_FOR_THEIR_VALUES: Record<string, string> = {
   updateApiKey: 'NOT_FOUND',
   setApiKeyEnabled: 'NOT_FOUND',
+  activateApiKeyRotation: 'NOT_FOUND',
+  previewApiKey: 'NAME_INVALID',
   createApiKey: 'NAME_INVALID',
 };
 

@@ -7,6 +7,7 @@ import { testCli, UUID } from '../support/cli.ts';
 import { pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, finished, ROOT } from '../support/process.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
+import { startServe } from '../support/serve.ts';
 import { isAccepted } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -64,6 +65,34 @@ describe('the examples', () => {
     }
     assert.equal(readFileSync(join(folder, 'deployed'), 'utf8'), '1\n');
     assert.match(readFileSync(join(folder, 'keys', 'CI deploy'), 'utf8'), /^svc_/);
+  });
+
+  it('for a pipeline elsewhere work: two variables are all that it has', async () => {
+    const { jobs, env } = parse(example('remote/apply.yml')) as {
+      jobs: Record<string, { steps: { run?: string }[] }>;
+      env: Record<string, string>;
+    };
+    assert.deepEqual(Object.keys(env), ['SVC_API_SERVER', 'SVC_API_KEY']);
+    const folder = tempFolder();
+    const database = join(folder, 'keys.sqlite');
+    const PATH = pathWithCli(folder);
+    cpSync(join(ROOT, 'examples/remote/keys.yaml'), join(folder, 'keys.yaml'));
+    writeFileSync(join(folder, 'store-secret.sh'), '#!/bin/sh\ncat > "stored $1"\n', { mode: 0o755 });
+    const [, permissions = ''] = /--permissions (\S+)/.exec(example('remote/apply.yml'))!;
+    const { key } = await testCli(database).given('Pipeline', { permissions: permissions.split(',') });
+    await testCli(database).given('Another');
+    const server = await startServe(database);
+    const variables = { SVC_API_SERVER: server.url, SVC_API_KEY: key };
+    for (const job of ['plan', 'apply', 'plan', 'apply']) {
+      for (const { run: script } of jobs[job]!.steps) {
+        if (script === undefined || script.startsWith('npm install')) continue;
+        const result = await runBlock(script, folder, { PATH, RUNNER_TEMP: join(folder, 'temp'), ...variables });
+        assert.equal(result.code, 0, result.stdout + result.stderr);
+      }
+    }
+    await server.stop();
+    for (const name of ['CI deploy', 'Night report'])
+      assert.ok(await isAccepted(database, readFileSync(join(folder, `stored ${name}`), 'utf8').trim()), name);
   });
 
   it('for GitLab CI work: grants are checked, a deployment, a rotation', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
-import { describeOnEach } from '../support/dialects.ts';
+import { describeOnEach, describeOnEachAndRemotely } from '../support/dialects.ts';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
@@ -303,7 +303,7 @@ describeOnEach('apikey log', () => {
   });
 });
 
-describeOnEach('apikey can and suggest', () => {
+describeOnEachAndRemotely('apikey can and suggest', () => {
   it('say yes with the grant, or no with 4', async () => {
     const cli = testCli();
     await cli.given('CI deploy', { roles: ['VIEWER', 'GUEST'] });

@@ -4,7 +4,9 @@ import type { NewKey } from '../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import { runCliHere, type Surroundings } from './cli-here.ts';
+import { isRemote } from './dialects.ts';
 import { type Finished, runCli } from './process.ts';
+import { asOperator, remoteStore } from './remote.ts';
 import { tempStore } from './temp.ts';
 
 /** What a secret looks like; its public id is the first group. */
@@ -30,10 +32,21 @@ export interface TestCli {
   given(name: string, fields?: Partial<NewKey>): Promise<CreatedKey>;
 }
 
+/** Whether a command needs the key store itself. */
+function needsStore([, verb = '', ...args]: readonly string[]): boolean {
+  const store = ['adopt', 'copy', 'export', 'import', 'scan', 'verify'];
+  return store.includes(verb) || (verb === 'log' && ['--verify', '--prune'].some((flag) => args.includes(flag)));
+}
+
 /** The built CLI with a store of its own. */
 export function testCli(database = tempStore()): TestCli {
   const withStore = (env?: NodeJS.ProcessEnv) => ({ SVC_API_DATABASE: database, ...env });
-  const run: TestCli['run'] = (args, { env, ...others } = {}) => runCliHere(args, { ...others, env: withStore(env) });
+  const run: TestCli['run'] = async (args, { env, ...others } = {}) => {
+    if (!isRemote() || needsStore(args)) return runCliHere(args, { ...others, env: withStore(env) });
+    const server = await remoteStore(database);
+    const place = { SVC_API_SERVER: server.url, SVC_API_KEY: server.key };
+    return asOperator(await runCliHere(args, { ...others, env: { ...place, ...env } }), server);
+  };
   return {
     database,
     run,

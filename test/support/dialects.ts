@@ -1,12 +1,40 @@
 import type { DialectName } from '../../src/store/connection.ts';
+import { stopRemoteStores } from './remote.ts';
 
 const NAMES: Record<DialectName, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
 
 let current: DialectName = 'sqlite';
+let remote = false;
 
 /** The dialect of the stores that `tempStore` names now. */
 export function currentDialect(): DialectName {
   return current;
+}
+
+/** Whether `testCli` works on stores by a server now. */
+export function isRemote(): boolean {
+  return remote;
+}
+
+/**
+ * Runs the same tests on each dialect, and a third time by a server, in a `describe` in which `testCli` gives commands
+ * its address and a key.
+ */
+export function describeOnEachAndRemotely(title: string, tests: () => void): void {
+  describeOnEach(title, tests);
+  describe(`by a server, ${title}`, () => {
+    before(() => void (remote = true));
+    remote = true;
+    tests();
+    remote = false;
+    afterEach(stopRemoteStores);
+    after(() => void (remote = false));
+  });
+}
+
+/** A test of what is so with a store at hand alone. */
+export function itOnStores(title: string, test: Mocha.AsyncFunc): void {
+  if (!remote) it(title, test);
 }
 
 /** Runs the same tests on each dialect, in a `describe` in which `tempStore` names stores of that dialect. */

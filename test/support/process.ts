@@ -18,6 +18,8 @@ const NO_FOLDER = '/nonexistent/svc-api';
 /** Environment variables that would change what a command does. */
 const CLEARED = new Set([
   'SVC_API_DATABASE',
+  'SVC_API_SERVER',
+  'SVC_API_KEY',
   'SVC_API_CONFIG',
   'SVC_API_AUDIT_KEY',
   'SVC_API_HOST',

@@ -1,10 +1,16 @@
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
+import { CALLER } from './remote.ts';
 
-/** All keys of a store, oldest first. */
+/** All keys of a store, oldest first; without the key of tests by a server, as which nobody created a key. */
 export function keysIn(database: string): Promise<ApiKey[]> {
-  return withKeys({ database }, async (keys) => (await keys.list({ first: 500 }, OPERATOR)).keys);
+  return withKeys({ database }, async (keys) => {
+    const all = (await keys.list({ first: 500 }, OPERATOR)).keys;
+    const caller = all.find(({ name }) => name === CALLER)?.id;
+    const others = all.filter(({ id }) => id !== caller);
+    return others.map((key) => (key.createdBy === caller ? { ...key, createdBy: null } : key));
+  });
 }
 
 /** The names of all keys of a store, sorted. */

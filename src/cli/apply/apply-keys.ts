@@ -1,24 +1,22 @@
-import type { AppliedKeys } from '../../keys/apply/apply.ts';
-import { hasChanges, type Plan } from '../../keys/apply/plan.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { Applied, KeyAdministration } from '../../keys/administration.ts';
+import type { PlannedChanges } from '../../keys/apply/planned-changes.ts';
 import type { SecretDelivery } from '../../keys/changes/delivery.ts';
 import { KeysError } from '../../keys/errors.ts';
-import { type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
-import type { OpenKeys } from '../../open-keys.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
 import { CliError } from '../errors.ts';
 import { type DeclarationFile, readDeclarationFile } from './declaration-file.ts';
-import { countsOf, diffOf, plannedChanges } from './plan-view.ts';
+import { countsOf, diffOf } from './plan-view.ts';
 import { tidyLeftovers } from './leftover-files.ts';
 import { SecretFiles, validateFileNames } from './secret-files.ts';
-import { openForCommand } from '../with-keys.ts';
+import type { KeysPlace } from '../with-keys.ts';
 
 const REVERTED = 'All changes were reverted, because nobody has the new secrets.';
+const REMOVED = 'New keys were removed again, because nobody has their secrets. Other changes stay.';
 
 export interface ApplyRequest {
   /** A path, or `-` for stdin. */
   file: string;
-  database: string | undefined;
+  place: KeysPlace;
   prune: boolean;
   /** Take over declared keys that another key created. */
   adopt: boolean;
@@ -28,8 +26,6 @@ export interface ApplyRequest {
   secretsDir: string | undefined;
   /** Whether the output is JSON, which holds the secrets that are not in files. */
   json: boolean;
-  /** What can be granted beside what is built in. */
-  additions: CatalogAdditions;
   print: (json: object, text: string) => Promise<void>;
   /** The same for what somebody must get. */
   printSecrets: (json: object, text: string) => Promise<void>;
@@ -38,11 +34,11 @@ export interface ApplyRequest {
 }
 
 /** Brings the keys to what a file declares, or shows what that would change. @returns the plan */
-export async function applyKeys(request: ApplyRequest): Promise<Plan> {
-  const { file, database, secretsDir, additions, dryRun } = request;
+export async function applyKeys(request: ApplyRequest): Promise<PlannedChanges> {
+  const { file, place, secretsDir, dryRun } = request;
   const validate = secretsDir === undefined ? undefined : validateFileNames;
-  const declaration = await readDeclarationFile(file, createCatalog(additions), validate);
-  const keys = await openForCommand({ database, ...additions, ifMissing: dryRun ? 'empty' : 'create' });
+  const declaration = await readDeclarationFile(file, await place.catalog(), validate);
+  const keys = await place.open({ ifMissing: dryRun ? 'empty' : 'create' });
   try {
     return await (dryRun ? preview : apply)(keys, declaration, request);
   } catch (error) {
@@ -53,52 +49,51 @@ export async function applyKeys(request: ApplyRequest): Promise<Plan> {
 }
 
 async function preview(
-  keys: OpenKeys,
+  keys: KeyAdministration,
   declaration: DeclarationFile,
   { prune, adopt, print }: ApplyRequest,
-): Promise<Plan> {
-  const plan = await keys.plan(declaration.keys, { prune, adopt }, OPERATOR);
+): Promise<PlannedChanges> {
+  const plan = await keys.plan(declaration.keys, { prune, adopt });
   const counts = countsOf(plan);
-  const changes = plannedChanges(plan);
+  const { changes } = plan;
   const { created, updated, deleted, unchanged } = counts;
   const total = `Plan: ${created} to create, ${updated} to update, ${deleted} to delete, ${unchanged} unchanged.`;
   await print({ dryRun: true, changes, ...counts, keys: [] }, [...diffOf(changes), total].join('\n'));
   return plan;
 }
 
-async function apply(keys: OpenKeys, declaration: DeclarationFile, request: ApplyRequest): Promise<Plan> {
+async function apply(
+  keys: KeyAdministration,
+  declaration: DeclarationFile,
+  request: ApplyRequest,
+): Promise<PlannedChanges> {
   const { prune, adopt, secretsDir, print, note } = request;
   let files: SecretFiles | undefined;
   if (secretsDir !== undefined) {
-    const nameOf = (secret: string) => nameOfWorking(secret, keys);
-    for (const line of await tidyLeftovers({ folder: secretsDir, location: keys.location, nameOf })) await note(line);
+    const nameOf = keys.nameOfWorking?.bind(keys);
+    const left = { folder: secretsDir, location: keys.location };
+    for (const line of nameOf ? await tidyLeftovers({ ...left, nameOf }) : []) await note(line);
     files = new SecretFiles(secretsDir, keys.location);
   }
   const delivery = files ? deliveryInFiles(files) : deliveryInJson(request);
   try {
-    const applied = await deliverSecrets(delivery, REVERTED, (safe) =>
-      keys.apply(declaration.keys, { prune, adopt, delivery: safe }, OPERATOR),
+    const applied = await deliverSecrets(delivery, keys.revertsAll ? REVERTED : REMOVED, (safe) =>
+      keys.apply(declaration.keys, { prune, adopt }, safe),
     );
     if (files || applied.created.length === 0) await showOrSay(applied, files, print);
-    return applied.plan;
+    return applied;
   } catch (error) {
     files?.remove();
     throw error;
   }
 }
 
-/** The name of a secret's key, unless a newer secret replaced it: one that is expired or disabled may come back. */
-async function nameOfWorking(secret: string, keys: OpenKeys): Promise<string | undefined> {
-  const found = await keys.identify(secret, OPERATOR);
-  return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.key.name;
-}
-
-function deliveryInFiles(files: SecretFiles): SecretDelivery<AppliedKeys> {
+function deliveryInFiles(files: SecretFiles): SecretDelivery<Applied> {
   return { prepare: ({ created }) => files.write(created), deliver: () => files.publish() };
 }
 
 /** Secrets on stdout, which must be JSON. The text has no place for them. */
-function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<AppliedKeys> {
+function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<Applied> {
   return {
     prepare: ({ created }) => {
       if (created.length > 0 && !json) throw nowhereToGo(created.length);
@@ -111,27 +106,20 @@ function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<Ap
 
 /** Shows a result without secrets: that it cannot be written changes nothing about what was done. */
 async function showOrSay(
-  applied: AppliedKeys,
+  applied: Applied,
   files: SecretFiles | undefined,
   print: ApplyRequest['print'],
 ): Promise<void> {
   try {
     await show(applied, files, print);
   } catch (error) {
-    throw outputFailed(error, hasChanges(applied.plan) ? 'The changes were made.' : 'There was nothing to change.');
+    throw outputFailed(error, applied.changes.length > 0 ? 'The changes were made.' : 'There was nothing to change.');
   }
 }
 
-function show(
-  { plan, created }: AppliedKeys,
-  files: SecretFiles | undefined,
-  print: ApplyRequest['print'],
-): Promise<void> {
-  const changes = plannedChanges(
-    plan,
-    created.map(({ key }) => key),
-  );
-  const counts = countsOf(plan);
+function show(applied: Applied, files: SecretFiles | undefined, print: ApplyRequest['print']): Promise<void> {
+  const { changes, created } = applied;
+  const counts = countsOf(applied);
   const secrets = created.map(({ secret, key: { name, id } }) =>
     files ? { name, id, file: files.pathOf(name) } : { key: secret, name, id },
   );

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { NewSecret } from '../../keys/changes/delivery.ts';
+import type { Applied } from '../../keys/administration.ts';
 import type { DeclaredKey } from '../../keys/apply/declaration.ts';
 import type { DocumentIssue } from '../../keys/document.ts';
 import { KeysError } from '../../keys/errors.ts';
@@ -59,7 +59,7 @@ export class SecretFiles {
   }
 
   /** Writes secrets to hidden files, flushed to the disk. @throws KeysError OUTPUT_FAILED with nothing written */
-  write(secrets: readonly NewSecret[]): void {
+  write(secrets: Applied['created']): void {
     this.remove();
     this.#orFail(() => {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });

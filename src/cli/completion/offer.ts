@@ -18,6 +18,8 @@ export interface Offer {
   typed: string;
   /** The store that the line names. */
   database?: string | undefined;
+  /** The address of a server in its place. */
+  server?: string | undefined;
   /** The configuration that the line names. */
   config?: string | undefined;
   kind: ValueKind | { choices: readonly Choice[] };
@@ -39,7 +41,10 @@ export function offerFor({ words, word }: CommandLine, program: Program): Offer 
   const isHelp = words[0] === 'help';
   const typed = readTypedCommand(isHelp ? words.slice(1) : words, shown);
   const offer = offerAt(word, typed, { ...program, commands: shown, wordsBeside: () => wordsBeside(isHelp) });
-  return offer && { ...offer, database: typed.flags.get('database'), config: typed.flags.get('config') };
+  const { flags } = typed;
+  return (
+    offer && { ...offer, database: flags.get('database'), server: flags.get('server'), config: flags.get('config') }
+  );
 }
 
 function offerAt(word: string, typed: TypedCommand, program: Program): Offer | undefined {

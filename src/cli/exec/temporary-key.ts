@@ -1,14 +1,12 @@
-import { type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import type { NewKey } from '../../keys/key/api-key.ts';
 import { type Issue, NameTakenError, assertValid } from '../../keys/errors.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printable } from '../../keys/text.ts';
 import { validateNewKey } from '../../keys/key/validation.ts';
 import { warningsOf } from '../../keys/changes/confusable-names.ts';
 import { warn } from '../terminal.ts';
-import { withKeys } from '../with-keys.ts';
+import { type KeysPlace, withAdministration } from '../with-keys.ts';
 
 /** What the flags say about a temporary key. */
 export interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions'> {
@@ -30,9 +28,7 @@ export interface TemporaryKey {
 
 export interface TemporaryKeyOptions {
   request: TemporaryKeyRequest;
-  database: string | undefined;
-  /** What can be granted beside what is built in, if these permissions need it. */
-  additions: (permissions: readonly string[]) => Promise<CatalogAdditions>;
+  place: KeysPlace;
   /** What else is wrong with the flags: all issues are reported together. */
   issues: readonly Issue[];
   /** Shows a line to the user. */
@@ -43,13 +39,7 @@ export interface TemporaryKeyOptions {
  * Creates a temporary key. The store is open for this moment only, and for that of its removal.
  * @throws ValidationError with all issues; NameTakenError; KeysError STORE_…
  */
-export async function createTemporaryKey({
-  request,
-  database,
-  additions: find,
-  issues,
-  note,
-}: TemporaryKeyOptions): Promise<TemporaryKey> {
+export async function createTemporaryKey({ request, place, issues, note }: TemporaryKeyOptions): Promise<TemporaryKey> {
   const { roles, permissions, ttl, command, name } = request;
   const input: NewKey = {
     name: name ?? temporaryName(new Date()),
@@ -58,11 +48,11 @@ export async function createTemporaryKey({
     permissions,
     expiresIn: ttl,
   };
-  const additions = await find(permissions ?? []);
-  assertValid([...issues, ...validateNewKey(input, createCatalog(additions), Date.now())]);
+  const grants = permissions ?? [];
+  assertValid([...issues, ...validateNewKey(input, await place.catalog(grants), Date.now())]);
 
-  const { secret, key, confusable } = await withKeys({ database, ...additions }, (keys) =>
-    keys.create(input, OPERATOR),
+  const { secret, key, confusable } = await withAdministration(place, { ifMissing: 'create', grants }, (keys) =>
+    keys.create(input),
   ).catch((error) => {
     // Nothing is replaced here: a command must not delete a key that happens to have the same name.
     throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
@@ -74,7 +64,11 @@ export async function createTemporaryKey({
     expiresAt: key.expiresAt,
     // By id, since another key may have got the name meanwhile. A store that is gone is not created again.
     remove: () =>
-      withKeys({ database, ifMissing: 'fail' }, async (keys) => void (await keys.delete([key.id], OPERATOR))),
+      withAdministration(
+        place,
+        { ifMissing: 'fail', grants: 'none' },
+        async (keys) => void (await keys.delete([key.id])),
+      ),
   };
 }
 

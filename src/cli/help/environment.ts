@@ -14,6 +14,16 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: '`svc-api/keys.sqlite` in the folder of `XDG_DATA_HOME`',
   },
   {
+    name: 'SVC_API_SERVER',
+    meaning: 'Address of a running server to work on, in place of a key store; `--server` overrides it.',
+    otherwise: 'commands work on a key store',
+  },
+  {
+    name: 'SVC_API_KEY',
+    meaning: 'The key that commands send to that server.',
+    otherwise: 'the key that is kept for the server',
+  },
+  {
     name: 'SVC_API_CONFIG',
     meaning: 'Path of the configuration; `--config` overrides it.',
     otherwise: '`svc-api/svc-api.yaml` in the folder of `XDG_CONFIG_HOME`',

@@ -1,36 +1,31 @@
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { Created, KeyAdministration, Preview } from '../../keys/administration.ts';
 import { warningsOf } from '../../keys/changes/confusable-names.ts';
-import type { KeyPreview } from '../../keys/changes/create.ts';
 import { assertValid, type Issue } from '../../keys/errors.ts';
 import { validateChange, validateNewKey } from '../../keys/key/validation.ts';
-import { type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import type { CreatedKey } from '../../keys/management.ts';
 import { listOf } from '../../keys/text.ts';
 import { formatTime } from '../../keys/time.ts';
-import type { OpenKeys } from '../../open-keys.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
 import { countOf } from '../views/count.ts';
 import { timeAndDistance } from '../views/relative-time.ts';
-import { openForCommand } from '../with-keys.ts';
+import type { KeysPlace } from '../with-keys.ts';
 
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
 const REVERTED = 'The key was removed again, because nobody has its secret.';
+const REPLACED = 'One that it has replaced stays deleted.';
 
 export interface CreateCommandOptions {
   request: KeyRequest;
-  database: string | undefined;
-  /** What can be granted beside what is built in; all of it, or enough for these permissions. */
-  additions: (permissions?: readonly string[]) => Promise<CatalogAdditions>;
+  place: KeysPlace;
   terminal: Terminal;
   /** Whether missing values may be asked for. */
   interactive: boolean;
   /** Whether confirmations are answered with yes. */
   assumesYes: boolean;
   /** Writes the secret out, and returns what it has written. When it throws, the creation is reverted. */
-  show: (created: CreatedKey) => Promise<object>;
+  show: (created: Created) => Promise<object>;
   /** If given, nothing is created, and this shows what the key would be. */
   preview?: (json: object, text: string) => Promise<object>;
 }
@@ -38,8 +33,7 @@ export interface CreateCommandOptions {
 /** Creates a key from flags, and asks for missing values where that is possible. @returns what was shown */
 export async function runCreate({
   request,
-  database,
-  additions: find,
+  place,
   terminal,
   interactive,
   assumesYes,
@@ -49,8 +43,8 @@ export async function runCreate({
   const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
   const prompting = interactive && !complete;
   const needsAll = prompting || preview !== undefined;
-  const additions = await find(needsAll ? undefined : (request.permissions ?? []));
-  const catalog = createCatalog(additions);
+  const grants = needsAll ? undefined : (request.permissions ?? []);
+  const catalog = await place.catalog(grants);
   const now = Date.now();
   assertValid(
     prompting
@@ -58,19 +52,20 @@ export async function runCreate({
       : [...missingName(request), ...validateNewKey(request, catalog, now)],
   );
 
-  const keys = await openForCommand({ database, ...additions, ifMissing: preview ? 'empty' : 'create' });
+  const keys = await place.open({ ifMissing: preview ? 'empty' : 'create', grants });
   try {
     const answered = prompting ? await ask(request, keys, assumesYes) : request;
     const input = { ...answered, name: answered.name ?? '' };
     if (preview) {
-      const planned = await keys.preview(input, OPERATOR);
+      const planned = await keys.preview(input);
       const shown = await showPreview(planned, preview);
       await warn(terminal, warningsOf(planned.confusable));
       return shown;
     }
     let shown: object = {};
-    const deliver = async (made: CreatedKey) => void (shown = await show(made));
-    const created = await deliverSecrets({ deliver }, REVERTED, (delivery) => keys.create(input, OPERATOR, delivery));
+    const reverted = input.overwrite && !keys.revertsAll ? `${REVERTED} ${REPLACED}` : REVERTED;
+    const deliver = async (made: Created) => void (shown = await show(made));
+    const created = await deliverSecrets({ deliver }, reverted, (delivery) => keys.create(input, delivery));
     await terminal.note(describe(created));
     await warn(terminal, warningsOf(created.confusable));
     return shown;
@@ -79,10 +74,10 @@ export async function runCreate({
   }
 }
 
-async function ask(request: KeyRequest, keys: OpenKeys, assumesYes: boolean): Promise<KeyRequest> {
+async function ask(request: KeyRequest, keys: KeyAdministration, assumesYes: boolean): Promise<KeyRequest> {
   const { askForKey } = await import('../prompts/new-key.ts');
-  return askForKey(request, keys.catalog, {
-    exists: async (name) => (await keys.findByName(name, OPERATOR)) !== undefined,
+  return askForKey(request, await keys.catalog(), {
+    exists: async (name) => (await keys.find(name)) !== undefined,
     doubt: async (name) => {
       const warnings = warningsOf(await keys.findConfusableNames(name));
       return warnings.length > 0 ? `${warnings.join(' ')} Create it anyway?` : undefined;
@@ -93,7 +88,7 @@ async function ask(request: KeyRequest, keys: OpenKeys, assumesYes: boolean): Pr
 
 /** Shows what a key would be, and everything that it would be allowed to do. */
 function showPreview(
-  { name, roles, permissions, limits, allowFrom, expiresAt, effectivePermissions }: KeyPreview,
+  { name, roles, permissions, limits, allowFrom, expiresAt, effectivePermissions }: Preview,
   show: NonNullable<CreateCommandOptions['preview']>,
 ): Promise<object> {
   const fields = { name, roles, permissions, limits, allowFrom };
@@ -108,7 +103,7 @@ function missingName({ name }: KeyRequest): Issue[] {
   return [{ code: 'USAGE', message }];
 }
 
-function describe({ key, replaced }: CreatedKey): string {
+function describe({ key, replaced }: Created): string {
   const grants = [
     key.roles.length > 0 ? `roles ${listOf(key.roles)}` : '',
     key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',

@@ -1,16 +1,14 @@
-import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { KeyAdministration, KeyName } from '../../keys/administration.ts';
 import { assertValid } from '../../keys/errors.ts';
-import type { Page } from '../../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
 import { validateName, normalizeName } from '../../keys/key/name.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
-import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
-import { openForCommand } from '../with-keys.ts';
+import type { Page } from '../prompts/choose-keys.ts';
+import type { KeysPlace } from '../with-keys.ts';
 
 export interface DeleteOptions {
   name: string | undefined;
-  database: string | undefined;
+  place: KeysPlace;
   /** Whether the keys may be chosen from a list. */
   interactive: boolean;
   /** Whether confirmations are answered with yes. */
@@ -20,13 +18,13 @@ export interface DeleteOptions {
 }
 
 /** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
-export type Deletion = { deleted: ApiKey[] } | { missing: string } | { nothing: string };
+export type Deletion = { deleted: KeyName[] } | { missing: string } | { nothing: string };
 
 /** Deletes the named key, or the keys chosen at the terminal, each with the keys that it created. */
-export async function runDelete({ name, database, json, ...asking }: DeleteOptions): Promise<Deletion> {
+export async function runDelete({ name, place, json, ...asking }: DeleteOptions): Promise<Deletion> {
   if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
   if (name === undefined && !asking.interactive && !json) throw nobodyToAsk();
-  const keys = await openForCommand({ database, ifMissing: 'empty' });
+  const keys = await place.open({ ifMissing: 'empty', grants: 'none' });
   try {
     return name === undefined ? await deleteChosen(keys, asking) : await deleteNamed(keys, normalizeName(name));
   } finally {
@@ -34,9 +32,9 @@ export async function runDelete({ name, database, json, ...asking }: DeleteOptio
   }
 }
 
-async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
-  const key = await keys.findByName(name, OPERATOR);
-  const deleted = key ? await keys.delete([key.id], OPERATOR) : [];
+async function deleteNamed(keys: KeyAdministration, name: string): Promise<Deletion> {
+  const found = await keys.find(name);
+  const deleted = found ? await keys.delete([found.key.id]) : [];
   if (deleted.length > 0) return { deleted };
   // A mistyped path must not look as if the key were gone.
   const store = keys.exists ? '' : `: the key store ${keys.location} does not exist`;
@@ -44,22 +42,24 @@ async function deleteNamed(keys: OpenKeys, name: string): Promise<Deletion> {
 }
 
 async function deleteChosen(
-  keys: OpenKeys,
+  keys: KeyAdministration,
   { interactive, assumesYes }: Pick<DeleteOptions, 'interactive' | 'assumesYes'>,
 ): Promise<Deletion> {
-  const page = await keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
+  const page = await searchByName(keys);
   if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
   if (!interactive) throw nobodyToAsk();
   const { chooseKeys } = await import('../prompts/choose-keys.ts');
   const ids = await chooseKeys(page, (search) => searchByName(keys, search), assumesYes);
-  return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids, OPERATOR) };
+  return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids) };
 }
 
-/** The keys that match a search; the one with just that name comes first. */
-async function searchByName(keys: OpenKeys, search: string): Promise<Page> {
-  const page = await keys.list({ first: MAX_PAGE_SIZE, search }, OPERATOR);
-  const named = await keys.findByName(search, OPERATOR);
-  return named ? { ...page, keys: [named, ...page.keys.filter(({ id }) => id !== named.id)] } : page;
+/** The keys that match a search, or the first; the one with just that name comes first. */
+async function searchByName(keys: KeyAdministration, search?: string): Promise<Page> {
+  const page = await keys.list({ first: MAX_PAGE_SIZE, search });
+  const found = page.keys.map(({ key }) => key);
+  const named = search === undefined ? undefined : (await keys.find(search))?.key;
+  const { hasNextPage } = page;
+  return { keys: named ? [named, ...found.filter(({ id }) => id !== named.id)] : found, hasNextPage };
 }
 
 function nobodyToAsk(): CliError {

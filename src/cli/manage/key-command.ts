@@ -1,10 +1,11 @@
-import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { KeyAdministration, KeyState } from '../../keys/administration.ts';
 import { KeysError } from '../../keys/errors.ts';
 import { normalizeName } from '../../keys/key/name.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printable } from '../../keys/text.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
+import { type PlaceFlags, serverFlags } from '../remote/place-flags.ts';
+import { requireStore } from '../remote/target.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { runCreate } from './create-key.ts';
 import { runDelete } from './delete-keys.ts';
@@ -13,13 +14,13 @@ import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
 import { hasFlag } from '../output.ts';
 import { countOf } from '../views/count.ts';
-import { type KeyJson, keyJson } from '../views/key-view.ts';
-import { withKeys } from '../with-keys.ts';
+import { keyJson } from '../views/key-view.ts';
+import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
 
 /** The name of a key, as an argument or as a flag. */
 export interface NamedInput {
   args: { name?: string | undefined };
-  flags: { name?: string | undefined; database?: string | undefined };
+  flags: PlaceFlags & { name?: string | undefined };
 }
 
 /** The given name, if any. @throws CliError USAGE if there are two */
@@ -31,6 +32,8 @@ export function nameOf({ args, flags }: NamedInput): string | undefined {
 
 /** What the commands about keys share. */
 export abstract class KeyCommand extends BaseCommand {
+  static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
+
   /** Whether missing values may be asked for. */
   protected get interactive(): boolean {
     return this.terminal.canPrompt && !this.jsonEnabled() && !hasFlag(this.argv, '--no-input');
@@ -44,12 +47,11 @@ export abstract class KeyCommand extends BaseCommand {
   /** Creates a key, and writes its secret to stdout. @returns what was written, as JSON */
   protected async create(
     request: KeyRequest,
-    { database, dryRun = false }: { database: string | undefined; dryRun?: boolean | undefined },
+    { dryRun = false, ...flags }: PlaceFlags & { dryRun?: boolean | undefined },
   ): Promise<object> {
     return runCreate({
       request,
-      database,
-      additions: (permissions) => this.additions(permissions),
+      place: await this.place(flags),
       terminal: this.terminal,
       interactive: this.interactive,
       assumesYes: this.assumesYes,
@@ -59,15 +61,10 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** Deletes the named key, or the chosen ones, and says how many were deleted. */
-  protected async delete({
-    name,
-    database,
-  }: {
-    name: string | undefined;
-    database: string | undefined;
-  }): Promise<object> {
+  protected async delete({ name, ...flags }: PlaceFlags & { name: string | undefined }): Promise<object> {
     const { interactive, assumesYes } = this;
-    const result = await runDelete({ name, database, interactive, assumesYes, json: this.jsonEnabled() });
+    const place = await this.place(flags);
+    const result = await runDelete({ name, place, interactive, assumesYes, json: this.jsonEnabled() });
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
@@ -81,43 +78,64 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** Enables or disables a key, and says what it is now. */
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
-    return this.withKeys(flags.database, async (keys) => {
-      const key = await this.findKey(keys, nameOf({ args, flags }));
-      const { before, after } = await keys.setEnabled(key.id, enabled, OPERATOR);
-      const changed = before.disabledAt !== after.disabledAt;
+    return this.withKeys(flags, async (keys) => {
+      const { key } = await this.findKey(keys, nameOf({ args, flags }));
+      const { before, after } = await keys.setEnabled(key, enabled);
+      const changed = before.disabledAt !== after.key.disabledAt;
+      const { name } = after.key;
       const state = enabled ? 'enabled' : 'disabled';
       return this.print(
-        { key: await this.describe(keys, after), changed },
-        changed ? `API key "${after.name}" is ${state}` : `API key "${after.name}" was ${state} already`,
+        { key: keyJson(after), changed },
+        changed ? `API key "${name}" is ${state}` : `API key "${name}" was ${state} already`,
       );
     });
+  }
+
+  /** Whose keys the command works on. @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE */
+  protected place(flags: PlaceFlags): Promise<KeysPlace> {
+    return keysPlace({ flags, env: this.environment, additions: (permissions) => this.additions(permissions) });
+  }
+
+  /**
+   * Works on the keys of a store, which must be there, or of a server.
+   * @throws what `place` and `work` throw; KeysError STORE_…
+   */
+  protected async withKeys<Result>(
+    flags: PlaceFlags,
+    work: (keys: KeyAdministration) => Promise<Result>,
+  ): Promise<Result> {
+    return withAdministration(await this.place(flags), { ifMissing: 'fail' }, work);
   }
 
   /**
    * Opens the store, with all that can be granted, while `work` runs. A missing store is an error unless the command is
    * one that creates it, or previews that: at a mistyped path, a new and empty store would look like an answer.
-   * @throws KeysError STORE_…; what `work` throws
+   * @throws KeysError STORE_…, STORE_REQUIRED where a server is named; what `work` throws
    */
-  protected async withKeys<Result>(
-    database: string | undefined,
+  protected async withStore<Result>(
+    flags: PlaceFlags,
     work: (keys: OpenKeys) => Promise<Result>,
     ifMissing: OpenKeysOptions['ifMissing'] = 'fail',
   ): Promise<Result> {
+    const { database } = flags;
+    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     return withKeys({ database, ...(await this.additions()), ifMissing }, work);
   }
 
-  /** A key as JSON, with how much it was used. */
-  protected async describe(keys: OpenKeys, key: ApiKey): Promise<KeyJson> {
-    const [[chain], usage] = await Promise.all([keys.chainsOf([key]), keys.usageOf([key.id])]);
-    return keyJson(chain!, keys, usage.get(key.id));
+  /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
+  protected findKey(keys: KeyAdministration, name: string | undefined): Promise<KeyState> {
+    return this.found(name, (given) => keys.find(given));
   }
 
-  /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
-  protected async findKey(keys: OpenKeys, name: string | undefined): Promise<ApiKey> {
+  /** What is found by a name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
+  protected async found<Found>(
+    name: string | undefined,
+    find: (name: string) => Promise<Found | undefined>,
+  ): Promise<Found> {
     if (name === undefined)
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
-    const key = await keys.findByName(name, OPERATOR);
-    if (key) return key;
+    const found = await find(name);
+    if (found !== undefined) return found;
     const remedy = `Run "${commandText(this.config, 'apikey:list')}" to see all.`;
     throw new KeysError('NOT_FOUND', `There is no API key named "${printable(normalizeName(name))}". ${remedy}`);
   }

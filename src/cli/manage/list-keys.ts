@@ -1,7 +1,6 @@
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { KeyAdministration } from '../../keys/administration.ts';
 import { cursorOf, type PageQuery } from '../../keys/list.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
-import type { OpenKeys } from '../../open-keys.ts';
 import { type KeyJson, keyJson } from '../views/key-view.ts';
 
 /** A page of a list of keys. */
@@ -12,7 +11,7 @@ export interface ListedKeys {
 }
 
 /** The page of a query; with `all`, also those that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
-export async function* listPages(open: OpenKeys, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
+export async function* listPages(open: KeyAdministration, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
   if (!all) {
     yield await readPage(open, query);
     return;
@@ -25,13 +24,8 @@ export async function* listPages(open: OpenKeys, query: PageQuery, all: boolean)
   } while (after !== null);
 }
 
-async function readPage(open: OpenKeys, query: PageQuery): Promise<ListedKeys> {
-  const page = await open.list(query, OPERATOR);
-  const chains = await open.chainsOf(page.keys);
-  const usage = await open.usageOf(page.keys.map(({ id }) => id));
-  const last = page.keys.at(-1);
-  return {
-    keys: chains.map((chain) => keyJson(chain, open, usage.get(chain.keys[0].id))),
-    next: page.hasNextPage && last ? cursorOf(last) : null,
-  };
+async function readPage(open: KeyAdministration, query: PageQuery): Promise<ListedKeys> {
+  const { keys, hasNextPage } = await open.list(query);
+  const last = keys.at(-1);
+  return { keys: keys.map(keyJson), next: hasNextPage && last ? cursorOf(last.key) : null };
 }

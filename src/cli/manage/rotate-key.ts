@@ -1,7 +1,6 @@
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { KeyAdministration, Rotated } from '../../keys/administration.ts';
+import type { KeyFields } from '../../keys/key/api-key.ts';
 import type { RotationRequest } from '../../keys/key/rotation.ts';
-import type { RotatedKey } from '../../keys/management.ts';
-import type { OpenKeys } from '../../open-keys.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
 
 /**
@@ -10,11 +9,11 @@ import { deliverSecrets } from '../deliver-secrets.ts';
  * @returns the rotation as it is afterwards
  */
 export async function runRotate(
-  keys: OpenKeys,
-  id: string,
+  keys: KeyAdministration,
+  key: KeyFields,
   request: RotationRequest,
-  show: (rotated: RotatedKey) => Promise<void>,
-): Promise<RotatedKey> {
+  show: (rotated: Rotated) => Promise<void>,
+): Promise<Rotated> {
   const reverted = 'The key has its old secret alone again, because nobody has the new one.';
-  return deliverSecrets({ deliver: show }, reverted, (delivery) => keys.rotate(id, request, OPERATOR, delivery));
+  return deliverSecrets({ deliver: show }, reverted, (delivery) => keys.rotate(key, request, delivery));
 }

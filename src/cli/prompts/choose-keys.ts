@@ -1,12 +1,17 @@
 import { confirm } from '@inquirer/prompts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
-import type { Page } from '../../keys/list.ts';
+import type { KeyFields } from '../../keys/key/api-key.ts';
 import { printable } from '../../keys/text.ts';
 import { countOf } from '../views/count.ts';
 import { relativeTime } from '../views/relative-time.ts';
 import type { Choice, FoundChoices } from './choice-list.ts';
 import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
 import { searchCheckbox } from './search-checkbox.ts';
+
+/** A page of keys. */
+export interface Page {
+  keys: readonly KeyFields[];
+  hasNextPage: boolean;
+}
 
 /**
  * Lets the user search for keys and choose some of them, and asks whether to delete them.
@@ -40,7 +45,7 @@ function choicesOf({ keys, hasNextPage }: Page): FoundChoices {
   return { choices: keys.map(choiceOf), hasMore: hasNextPage };
 }
 
-function choiceOf({ id, name, roles, permissions, createdAt }: ApiKey): Choice {
+function choiceOf({ id, name, roles, permissions, createdAt }: KeyFields): Choice {
   const count = permissions.length;
   const grants = [...roles, ...(count > 0 ? [countOf(count, 'permission', 'permissions')] : [])].join(', ');
   return { id, name: printable(name, 100), details: `${grants}; ${relativeTime(createdAt)}` };

@@ -1,12 +1,9 @@
-import type { AncestorLimit, Chain } from '../../keys/authorization/chain.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
-import type { Rotation } from '../../keys/key/rotation.ts';
-import type { OpenKeys } from '../../open-keys.ts';
-import { unknownGrantsOf } from '../../keys/permissions/catalog.ts';
+import type { KeyLimit, KeyState } from '../../keys/administration.ts';
+import type { FieldChange, FieldValue } from '../../keys/key/field-changes.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import type { Status } from '../../keys/key/status.ts';
 import { printable } from '../../keys/text.ts';
-import { NO_USAGE, previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
+import { previousUseSince, type UsageTotals } from '../../keys/key/usage.ts';
 import { formatTime } from '../../keys/time.ts';
 
 /** A key in the JSON of every command: a closed list of fields. Times are in RFC 3339 format, in UTC. */
@@ -47,7 +44,8 @@ export interface RotationJson {
 /** What an ancestor takes away from a key. */
 export interface LimitJson {
   id: string;
-  name: string;
+  /** Null if it may not be read. */
+  name: string | null;
   status: Status;
   /** Set if the ancestor expires before the key. */
   expiresAt: string | null;
@@ -60,23 +58,18 @@ export interface LimitJson {
 }
 
 /** A key as JSON, with its status now, which counts its ancestors. */
-export function keyJson(
-  chain: Chain,
-  keys: Pick<OpenKeys, 'statusOf' | 'rotationOf' | 'catalog'>,
-  usage: UsageTotals = NO_USAGE,
-): KeyJson {
-  const [key] = chain.keys;
+export function keyJson({ key, status, unknownGrants, rotation, usage }: KeyState): KeyJson {
   return {
     id: key.id,
     name: key.name,
     description: key.description,
     roles: key.roles,
     permissions: key.permissions,
-    unknownGrants: unknownGrantsOf(key, keys.catalog),
+    unknownGrants,
     limits: key.limits,
     allowFrom: key.allowFrom,
     prefix: prefixOf(key.publicId),
-    status: keys.statusOf(chain),
+    status,
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
@@ -84,11 +77,11 @@ export function keyJson(
     managed: key.managed,
     uses: usage.uses,
     lastUsedAt: formatTime(usage.lastUsedAt),
-    rotation: rotationJson(keys.rotationOf(key), usage),
+    rotation: rotationJson(rotation, usage),
   };
 }
 
-export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: AncestorLimit): LimitJson {
+export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: KeyLimit): LimitJson {
   return { id, name, ...limit, expiresAt: formatTime(expiresAt) };
 }
 
@@ -101,42 +94,7 @@ export function limitText({ name, status, expiresAt, permissions, limits, allowF
     ...(limits.length === 0 ? [] : [`is limited to ${limits.join(', ')}`]),
     ...(allowFrom === null ? [] : [`may be used from ${allowFrom.join(', ')}`]),
   ];
-  return `"${printable(name, 100)}" ${parts.join(', ')}`;
-}
-
-/** The fields in which a key can change, in the order in which they are shown. */
-const FIELDS = [
-  'name',
-  'description',
-  'roles',
-  'permissions',
-  'limits',
-  'allowFrom',
-  'expiresAt',
-  'enabled',
-  'createdBy',
-] as const;
-type FieldValue = string | readonly string[] | boolean | null;
-
-/** A field of a key that has changed. */
-export interface FieldChange {
-  field: (typeof FIELDS)[number];
-  before: FieldValue;
-  after: FieldValue;
-}
-
-/** The fields that differ between two states of a key. */
-export function fieldChanges(before: ApiKey, after: ApiKey): FieldChange[] {
-  const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
-  return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
-    field,
-    before: old[field],
-    after: fresh[field],
-  }));
-}
-
-function fieldsOf({ disabledAt, expiresAt, ...key }: ApiKey): Record<FieldChange['field'], FieldValue> {
-  return { ...key, expiresAt: formatTime(expiresAt), enabled: disabledAt === null };
+  return `${name === null ? 'a key above it' : `"${printable(name, 100)}"`} ${parts.join(', ')}`;
 }
 
 /** A change of a field as one line of text. */
@@ -155,7 +113,7 @@ function isRotation(value: FieldValue | KeyJson[keyof KeyJson]): value is Rotati
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function rotationJson(rotation: Rotation | null, usage: UsageTotals): RotationJson | null {
+function rotationJson(rotation: KeyState['rotation'], usage: UsageTotals): RotationJson | null {
   if (!rotation) return null;
   return {
     startedAt: formatTime(rotation.startedAt),

@@ -1,13 +1,10 @@
-import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { KeyName } from '../../keys/administration.ts';
 import { formatTime } from '../../keys/time.ts';
 import { NO_REQUESTS, type OutcomeCounts, OUTCOMES, sumOf } from '../../keys/usage/outcomes.ts';
-import { type Period, PERIOD_MS, type PeriodUsage, type UsageRange } from '../../keys/usage/periods.ts';
+import { type Period, PERIOD_MS, type PeriodUsage, type UsageByPeriod } from '../../keys/usage/periods.ts';
 import { GAP } from './layout.ts';
 import { plot, type PlotSpace, valuesAColumn } from './plot.ts';
 import type { Column } from './table.ts';
-
-/** The use of a key, by hours or days. */
-export type KeyPeriods = UsageRange & { periods: readonly PeriodUsage[] };
 
 /** The use of a key as JSON: a closed list of fields. Times are in RFC 3339 format, in UTC. */
 export interface UsageJson {
@@ -21,7 +18,7 @@ export interface UsageJson {
   periods: ({ start: string } & OutcomeCounts)[];
 }
 
-export function usageJson({ id, name }: ApiKey, { by, from, to, periods }: KeyPeriods): UsageJson {
+export function usageJson({ id, name }: KeyName, { by, from, to, periods }: UsageByPeriod): UsageJson {
   return {
     id,
     name,
@@ -46,7 +43,10 @@ const HEAD = ['', 'total', 'most'];
 const MIN_PLOT = 8;
 
 /** The use of a key as lines for a terminal: for each outcome how many, how many at most, and when. */
-export function usagePlot({ by, from, to, periods }: KeyPeriods, { columns: total, showsUnicode }: PlotSpace): string {
+export function usagePlot(
+  { by, from, to, periods }: UsageByPeriod,
+  { columns: total, showsUnicode }: PlotSpace,
+): string {
   const totals = totalsOf(periods);
   const cells = OUTCOMES.map((outcome) => {
     const most = Math.max(...periods.map((period) => period[outcome]));

@@ -1,9 +1,12 @@
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
-import { fieldChanges } from '../../cli/views/key-view.ts';
+import { nameOf } from '../../cli/manage/key-command.ts';
+import { StoreCommand } from '../../cli/manage/store-command.ts';
+import { keyJson } from '../../cli/views/key-view.ts';
+import { fieldChanges } from '../../keys/key/field-changes.ts';
+import { stateOf } from '../../keys/operator-keys.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 
-export default class Adopt extends KeyCommand {
+export default class Adopt extends StoreCommand {
   static override summary = 'Make an API key independent of the key that created it.';
   static override description =
     'Until then a key can do no more than the key that created it, and is refused and deleted with it. ' +
@@ -19,13 +22,13 @@ export default class Adopt extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Adopt);
-    return this.withKeys(input.flags.database, async (keys) => {
-      const { id } = await this.findKey(keys, nameOf(input));
+    return this.withStore(input.flags, async (keys) => {
+      const { id } = await this.found(nameOf(input), (name) => keys.findByName(name, OPERATOR));
       const { before, after } = await keys.adopt(id, OPERATOR);
       const changed = before.createdBy !== null;
       const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
       const changes = fieldChanges(before, after);
-      return this.print({ key: await this.describe(keys, after), changes }, `API key "${after.name}" ${text}`);
+      return this.print({ key: keyJson(await stateOf(keys, after)), changes }, `API key "${after.name}" ${text}`);
     });
   }
 }

@@ -45,7 +45,7 @@ export default class Apply extends KeyCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Apply);
-    const { database, file, prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir } = flags;
+    const { file, prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir } = flags;
     if (!file) throw new CliError('USAGE', 'The file is missing. Pass -f <path>, or -f - for stdin.');
     if (secretsDir === '')
       throw new CliError(
@@ -53,23 +53,21 @@ export default class Apply extends KeyCommand {
         'The folder for the secrets is missing. Pass --secrets-dir <folder>, or leave it out.',
       );
     const { applyKeys } = await import('../../cli/apply/apply-keys.ts');
-    const { hasChanges } = await import('../../keys/apply/plan.ts');
     let shown: object = {};
     const plan = await applyKeys({
       file,
-      database,
+      place: await this.place(flags),
       prune,
       adopt,
       dryRun,
       secretsDir,
       json: this.jsonEnabled(),
-      additions: await this.additions(),
       print: async (json, text) => void (shown = await this.print(json, text)),
       printSecrets: async (json, text) => void (shown = await this.deliver(json, text)),
       note: (text) => this.terminal.note(text),
     });
     await warn(this.terminal, warningsOf(plan.confusable));
-    if (dryRun && hasChanges(plan)) process.exitCode = 2;
+    if (dryRun && plan.changes.length > 0) process.exitCode = 2;
     return shown;
   }
 

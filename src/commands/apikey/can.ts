@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { describeGrant, readPermission } from '../../keys/authorization/explain.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
+import type { KeyDecision } from '../../keys/administration.ts';
+import { describeGrant } from '../../keys/authorization/explain.ts';
 import type { Status } from '../../keys/key/status.ts';
 import { listOf } from '../../keys/text.ts';
 
@@ -32,11 +32,9 @@ export default class Can extends KeyCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Can);
-    return this.withKeys(flags.database, async (keys) => {
-      const permission = readPermission(args.permission, keys.catalog);
-      const key = await this.findKey(keys, args.name);
-      const [chain] = await keys.chainsOf([key]);
-      const { allowed, grantedBy, status, deniedBy } = keys.decide(chain!, permission);
+    return this.withKeys(flags, async (keys) => {
+      const { key } = await this.findKey(keys, args.name);
+      const { allowed, permission, grantedBy, status, deniedBy } = await keys.decide(key, args.permission);
       if (!allowed) process.exitCode = NOT_ALLOWED;
       const grants = listOf(grantedBy.map(describeGrant));
       const denying = deniedBy && { id: deniedBy.id, name: deniedBy.name };
@@ -48,9 +46,10 @@ export default class Can extends KeyCommand {
   }
 }
 
-function refusalOf(grants: string, status: Status, deniedBy: ApiKey | null): string {
+function refusalOf(grants: string, status: Status, deniedBy: KeyDecision['deniedBy']): string {
   if (!grants) return 'none of its grants allows it';
   if (!deniedBy) return `${grants} would allow it, but the key is ${status}`;
   const reason = status === 'ACTIVE' ? 'lacks it' : `is ${status}`;
-  return `${grants} would allow it, but "${deniedBy.name}", which is above it, ${reason}`;
+  const above = deniedBy.name === null ? 'a key above it' : `"${deniedBy.name}", which is above it,`;
+  return `${grants} would allow it, but ${above} ${reason}`;
 }

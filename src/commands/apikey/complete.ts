@@ -56,8 +56,10 @@ export default class Complete extends BaseCommand {
     if (!offer) return;
     const set = { ...env, ...variables, ...line.variables };
     const additions = () => additionsOf({ config: this.config, file: offer.config, env: set });
+    // Nothing is sent to a server while somebody types.
+    const isElsewhere = (offer.server ?? (offer.database === undefined ? set['SVC_API_SERVER'] : '') ?? '') !== '';
     const reply = await resolveOffer(offer, {
-      names: (start) => namesFrom(start, { database: offer.database, env: set }),
+      names: async (start) => (isElsewhere ? [] : namesFrom(start, { database: offer.database, env: set })),
       catalog: async () => createCatalog(await additions().catch(() => ({}))),
     });
     const text = replyOf(reply, args.shell as Shell, line);

@@ -1,5 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
+import { commandText } from '../../cli/command-text.ts';
+import { hiddenServerFlags } from '../../cli/remote/place-flags.ts';
+import { requireStore } from '../../cli/remote/target.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { countOf } from '../../cli/views/count.ts';
 import { withProgress } from '../../cli/progress.ts';
@@ -10,6 +13,7 @@ const CHANGED =
   'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
 
 export default class Copy extends BaseCommand {
+  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
   static override summary = 'Copy the whole key store into another one, such as a PostgreSQL database.';
   static override description =
     'Copies the keys with the digests of their secrets, their usage, and the audit log. ' +
@@ -38,6 +42,7 @@ export default class Copy extends BaseCommand {
     const { flags } = await this.parse(Copy);
     if (flags.to === undefined || flags.to.trim() === '')
       throw new CliError('USAGE', 'The store to copy into is missing. Pass --to <path or URL>.');
+    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const [{ openConnection }, { copyStore }] = await Promise.all([
       import('../../store/open.ts'),
       import('../../store/copy.ts'),

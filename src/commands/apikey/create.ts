@@ -34,7 +34,7 @@ If stdin and stderr are terminals, prompts for missing values.`;
     const input = await this.parse(Create);
     const { flags } = input;
     return this.create(requestOf({ ...flags, name: nameOf(input) }), {
-      database: flags.database,
+      ...flags,
       dryRun: flags['dry-run'],
     });
   }

@@ -19,6 +19,6 @@ export default class Delete extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Delete);
-    return this.delete({ name: nameOf(input), database: input.flags.database });
+    return this.delete({ ...input.flags, name: nameOf(input) });
   }
 }

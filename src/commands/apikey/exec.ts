@@ -1,6 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
+import { serverFlags } from '../../cli/remote/place-flags.ts';
+import { keysPlace } from '../../cli/with-keys.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment } from '../../cli/exec/child-environment.ts';
 import { commandText } from '../../cli/command-text.ts';
@@ -12,6 +14,7 @@ import { printable } from '../../keys/text.ts';
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export default class Exec extends BaseCommand {
+  static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
   // Stdout belongs to the command.
   static override enableJsonFlag = false;
   static override strict = false;
@@ -20,8 +23,9 @@ export default class Exec extends BaseCommand {
     "The secret is only in the command's environment, in API_KEY or the variable that --env names. " +
     'The key is deleted when the command ends, however it ends, or as soon as this process receives SIGINT, SIGTERM, ' +
     'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after --ttl. ' +
-    'Keys created with it are deleted with it. The credentials of a key store on PostgreSQL (SVC_API_DATABASE, ' +
-    'PGPASSWORD and the like) are removed from the environment. The command has stdin, stdout and stderr to itself. ' +
+    'Keys created with it are deleted with it. SVC_API_KEY and the credentials of a key store on PostgreSQL ' +
+    '(SVC_API_DATABASE, PGPASSWORD and the like) are removed from the environment. ' +
+    'The command has stdin, stdout and stderr to itself. ' +
     'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
     'found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
@@ -71,6 +75,7 @@ export default class Exec extends BaseCommand {
         `"${printable(String(argv[0]))}" comes before --, where only flags are allowed. Put it after --.`,
       );
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
+    const additions = (needed?: readonly string[]) => this.additions(needed);
     const request = { roles, permissions, name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
     const exitCode = await runWithKey({
@@ -78,11 +83,10 @@ export default class Exec extends BaseCommand {
       args,
       environment: childEnvironment(this.environment, database),
       variable: env,
-      create: () =>
+      create: async () =>
         createTemporaryKey({
           request,
-          database,
-          additions: (needed) => this.additions(needed),
+          place: await keysPlace({ flags, env: this.environment, additions }),
           issues: validateVariable(env),
           note,
         }),

@@ -1,8 +1,8 @@
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { StoreCommand } from '../../cli/manage/store-command.ts';
 import { printableJson } from '../../keys/text.ts';
 
-export default class Export extends KeyCommand {
+export default class Export extends StoreCommand {
   static override enableJsonFlag = false;
   static override summary = 'Export all API keys as JSON lines, without secrets.';
   static override description =
@@ -25,7 +25,7 @@ export default class Export extends KeyCommand {
     const { flags } = await this.parse(Export);
     const withDigests = flags['with-digests'] ?? false;
     let [exported, rotating] = [0, 0];
-    await this.withKeys(flags.database, async (keys) => {
+    await this.withStore(flags, async (keys) => {
       for await (const page of keys.exportKeys({ withDigests })) {
         exported += page.keys.length;
         rotating += page.rotating;

@@ -5,11 +5,11 @@ import { ReportedFailure } from '../../cli/failure.ts';
 import { failureOf, reportText, summaryOf } from '../../cli/views/import-report.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { withProgress } from '../../cli/progress.ts';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { StoreCommand } from '../../cli/manage/store-command.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import type { ImportReport } from '../../keys/transfer/import.ts';
 
-export default class Import extends KeyCommand {
+export default class Import extends StoreCommand {
   static override summary = 'Import API keys from elsewhere: they keep working unchanged.';
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
@@ -42,8 +42,8 @@ export default class Import extends KeyCommand {
     const { args, flags } = await this.parse(Import);
     const input = await openInput(args.file, this.terminal);
     try {
-      const report = await this.withKeys(
-        flags.database,
+      const report = await this.withStore(
+        flags,
         (keys) => this.import(keys, input, flags['dry-run']),
         flags['dry-run'] ? 'empty' : 'create',
       );

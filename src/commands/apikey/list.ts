@@ -60,7 +60,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     if (flags.all && flags.limit !== undefined) throw exclusiveFlags('--all', '--limit');
     const { roles, status, search, all } = flags;
     const query = { first: readLimit(flags.limit, 'keys'), after: readAfter(flags.after), roles, status, search };
-    return this.withKeys(flags.database, async (open) => {
+    return this.withKeys(flags, async (open) => {
       const pages = listPages(open, query, all);
       if (this.jsonEnabled()) return this.printJson(pages);
       const last = await this.printTable(pages, columns, flags.wide);

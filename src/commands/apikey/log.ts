@@ -15,15 +15,13 @@ import { verificationView } from '../../cli/views/verification-view.ts';
 import { type AuditEntry, AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import type { AuditRequest } from '../../keys/audit/audit-log.ts';
 import { MAX_PAGE_SIZE } from '../../keys/page.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { printableJson } from '../../keys/text.ts';
+import type { KeyAdministration } from '../../keys/administration.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 
-/** How often `--follow` looks for new entries. */
-const POLL_MS = 250;
 const BROKEN = 1;
 /** Flags that belong to every mode. */
-const GLOBAL = ['database', 'json', 'no-color', 'no-input'];
+const GLOBAL = ['database', 'server', 'insecure', 'json', 'no-color', 'no-input'];
 
 /** Turns entries into lines. */
 type EntriesText = (entries: readonly AuditEntry[]) => string;
@@ -102,16 +100,16 @@ export default class Log extends KeyCommand {
     else if (flags.head !== undefined) throw new CliError('USAGE', '--head belongs to --verify. Pass both.');
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
     else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
-    if (prune) return this.withKeys(flags.database, (keys) => this.prune(keys, flags));
+    if (prune) return this.withStore(flags, (keys) => this.prune(keys, flags));
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined) throw exclusiveFlags('--before', '--follow');
     const request = { key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
-    return this.withKeys(flags.database, async (keys) => {
-      if (verify) return this.verify(keys, flags.head);
+    if (verify) return this.withStore(flags, (keys) => this.verify(keys, flags.head));
+    return this.withKeys(flags, async (keys) => {
       const table = await this.table(flags.wide);
       if (follow) return this.follow(keys, request, table);
-      const newest = await keys.auditLog(request, OPERATOR, before === undefined ? {} : { before });
+      const newest = await keys.auditLog(request, before === undefined ? {} : { before });
       return this.show(newest.toReversed(), table);
     });
   }
@@ -155,15 +153,15 @@ export default class Log extends KeyCommand {
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
-  private async follow(keys: OpenKeys, request: AuditRequest, table: EntriesText): Promise<undefined> {
-    let after = (await keys.auditLog({ first: 1 }, OPERATOR))[0]?.number ?? 0;
-    let entries = (await keys.auditLog(request, OPERATOR, { before: after + 1 })).toReversed();
+  private async follow(keys: KeyAdministration, request: AuditRequest, table: EntriesText): Promise<undefined> {
+    let after = (await keys.auditLog({ first: 1 }))[0]?.number ?? 0;
+    let entries = (await keys.auditLog(request, { before: after + 1 })).toReversed();
     const lines = this.jsonEnabled() ? jsonLines : table;
     for (;;) {
       if (entries.length > 0 && !(await this.writeLines(lines(entries)))) return undefined;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
-      await delay(entries.length < MAX_PAGE_SIZE ? POLL_MS : 0);
-      entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, OPERATOR, { after });
+      await delay(entries.length < MAX_PAGE_SIZE ? keys.pollMs : 0);
+      entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, { after });
     }
   }
 

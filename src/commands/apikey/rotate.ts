@@ -4,13 +4,12 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { runRotate } from '../../cli/manage/rotate-key.ts';
+import { keyJson } from '../../cli/views/key-view.ts';
 import { timeAndDistance } from '../../cli/views/relative-time.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import type { KeyState, Rotated } from '../../keys/administration.ts';
+import type { KeyFields } from '../../keys/key/api-key.ts';
 import { DEFAULT_GRACE } from '../../keys/key/rotation.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
-import type { OpenKeys } from '../../open-keys.ts';
-import type { RotatedKey } from '../../keys/management.ts';
 import { listOf } from '../../keys/text.ts';
 
 /** How many of the created keys are named. */
@@ -64,40 +63,32 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
 
   async run(): Promise<object> {
     const input = await this.parse(Rotate);
-    const { grace, activate, finish, rollback, since, database, 'disable-created': disableCreated } = input.flags;
+    const { grace, activate, finish, rollback, since, 'disable-created': disableCreated } = input.flags;
     const flags = { finish, rollback, grace, activate, 'disable-created': disableCreated, since };
     const given = Object.entries(flags).filter(([, value]) => value !== undefined);
     if (since !== undefined && !disableCreated)
       throw new CliError('USAGE', '--since is for --disable-created. Pass both, or leave it out.');
     if ((finish || rollback) && given.length > 1) throw exclusiveFlags(...given.map(([flag]) => `--${flag}`));
-    return this.withKeys(database, async (keys) => {
-      const { id } = await this.findKey(keys, nameOf(input));
-      if (finish)
-        return this.finish(
-          keys,
-          (await keys.finishRotation(id, OPERATOR)).after,
-          'The previous secret is refused now.',
-        );
-      if (rollback)
-        return this.finish(keys, (await keys.rollBackRotation(id, OPERATOR)).after, 'The new secret is refused now.');
+    return this.withKeys(input.flags, async (keys) => {
+      const { key } = await this.findKey(keys, nameOf(input));
+      if (finish) return this.finish(await keys.finishRotation(key.id), 'The previous secret is refused now.');
+      if (rollback) return this.finish(await keys.rollBackRotation(key.id), 'The new secret is refused now.');
       let shown: object = {};
-      const show: Parameters<typeof runRotate>[3] = async ({ secret, after }) => {
-        shown = await this.deliver({ key: secret, name: after.name, id: after.id }, secret);
+      const show: Parameters<typeof runRotate>[3] = async ({ secret, key: { name, id } }) => {
+        shown = await this.deliver({ key: secret, name, id }, secret);
       };
-      await this.note(await runRotate(keys, id, { grace, activate, disableCreated, createdSince: since }, show));
+      await this.note(await runRotate(keys, key, { grace, activate, disableCreated, createdSince: since }, show));
       return shown;
     });
   }
 
-  private async finish(keys: OpenKeys, key: ApiKey, text: string): Promise<object> {
-    return this.print(
-      { key: await this.describe(keys, key) },
-      `API key "${key.name}" has one secret, ${prefixOf(key.publicId)}. ${text}`,
-    );
+  private async finish(state: KeyState, text: string): Promise<object> {
+    const { name, publicId } = state.key;
+    return this.print({ key: keyJson(state) }, `API key "${name}" has one secret, ${prefixOf(publicId)}. ${text}`);
   }
 
-  private async note({ after, created, disabled }: RotatedKey): Promise<void> {
-    const { name, publicId, rotation, expiresAt } = after;
+  private async note({ key, rotation, created, disabled }: Rotated): Promise<void> {
+    const { name, publicId, expiresAt } = key;
     if (created.length > 0) await this.terminal.note(createdText(created, disabled));
     const expiry = expiresAt === null ? '' : ` The key expires ${timeAndDistance(expiresAt)}.`;
     const secret = `its new secret is ${prefixOf(publicId)}, and is not shown again.`;
@@ -114,8 +105,8 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
   }
 }
 
-function createdText(created: readonly ApiKey[], disabled: readonly ApiKey[]): string {
-  const namesOf = (keys: readonly ApiKey[]) => {
+function createdText(created: readonly KeyFields[], disabled: readonly KeyFields[]): string {
+  const namesOf = (keys: readonly KeyFields[]) => {
     const names = keys.slice(0, MAX_NAMES).map(({ name }) => `"${name}"`);
     return listOf(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
   };

@@ -1,6 +1,8 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { StoreCommand } from '../../cli/manage/store-command.ts';
+import { commandText } from '../../cli/command-text.ts';
+import { requireStore } from '../../cli/remote/target.ts';
 import { withProgress } from '../../cli/progress.ts';
 import { FoundKeys } from '../../cli/scan/found-keys.ts';
 import { type Finding, scan, type ScanOptions } from '../../cli/scan/scan.ts';
@@ -12,7 +14,7 @@ import { prefixOf } from '../../keys/secret/secret.ts';
 const UNREADABLE = 1;
 const LIVE = 3;
 
-export default class Scan extends KeyCommand {
+export default class Scan extends StoreCommand {
   static override summary = 'Find API keys in files, and show which of them are live.';
   static override description =
     'Keys are found by their format and checksum, and then looked up in the key store. ' +
@@ -44,6 +46,7 @@ export default class Scan extends KeyCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Scan);
     // Without a store every key would be UNKNOWN, which looks like an answer.
+    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     return withKeys({ database: flags.database, ifMissing: 'fail' }, (keys) =>
       this.scan(new FoundKeys(keys, flags.revoke ? (key) => this.noteRevoked(key) : undefined), args.path, flags.git),
     );

@@ -1,6 +1,6 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import { fieldText, limitJson, limitText } from '../../cli/views/key-view.ts';
+import { fieldText, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
 import { timeAndDistance } from '../../cli/views/relative-time.ts';
 
 export default class Show extends KeyCommand {
@@ -15,14 +15,10 @@ export default class Show extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Show);
-    return this.withKeys(input.flags.database, async (keys) => {
-      const key = await this.findKey(keys, nameOf(input));
-      const [chain] = await keys.chainsOf([key]);
-      const json = {
-        ...(await this.describe(keys, key)),
-        effectivePermissions: keys.accessOf(chain!).permissions(),
-      };
-      const limitedBy = keys.limitsOf(chain!).map(limitJson);
+    return this.withKeys(input.flags, async (keys) => {
+      const key = await this.found(nameOf(input), (name) => keys.show(name));
+      const json = { ...keyJson(key), effectivePermissions: key.effectivePermissions };
+      const limitedBy = key.limitedBy.map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));

@@ -1,9 +1,9 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
-import type { ApiKey } from '../../keys/key/api-key.ts';
-import { type Suggestion, suggestGrants } from '../../keys/authorization/suggest.ts';
+import type { KeyAdministration, KeyState } from '../../keys/administration.ts';
+import type { Suggestion } from '../../keys/authorization/suggest.ts';
 import { listOf } from '../../keys/text.ts';
-import type { OpenKeys } from '../../open-keys.ts';
+import { formatTime } from '../../keys/time.ts';
 
 export default class Suggest extends KeyCommand {
   static override summary = 'Suggest the fewest permissions that an API key needs, based on what it has used.';
@@ -24,28 +24,32 @@ export default class Suggest extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Suggest);
-    return this.withKeys(input.flags.database, async (keys) => {
-      const key = await this.findKey(keys, nameOf(input));
-      const used = await keys.usedPermissionsOf(key.id);
-      const [chain] = await keys.chainsOf([key]);
-      const suggestion = suggestGrants(keys.accessOf(chain!), used.keys());
-      const { uses, lastUsedAt } = await this.describe(keys, key);
+    return this.withKeys(input.flags, async (keys) => {
+      const state = await this.findKey(keys, nameOf(input));
+      const suggestion = await keys.suggest(state.key);
+      const { uses, lastUsedAt } = state.usage;
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
-      const shown = await this.print({ ...suggestion, uses, lastUsedAt }, line);
-      if (!this.jsonEnabled()) for (const text of explain(key, suggestion, uses, keys)) await this.terminal.note(text);
+      const explained = this.jsonEnabled() ? [] : await explain(state, suggestion, keys);
+      const shown = await this.print({ ...suggestion, uses, lastUsedAt: formatTime(lastUsedAt) }, line);
+      for (const text of explained) await this.terminal.note(text);
       return shown;
     });
   }
 }
 
 /** Explains the line on stdout to the user. */
-function explain(key: ApiKey, { permissions, unused }: Suggestion, uses: number, { catalog }: OpenKeys): string[] {
+async function explain(
+  { key, usage: { uses } }: KeyState,
+  { permissions, unused }: Suggestion,
+  keys: KeyAdministration,
+): Promise<string[]> {
   const usage = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
   if (permissions.length === 0) return [`${usage}, and none of its grants was needed. There is nothing to suggest.`];
   const unusedPermissions = new Set(unused);
   const neverUsed = key.permissions.filter((permission) => unusedPermissions.has(permission));
+  const catalog = key.roles.length > 0 ? await keys.catalog() : undefined;
   const roles = key.roles.map((role) => {
-    const granted = [...new Set(catalog.permissionsOf(role))];
+    const granted = [...new Set(catalog?.permissionsOf(role))];
     const used = granted.filter((permission) => !unusedPermissions.has(permission));
     return `Role ${role}: ${used.length} of ${granted.length} permissions used.`;
   });

@@ -3,11 +3,11 @@ import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { grantFlags, nameArgs, nameFlag, restrictionFlags } from '../../cli/input/key-flags.ts';
-import { fieldChanges, changeText } from '../../cli/views/key-view.ts';
+import { changeText, keyJson } from '../../cli/views/key-view.ts';
 import { warn } from '../../cli/terminal.ts';
 import { warningsOf } from '../../keys/changes/confusable-names.ts';
 import type { KeyChange } from '../../keys/key/api-key.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { fieldChanges } from '../../keys/key/field-changes.ts';
 
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
@@ -48,12 +48,12 @@ export default class Update extends KeyCommand {
   async run(): Promise<object> {
     const input = await this.parse(Update);
     const change = changeOf(input.flags);
-    return this.withKeys(input.flags.database, async (keys) => {
-      const key = await this.findKey(keys, nameOf(input));
-      const { before, after, confusable } = await keys.update(key.id, change, OPERATOR);
-      const changes = fieldChanges(before, after);
+    return this.withKeys(input.flags, async (keys) => {
+      const { key } = await this.findKey(keys, nameOf(input));
+      const { before, after, confusable } = await keys.update(key, change);
+      const changes = fieldChanges(before, after.key);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
-      const shown = await this.print({ key: await this.describe(keys, after), changes }, text);
+      const shown = await this.print({ key: keyJson(after), changes }, text);
       await warn(this.terminal, warningsOf(confusable));
       return shown;
     });

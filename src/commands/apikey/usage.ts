@@ -41,10 +41,10 @@ export default class Usage extends KeyCommand {
 
   async run(): Promise<object> {
     const input = await this.parse(Usage);
-    const { by, since, until, database } = input.flags;
-    return this.withKeys(database, async (keys) => {
-      const key = await this.findKey(keys, nameOf(input));
-      const usage = await keys.periodUsageOf(key.id, { by, from: since, to: until });
+    const { by, since, until } = input.flags;
+    return this.withKeys(input.flags, async (keys) => {
+      const { key } = await this.findKey(keys, nameOf(input));
+      const usage = await keys.usageOf(key, { by, from: since, to: until });
       const { terminal } = this;
       const text = async () =>
         terminal.isTerminal

@@ -2,18 +2,20 @@ import { createCatalog } from '../../keys/permissions/catalog.ts';
 import * as Flags from '@oclif/core/flags';
 import { CliError } from '../../cli/errors.ts';
 import { commandText } from '../../cli/command-text.ts';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { StoreCommand } from '../../cli/manage/store-command.ts';
 import { noInputFlag } from '../../cli/input/question-flags.ts';
 import { readSecretInput } from '../../cli/input/read-secret.ts';
+import { keyJson } from '../../cli/views/key-view.ts';
 import { verdictOn } from '../../cli/views/verdict.ts';
 import { readPermission } from '../../keys/authorization/explain.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { stateOf } from '../../keys/operator-keys.ts';
 
 const STDIN = '-';
 const NOT_VALID = 3;
 const NOT_ALLOWED = 4;
 
-export default class Verify extends KeyCommand {
+export default class Verify extends StoreCommand {
   // Arguments are checked here: oclif would repeat an unexpected one, which may be a secret.
   static override strict = false;
   static override summary = 'Tell which API key a secret belongs to, and whether it is valid.';
@@ -40,17 +42,17 @@ export default class Verify extends KeyCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parseArguments();
-    const { permission: wanted, database } = flags;
+    const { permission: wanted } = flags;
     // The permission is validated first: nobody should type a secret for an invalid command.
     const permission =
       wanted === undefined ? undefined : readPermission(wanted, createCatalog(await this.additions([wanted])));
     const secret = await readSecretInput(this.interactive);
-    return this.withKeys(database, async (keys) => {
+    return this.withStore(flags, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
       if (!verdict.valid) process.exitCode = NOT_VALID;
       else if (verdict.permitted === false) process.exitCode = NOT_ALLOWED;
-      return this.print({ ...verdict, key: 'key' in found ? await this.describe(keys, found.key) : null }, text);
+      return this.print({ ...verdict, key: 'key' in found ? keyJson(await stateOf(keys, found.key)) : null }, text);
     });
   }
 

@@ -3,9 +3,10 @@ import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
-import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { StoreCommand } from '../../cli/manage/store-command.ts';
 import type { DeclaredRoutes } from '../../cli/routes/declared-routes.ts';
 import type { Explained } from '../../cli/routes/explanation-view.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { assertValid, KeysError } from '../../keys/errors.ts';
 import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
@@ -15,7 +16,7 @@ import type { RequestParts } from '../../routes/request.ts';
 /** Who sends the request: what they may do, undefined without a key that is accepted. */
 type Caller = Pick<Explained, 'key'> & { permissions: PermissionSet | undefined };
 
-export default class Explain extends KeyCommand {
+export default class Explain extends StoreCommand {
   static override summary = 'Explain which route decides about a request, and what the key lacks.';
   static override description =
     'Without --key and --permissions, the request has no key. Nothing is sent. Limits, and the addresses that a key ' +
@@ -66,16 +67,14 @@ export default class Explain extends KeyCommand {
     return this.print(json, text);
   }
 
-  private async callerOf(
-    { key: name, permissions, database }: FlagsOf<typeof Explain>,
-    { additions }: DeclaredRoutes,
-  ): Promise<Caller> {
+  private async callerOf(flags: FlagsOf<typeof Explain>, { additions }: DeclaredRoutes): Promise<Caller> {
+    const { key: name, permissions } = flags;
     if (name !== undefined && permissions)
       throw new CliError('USAGE', 'Both --key and --permissions are given. Leave one of them out.');
     if (permissions) return { permissions: readPermissions(permissions, createCatalog(additions)) };
     if (name === undefined) return { permissions: undefined };
-    return this.withKeys(database, async (keys) => {
-      const key = await this.findKey(keys, name);
+    return this.withStore(flags, async (keys) => {
+      const key = await this.found(name, (given) => keys.findByName(given, OPERATOR));
       const [chain] = await keys.chainsOf([key]);
       const status = keys.statusOf(chain!);
       return { permissions: status === 'ACTIVE' ? keys.accessOf(chain!) : undefined, key: { key, status } };

@@ -12,6 +12,8 @@ export interface NewSecret {
  * before the change.
  */
 export interface SecretDelivery<Change> {
+  /** Is told that a change is about to be asked for whose secrets come from elsewhere. */
+  begin?: () => void;
   /**
    * Saves the secrets before the change is committed. It holds the write lock, so it must not wait for anything; it is
    * called again where the database asks for the transaction to be repeated.

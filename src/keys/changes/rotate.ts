@@ -85,6 +85,16 @@ export async function activateRotation(
   return transaction.change(before, { ...before, rotation }, 'ROTATE_ACTIVATE');
 }
 
+/**
+ * Starts the grace of the previous secret where it waits for the first use of the new one.
+ * @throws KeysError NOT_FOUND; ForbiddenError
+ */
+export async function startGrace(transaction: Transaction, id: string): Promise<ChangedKey> {
+  const before = await transaction.findToChange(id);
+  const started = await activateRotation(transaction, id, before.publicId);
+  return started ?? { before: withoutDigests(before), after: withoutDigests(before) };
+}
+
 /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
 export async function finishRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);

@@ -40,6 +40,9 @@ export interface ApiKey {
   damaged?: true;
 }
 
+/** What of a key is known outside its store as well. */
+export type KeyFields = Omit<ApiKey, 'rotation' | 'damaged'>;
+
 /** A key with the digests of its secrets, as the store keeps it. */
 export interface StoredKey extends ApiKey {
   /** See `digestSecret`. */

@@ -32,7 +32,10 @@ export interface HourUsage extends OutcomeCounts {
 }
 
 /** When the previous secret was last used since a rotation; null if it was not. */
-export function previousUseSince({ startedAt }: Rotation, { previousLastUsedAt }: UsageTotals): number | null {
+export function previousUseSince(
+  { startedAt }: Rotation | Omit<Rotation, 'grace'>,
+  { previousLastUsedAt }: UsageTotals,
+): number | null {
   return previousLastUsedAt !== null && previousLastUsedAt >= startedAt ? previousLastUsedAt : null;
 }
 

@@ -28,6 +28,11 @@ export interface UsageRange {
   to: number;
 }
 
+/** The hours or days of a range in which there were requests, in their order. */
+export interface UsageByPeriod extends UsageRange {
+  periods: readonly PeriodUsage[];
+}
+
 /** The start of the hour or day that a time is in, in milliseconds since 1970. */
 export function startOf(period: Period, time: number): number {
   return Math.floor(time / PERIOD_MS[period]) * PERIOD_MS[period];

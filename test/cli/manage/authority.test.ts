@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { openKeys } from '../../../src/open-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 
-describeOnEach('the command line and the key above', () => {
+describeOnEachAndRemotely('the command line and the key above', () => {
   let cli: TestCli;
   let parent: CreatedKey;
   let child: CreatedKey;
@@ -39,7 +39,7 @@ describeOnEach('the command line and the key above', () => {
       /^limitedBy +"Parent" is DISABLED, lacks .*DOCKER:UPDATE_ANY/m,
     );
     assert.match((await apikey('list')).stdout, /^Child\tDISABLED\t/m);
-    assert.match((await apikey('list', '--status', 'active')).stderr, /No API keys found/);
+    assert.match((await apikey('list', '--status', 'active', '--search', 'child')).stderr, /No API keys found/);
   });
 
   it('can says no, and which key above forbids it', async () => {

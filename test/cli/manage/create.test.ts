@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { statSync } from 'node:fs';
 import { SECRET, testCli, UUID } from '../../support/cli.ts';
 import { errorText } from '../../support/errors.ts';
 import { keyNamed, keysIn } from '../../support/stored.ts';
 
-describeOnEach('apikey --create', () => {
+describeOnEachAndRemotely('apikey --create', () => {
   it('writes the secret alone to stdout, and what was created to stderr', async () => {
     const cli = testCli();
     const grants = ['--roles', 'GUEST,VIEWER', '--permissions', 'DOCKER:READ_ANY'];

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { testCli } from '../../support/cli.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { migratedStore, tempFolder } from '../../support/temp.ts';
 
 const HELD = ['--limit', '100 / m', '--limit', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32'];
 
-describeOnEach('limits and networks on the command line', () => {
+describeOnEachAndRemotely('limits and networks on the command line', () => {
   let cli: ReturnType<typeof testCli>;
   beforeEach(async () => {
     cli = testCli(await migratedStore());

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOnEachAndRemotely, itOnStores } from '../../support/dialects.ts';
 import { spawn } from 'node:child_process';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
@@ -11,7 +11,7 @@ import { keyNamed } from '../../support/stored.ts';
 import { until } from '../../support/until.ts';
 import { migratedStore } from '../../support/temp.ts';
 
-describeOnEach('apikey rotate', () => {
+describeOnEachAndRemotely('apikey rotate', () => {
   let cli: TestCli;
   let old: { key: string; id: string };
   beforeEach(async () => {
@@ -100,7 +100,7 @@ describeOnEach('apikey rotate', () => {
     });
   }
 
-  it('takes the new secret back when it cannot be written out', async () => {
+  itOnStores('takes the new secret back when it cannot be written out', async () => {
     for (const [target, ...more] of [
       ['/dev/full'],
       ['/dev/full', '--grace', '0s'],
@@ -124,22 +124,25 @@ describeOnEach('apikey rotate', () => {
     }
   });
 
-  it('begins the grace when a server sees the new secret, and tells when the previous one was used', async () => {
-    const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
-    const server = await startServe(cli.database);
-    const use = async (secret: string) => assert.equal((await query(server.url, secret, '{ online }')).status, 200);
-    await use(old.key);
-    assert.equal((await rotationOf())!.previousEndsAt, null);
-    await use(stdout.trim());
-    await until(async () => (await rotationOf())!.previousEndsAt !== null);
-    await server.stop();
-    const list = await cli.run(['apikey', 'list']);
-    assert.match(list.stdout, /\t2\tsvc_.{12}_… accepted until \S+Z, last used \S+Z\n$/);
-    const log = await cli.run(['apikey', 'log', '--action', 'rotate-activate', '--json']);
-    const { entries } = JSON.parse(log.stdout) as { entries: { actor: object }[] };
-    assert.deepEqual(
-      entries.map(({ actor }) => actor),
-      [{ kind: 'KEY', id: old.id, name: 'CI deploy' }],
-    );
-  });
+  itOnStores(
+    'begins the grace when a server sees the new secret, and tells when the previous one was used',
+    async () => {
+      const { stdout } = await rotate('CI deploy', '--activate', 'on-first-use', '--grace', '1h');
+      const server = await startServe(cli.database);
+      const use = async (secret: string) => assert.equal((await query(server.url, secret, '{ online }')).status, 200);
+      await use(old.key);
+      assert.equal((await rotationOf())!.previousEndsAt, null);
+      await use(stdout.trim());
+      await until(async () => (await rotationOf())!.previousEndsAt !== null);
+      await server.stop();
+      const list = await cli.run(['apikey', 'list']);
+      assert.match(list.stdout, /\t2\tsvc_.{12}_… accepted until \S+Z, last used \S+Z\n$/);
+      const log = await cli.run(['apikey', 'log', '--action', 'rotate-activate', '--json']);
+      const { entries } = JSON.parse(log.stdout) as { entries: { actor: object }[] };
+      assert.deepEqual(
+        entries.map(({ actor }) => actor),
+        [{ kind: 'KEY', id: old.id, name: 'CI deploy' }],
+      );
+    },
+  );
 });

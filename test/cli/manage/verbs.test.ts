@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { testCli } from '../../support/cli.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOnEachAndRemotely, itOnStores } from '../../support/dialects.ts';
 import { errorText } from '../../support/errors.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
@@ -26,7 +26,7 @@ async function storeOfThree(): Promise<string> {
   return database;
 }
 
-describeOnEach('the verbs of apikey', () => {
+describeOnEachAndRemotely('the verbs of apikey', () => {
   let database: string;
   beforeEach(async () => {
     database = await storeOfThree();
@@ -90,7 +90,7 @@ describeOnEach('the verbs of apikey', () => {
     assert.equal((await json('show', '--name', 'Docker bot'))['code'], 'NOT_FOUND');
   });
 
-  it('create --dry-run fails as create would, and makes no store', async () => {
+  it('create --dry-run fails as create would', async () => {
     const taken = await json('create', '--name', 'Working', '--roles', 'GUEST', '--dry-run');
     assert.deepEqual(
       [taken['code'], taken['error']],
@@ -101,6 +101,9 @@ describeOnEach('the verbs of apikey', () => {
     );
     const replacing = await json('create', '--name', 'Working', '--roles', 'GUEST', '--dry-run', '--overwrite');
     assert.equal(replacing['code'], 0);
+  });
+
+  itOnStores('create --dry-run makes no store', async () => {
     const elsewhere = testCli();
     const preview = await elsewhere.run(['apikey', 'create', '--name', 'x', '--roles', 'GUEST', '--dry-run']);
     assert.equal(preview.code, 0, preview.stderr);
@@ -149,8 +152,8 @@ describeOnEach('the verbs of apikey', () => {
     );
   });
 
-  it('list shows an aligned table with a head on a terminal, without colours and boxes', async () => {
-    const terminal = cliOnTerminal(['apikey', 'list', '--database', database], {});
+  itOnStores('list shows an aligned table with a head on a terminal, without colours and boxes', async () => {
+    const terminal = cliOnTerminal(['apikey', 'list'], { SVC_API_DATABASE: database });
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /^NAME +GRANTS +STATUS +LAST USED +EXPIRES *\n/);
     assert.match(terminal.screen, /\nOff {5,}GUEST {5,}DISABLED +never +never\n/);
@@ -158,8 +161,8 @@ describeOnEach('the verbs of apikey', () => {
     assert.doesNotMatch(terminal.screen, /[│─┌]/);
   });
 
-  it('show has relative times beside the absolute ones on a terminal alone', async () => {
-    const terminal = cliOnTerminal(['apikey', 'show', 'Over', '--database', database], {});
+  itOnStores('show has relative times beside the absolute ones on a terminal alone', async () => {
+    const terminal = cliOnTerminal(['apikey', 'show', 'Over'], { SVC_API_DATABASE: database });
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /\nexpiresAt +2026-01-02T00:00:02\.000Z \((\d+ \w+ ago|in \d+ \w+)\)\n/);
     assert.match(terminal.screen, /\nlastUsedAt +-\n/);

@@ -1,0 +1,39 @@
+import { formatTime } from '../time.ts';
+import type { KeyFields } from './api-key.ts';
+
+/** The fields in which a key can change, in the order in which they are shown. */
+const FIELDS = [
+  'name',
+  'description',
+  'roles',
+  'permissions',
+  'limits',
+  'allowFrom',
+  'expiresAt',
+  'enabled',
+  'createdBy',
+] as const;
+
+/** The value of a field as it is shown. */
+export type FieldValue = string | readonly string[] | boolean | null;
+
+/** A field of a key that has changed. */
+export interface FieldChange {
+  field: (typeof FIELDS)[number];
+  before: FieldValue;
+  after: FieldValue;
+}
+
+/** The fields that differ between two states of a key. */
+export function fieldChanges(before: KeyFields, after: KeyFields): FieldChange[] {
+  const [old, fresh] = [fieldsOf(before), fieldsOf(after)];
+  return FIELDS.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field])).map((field) => ({
+    field,
+    before: old[field],
+    after: fresh[field],
+  }));
+}
+
+function fieldsOf({ disabledAt, expiresAt, ...key }: KeyFields): Record<FieldChange['field'], FieldValue> {
+  return { ...key, expiresAt: formatTime(expiresAt), enabled: disabledAt === null };
+}

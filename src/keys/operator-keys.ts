@@ -1,0 +1,205 @@
+import type {
+  Applied,
+  ApplyRules,
+  Changed,
+  Created,
+  KeyAdministration,
+  KeyDecision,
+  KeyName,
+  KeyPage,
+  KeyState,
+  KeyWithAccess,
+  Preview,
+  Rotated,
+} from './administration.ts';
+import type { AppliedKeys } from './apply/apply.ts';
+import type { DeclaredKey } from './apply/declaration.ts';
+import { type PlannedChanges, plannedChanges } from './apply/planned-changes.ts';
+import type { AuditEntry } from './audit/audit-entry.ts';
+import type { AuditRequest } from './audit/audit-log.ts';
+import { readPermission } from './authorization/explain.ts';
+import { OPERATOR } from './authorization/principal.ts';
+import { type Suggestion, suggestGrants } from './authorization/suggest.ts';
+import type { ConfusableName } from './changes/confusable-names.ts';
+import type { SecretDelivery } from './changes/delivery.ts';
+import { KeysError } from './errors.ts';
+import type { ApiKey, KeyChange, KeyFields, NewKey } from './key/api-key.ts';
+import type { RotationRequest } from './key/rotation.ts';
+import { NO_USAGE } from './key/usage.ts';
+import type { PageQuery } from './list.ts';
+import type { CreatedKey, RotatedKey } from './management.ts';
+import type { UsageByPeriod } from './usage/periods.ts';
+import type { UsageRequest } from './usage/usage-request.ts';
+import { type Catalog, unknownGrantsOf } from './permissions/catalog.ts';
+import type { KeysService } from './service.ts';
+
+/** The service of an open store. */
+export interface OpenService extends KeysService {
+  readonly location: string;
+  readonly exists: boolean;
+  close(): Promise<void>;
+}
+
+/** What the operator does with the keys of a store. */
+export class OperatorKeys implements KeyAdministration {
+  readonly revertsAll = true;
+  readonly pollMs = 250;
+  readonly #keys: OpenService;
+
+  constructor(keys: OpenService) {
+    this.#keys = keys;
+  }
+
+  get location(): string {
+    return this.#keys.location;
+  }
+
+  get exists(): boolean {
+    return this.#keys.exists;
+  }
+
+  async catalog(): Promise<Catalog> {
+    return this.#keys.catalog;
+  }
+
+  async find(name: string): Promise<KeyState | undefined> {
+    const key = await this.#keys.findByName(name, OPERATOR);
+    return key && stateOf(this.#keys, key);
+  }
+
+  async show(name: string): Promise<KeyWithAccess | undefined> {
+    const key = await this.#keys.findByName(name, OPERATOR);
+    if (!key) return undefined;
+    const [chain] = await this.#keys.chainsOf([key]);
+    const effectivePermissions = this.#keys.accessOf(chain!).permissions();
+    return { ...(await stateOf(this.#keys, key)), effectivePermissions, limitedBy: this.#keys.limitsOf(chain!) };
+  }
+
+  async list(query: PageQuery): Promise<KeyPage> {
+    const { keys, hasNextPage } = await this.#keys.list(query, OPERATOR);
+    return { keys: await statesOf(this.#keys, keys), hasNextPage };
+  }
+
+  findConfusableNames(name: string): Promise<ConfusableName[]> {
+    return this.#keys.findConfusableNames(name);
+  }
+
+  preview(input: NewKey): Promise<Preview> {
+    return this.#keys.preview(input, OPERATOR);
+  }
+
+  create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
+    const given: SecretDelivery<CreatedKey> | undefined = delivery;
+    return this.#keys.create(input, OPERATOR, given);
+  }
+
+  async update({ id }: KeyFields, change: KeyChange): Promise<Changed & { confusable: ConfusableName[] }> {
+    const { before, after, confusable } = await this.#keys.update(id, change, OPERATOR);
+    return { before, after: await stateOf(this.#keys, after), confusable };
+  }
+
+  async setEnabled({ id }: KeyFields, enabled: boolean): Promise<Changed> {
+    const { before, after } = await this.#keys.setEnabled(id, enabled, OPERATOR);
+    return { before, after: await stateOf(this.#keys, after) };
+  }
+
+  async rotate({ id }: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated> {
+    const present = ({ secret, after, created, disabled }: RotatedKey): Rotated => {
+      return { secret, key: after, rotation: after.rotation, created, disabled };
+    };
+    return present(await this.#keys.rotate(id, request, OPERATOR, presented(delivery, present)));
+  }
+
+  async finishRotation(id: string): Promise<KeyState> {
+    return stateOf(this.#keys, (await this.#keys.finishRotation(id, OPERATOR)).after);
+  }
+
+  async rollBackRotation(id: string): Promise<KeyState> {
+    return stateOf(this.#keys, (await this.#keys.rollBackRotation(id, OPERATOR)).after);
+  }
+
+  delete(ids: readonly string[]): Promise<KeyName[]> {
+    return this.#keys.delete(ids, OPERATOR);
+  }
+
+  async decide({ id }: KeyFields, text: string): Promise<KeyDecision> {
+    const permission = readPermission(text, this.#keys.catalog);
+    return { ...this.#keys.decide(await this.#chainOf(id), permission), permission };
+  }
+
+  async suggest({ id }: KeyFields): Promise<Suggestion> {
+    const used = await this.#keys.usedPermissionsOf(id);
+    return suggestGrants(this.#keys.accessOf(await this.#chainOf(id)), used.keys());
+  }
+
+  usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
+    return this.#keys.periodUsageOf(id, request);
+  }
+
+  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
+    return plannedChanges(await this.#keys.plan(declared, rules, OPERATOR));
+  }
+
+  async apply(
+    declared: readonly DeclaredKey[],
+    rules: ApplyRules,
+    delivery: SecretDelivery<Applied>,
+  ): Promise<Applied> {
+    const present = ({ plan, created }: AppliedKeys): Applied => {
+      const keys = created.map(({ key }) => key);
+      return { ...plannedChanges(plan, keys), created };
+    };
+    const options = { ...rules, delivery: presented(delivery, present) };
+    return present(await this.#keys.apply(declared, options, OPERATOR));
+  }
+
+  /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
+  async nameOfWorking(secret: string): Promise<string | undefined> {
+    const found = await this.#keys.identify(secret, OPERATOR);
+    return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.key.name;
+  }
+
+  auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
+    return this.#keys.auditLog(request, OPERATOR, place);
+  }
+
+  close(): Promise<void> {
+    return this.#keys.close();
+  }
+
+  async #chainOf(id: string) {
+    const key = await this.#keys.findById(id, OPERATOR);
+    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+    return (await this.#keys.chainsOf([key]))[0]!;
+  }
+}
+
+/** What the rules say of a key now. @throws KeysError STORE_… */
+export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState> {
+  return (await statesOf(keys, [key]))[0]!;
+}
+
+async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
+  const [chains, usage] = await Promise.all([keys.chainsOf(page), keys.usageOf(page.map(({ id }) => id))]);
+  return chains.map((chain) => {
+    const [key] = chain.keys;
+    return {
+      key,
+      status: keys.statusOf(chain),
+      unknownGrants: unknownGrantsOf(key, keys.catalog),
+      rotation: keys.rotationOf(key),
+      usage: usage.get(key.id) ?? NO_USAGE,
+    };
+  });
+}
+
+/** A delivery of what is made of a change. */
+function presented<Change, Shown>(
+  { prepare, deliver }: SecretDelivery<Shown>,
+  present: (change: Change) => Shown,
+): SecretDelivery<Change> {
+  return {
+    prepare: (change) => prepare?.(present(change)),
+    deliver: (change) => deliver(present(change)),
+  };
+}

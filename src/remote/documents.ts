@@ -1,0 +1,104 @@
+const STATE = `fragment State on ApiKey {
+  id name description grants limits allowFrom prefix createdAt createdBy expiresAt disabledAt managed
+  status unknownGrants uses lastUsedAt
+  rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt }
+}`;
+
+/** What servers are asked for. */
+export const CATALOG = `query {
+  permissions { roles { role description permissions { resource actions } } resources actions }
+}`;
+
+export const FIND = `query ($name: String!) { apiKey(name: $name) { ...State } } ${STATE}`;
+
+export const SHOW = `query ($name: String!) {
+  apiKey(name: $name) {
+    ...State
+    effectivePermissions { resource actions }
+    limitedBy { keyId name status expiresAt permissions { resource actions } limits allowFrom }
+  }
+} ${STATE}`;
+
+/** Filters that are left out cost nothing. */
+export function listDocument(filters: { search: boolean; roles: boolean; status: boolean }): string {
+  const given = [
+    ['search', 'String'],
+    ['roles', '[Role!]'],
+    ['status', 'ApiKeyStatus'],
+  ].filter(([name]) => filters[name as keyof typeof filters]);
+  const declared = given.map(([name, type]) => `, $${name}: ${type}`).join('');
+  const passed = given.map(([name]) => `, ${name}: $${name}`).join('');
+  return `query ($first: Int!, $after: String${declared}) {
+  apiKeys(first: $first, after: $after${passed}) { edges { node { ...State } } pageInfo { hasNextPage } }
+} ${STATE}`;
+}
+
+export const ACCESS = `query ($id: ID!, $permission: String!) {
+  apiKey(id: $id) {
+    access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName }
+  }
+}`;
+
+export const SUGGEST = `query ($id: ID!) {
+  apiKey(id: $id) { suggestedPermissions { resource actions } unusedPermissions { resource actions } }
+}`;
+
+export const USAGE = `query ($id: ID!, $from: DateTime!, $to: DateTime!, $by: UsagePeriod!) {
+  apiKey(id: $id) { usage(from: $from, to: $to, by: $by) { start accepted forbidden limited refused } }
+}`;
+
+export const PREVIEW = `query ($input: CreateApiKeyInput!) {
+  previewApiKey(input: $input) {
+    name description grants limits allowFrom expiresAt effectivePermissions { resource actions }
+  }
+}`;
+
+export const CREATE = `mutation ($input: CreateApiKeyInput!) {
+  createApiKey(input: $input) { key apiKey { ...State } replaced { id name } }
+} ${STATE}`;
+
+export const UPDATE = `mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { ...State } } ${STATE}`;
+
+export const ENABLE = `mutation ($id: ID!, $enabled: Boolean!) {
+  setApiKeyEnabled(id: $id, enabled: $enabled) { ...State }
+} ${STATE}`;
+
+export const ROTATE = `mutation ($input: RotateApiKeyInput!) {
+  rotateApiKey(input: $input) { key apiKey { ...State } created { ...State } disabled { ...State } }
+} ${STATE}`;
+
+/** A change of a rotation under way. */
+export function rotationDocument(field: `${'activate' | 'finish' | 'rollBack'}ApiKeyRotation`): string {
+  return `mutation ($id: ID!) { key: ${field}(id: $id) { ...State } } ${STATE}`;
+}
+
+export const DELETE = `mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { keys { id name } } }`;
+
+export const APPLY = `mutation ($input: ApplyApiKeysInput!) {
+  applyApiKeys(input: $input) {
+    changes { action name keyId changes { field before after } }
+    created { key apiKey { id name } }
+    unchanged
+  }
+}`;
+
+/** Filters that are left out cost nothing. */
+export function auditLogDocument(filters: readonly string[]): string {
+  const types: Readonly<Record<string, string>> = {
+    first: 'Int',
+    beforeNumber: 'Int',
+    afterNumber: 'Int',
+    key: 'String',
+    actor: 'String',
+    action: 'AuditAction',
+    since: 'DateTime',
+    until: 'DateTime',
+  };
+  return `query (${filters.map((name) => `$${name}: ${types[name]}`).join(', ')}) {
+  auditLog(${filters.map((name) => `${name}: $${name}`).join(', ')}) {
+    edges {
+      node { number at actor { kind keyId name } action keyId keyName changes { field before after } address hash }
+    }
+  }
+}`;
+}

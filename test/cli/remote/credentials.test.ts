@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { forgetKey, keepKey, keptKey, keyFor } from '../../../src/cli/remote/credentials.ts';
+import { isLoopback, readServerUrl } from '../../../src/cli/remote/server-url.ts';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+const SERVER = 'https://keys.example.org';
+
+describe('kept keys of servers', () => {
+  let env: NodeJS.ProcessEnv;
+  let key: string;
+  beforeEach(() => {
+    env = { XDG_DATA_HOME: join(tempFolder(), 'data') };
+    key = createSecret(randomBytes).text;
+  });
+  const refusal = (message: RegExp) => ({ code: 'CREDENTIALS_INVALID', message });
+
+  it('are kept for their owner alone, whatever the umask, and nothing else is left', () => {
+    const umask = process.umask(0);
+    try {
+      const path = keepKey(SERVER, key, env);
+      assert.equal(path.startsWith(join(env['XDG_DATA_HOME']!, 'svc-api', 'credentials', 'keys.example.org-')), true);
+      assert.deepEqual([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777], [0o600, 0o700]);
+      assert.deepEqual(readdirSync(dirname(path)).length, 1);
+    } finally {
+      process.umask(umask);
+    }
+  });
+
+  it('are those of one server, replaced by a newer one, and removed once', () => {
+    assert.equal(keptKey(SERVER, env), undefined);
+    keepKey(SERVER, createSecret(randomBytes).text, env);
+    keepKey(SERVER, key, env);
+    assert.equal(keptKey(SERVER, env), key);
+    for (const other of ['https://keys.example.org:8443', 'https://keys.example.org/a', 'http://keys.example.org'])
+      assert.equal(keptKey(other, env), undefined, other);
+    assert.deepEqual([forgetKey(SERVER, env), forgetKey(SERVER, env)], [true, false]);
+    assert.equal(keptKey(SERVER, env), undefined);
+  });
+
+  it('come after SVC_API_KEY', () => {
+    keepKey(SERVER, key, env);
+    assert.equal(keyFor(SERVER, env), key);
+    assert.equal(keyFor(SERVER, { ...env, SVC_API_KEY: ' other\n' }), 'other');
+    assert.equal(keyFor(SERVER, { ...env, SVC_API_KEY: '' }), key);
+    assert.throws(() => keyFor(SERVER, { ...env, SVC_API_KEY: 'a\nb' }), refusal(/^SVC_API_KEY is not an API key/));
+  });
+
+  it('are refused where others may have them, or where they were changed, and are never shown', () => {
+    const path = keepKey(SERVER, key, env);
+    chmodSync(path, 0o640);
+    assert.throws(() => keptKey(SERVER, env), refusal(/open to other users/));
+    chmodSync(path, 0o600);
+    const text = readFileSync(path, 'utf8');
+    const wrong = [
+      text.replace(SERVER, 'https://thief.example'),
+      text.replace(/_\w{9}/, '_000000000'),
+      '',
+      '[',
+      'null',
+    ];
+    for (const content of wrong) {
+      writeFileSync(path, content);
+      assert.throws(
+        () => keptKey(SERVER, env),
+        (error: Error) => /does not hold a key/.test(error.message) && !error.message.includes(key.slice(17)),
+        content,
+      );
+    }
+    keepKey(SERVER, key, env);
+    const elsewhere = join(tempFolder(), 'link');
+    writeFileSync(elsewhere, text, { mode: 0o600 });
+    forgetKey(SERVER, env);
+    symlinkSync(elsewhere, path);
+    assert.throws(() => keptKey(SERVER, env), refusal(/cannot be used \(ELOOP\)/));
+  });
+});
+
+describe('the address of a server', () => {
+  it('is compared in one form', () => {
+    for (const [text, url] of [
+      ['https://Keys.Example.org', SERVER],
+      [' https://keys.example.org:443/graphql ', SERVER],
+      ['http://127.0.0.1:4000/', 'http://127.0.0.1:4000'],
+      ['https://example.org/keys//', 'https://example.org/keys'],
+    ] as const)
+      assert.equal(readServerUrl(text), url);
+  });
+
+  it('is refused with more than that, without showing a password', () => {
+    for (const text of [
+      'keys.example.org',
+      'ftp://a',
+      '',
+      'https://u:hidden@a',
+      'https://u:hidden@',
+      'https://a?hidden=1',
+      'https://a#x',
+    ])
+      assert.throws(
+        () => readServerUrl(text),
+        (error: Error & { code: string }) => error.code === 'USAGE' && !error.message.includes('hidden'),
+        text,
+      );
+  });
+
+  it('is on this machine, or elsewhere', () => {
+    for (const url of ['http://localhost:1', 'http://127.1.2.3', 'http://[::1]:4000']) assert.ok(isLoopback(url), url);
+    for (const url of ['http://127.0.0.1.example', 'http://10.0.0.1', 'http://localhost.example', 'http://[::2]'])
+      assert.ok(!isLoopback(url), url);
+  });
+});

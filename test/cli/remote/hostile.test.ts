@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Server } from 'node:net';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { randomBytes } from 'node:crypto';
+import { RemoteKeys } from '../../../src/remote/remote-keys.ts';
+import { pairOf } from '../../support/certificates.ts';
+import { runCliHere } from '../../support/cli-here.ts';
+import { freePort } from '../../support/port.ts';
+import { errorText } from '../../support/errors.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+const KEY = createSecret(randomBytes).text;
+const servers = new Set<Server & { closeAllConnections(): void }>();
+
+/** A server that answers as it likes. @returns its address */
+async function serve(handle: RequestListener, tls?: object): Promise<string> {
+  const server = tls ? createTlsServer(tls, handle) : createServer(handle);
+  servers.add(server);
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  return `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const answer = (body: string, status = 200, headers = {}) =>
+  serve((_, response) => void response.writeHead(status, headers).end(body));
+const data = (value: object) => answer(JSON.stringify({ data: value }));
+const failure = (code: string, status = 200, headers = {}, message = 'No.') =>
+  answer(JSON.stringify({ errors: [{ message, extensions: { code, requestId: 'r1' } }] }), status, headers);
+
+const keysOf = (server: string, timeoutMs?: number) =>
+  new RemoteKeys({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
+const refusal = (code: string, message: RegExp) => (error: Error & { code?: string }) => {
+  assert.equal(error.code, code, error.message);
+  assert.match(error.message, message);
+  assert.ok(!error.message.includes(KEY.slice(17)));
+  return true;
+};
+
+describe('a server elsewhere', () => {
+  afterEach(() => {
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+    servers.clear();
+  });
+
+  it('that is not one of ours is an error, whatever it answers', async () => {
+    for (const server of await Promise.all([
+      answer('<html>Bad gateway</html>', 502),
+      answer('<html>Log in</html>', 200),
+      answer('', 200),
+      answer('<html>No</html>', 401),
+      answer('{}'),
+      answer('null'),
+      answer('[]'),
+      answer('{"data":null}'),
+      answer('{"errors":[{}]}'),
+      answer('{"errors":{}}'),
+      failure('NOT_FOUND', 404),
+      data({}),
+      data({ apiKey: {} }),
+      data({ apiKey: 7 }),
+    ]))
+      await assert.rejects(keysOf(server).find('CI'), refusal('SERVER_INCOMPATIBLE', /^The server http:/), server);
+  });
+
+  it('that redirects does not get the key sent on, by any status', async () => {
+    const seen: IncomingMessage[] = [];
+    const target = await serve((request, response) => {
+      seen.push(request);
+      response.end();
+    });
+    for (const status of [301, 302, 303, 307, 308]) {
+      const server = await answer('', status, { location: `${target}/graphql` });
+      await assert.rejects(
+        keysOf(server).find('CI'),
+        refusal('SERVER_INCOMPATIBLE', new RegExp(`redirects to ${target} `)),
+      );
+    }
+    assert.deepEqual(seen, []);
+  });
+
+  it('is asked below the path of its address', async () => {
+    const paths: unknown[] = [];
+    const server = await serve((request, response) => {
+      paths.push(request.method, request.url);
+      send(response, { apiKey: null });
+    });
+    assert.equal(await keysOf(`${server}/team/keys`).find('CI'), undefined);
+    assert.deepEqual(paths, ['POST', '/team/keys/graphql']);
+  });
+
+  it('that is older says what it does not know', async () => {
+    const server = await failure('GRAPHQL_VALIDATION_FAILED', 200, {}, 'Cannot query field "grants" on type "ApiKey".');
+    await assert.rejects(
+      keysOf(server).find('CI'),
+      refusal('SERVER_INCOMPATIBLE', /probably older: Cannot query field/),
+    );
+  });
+
+  it('has its own failures, with the request id, and says when to come back', async () => {
+    for (const code of ['INTERNAL_SERVER_ERROR', 'COST_EXCEEDED', 'WHAT_COMES_LATER'])
+      await assert.rejects(keysOf(await failure(code)).find('CI'), refusal('SERVER_FAILED', /No\. .*r1\.$/));
+    await assert.rejects(
+      keysOf(await failure('SERVICE_UNAVAILABLE', 503)).find('CI'),
+      refusal('SERVER_FAILED', / failed: No\./),
+    );
+    await assert.rejects(
+      keysOf(await failure('RATE_LIMITED', 429, { 'retry-after': '17' })).find('CI'),
+      refusal('RATE_LIMITED', /Try again in 17 s\.$/),
+    );
+    await assert.rejects(
+      keysOf(await failure('UNAUTHENTICATED', 401)).find('CI'),
+      refusal('UNAUTHENTICATED', /does not accept the key/),
+    );
+  });
+
+  it('that takes too long, or answers without an end, is given up', async () => {
+    const silent = await serve(() => {});
+    await assert.rejects(keysOf(silent, 50).find('CI'), refusal('SERVER_UNREACHABLE', /did not answer in time\.$/));
+    const endless = await serve((_, response) => {
+      const chunk = 'x'.repeat(1024 * 1024);
+      const write = () => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', write);
+      write();
+    });
+    await assert.rejects(keysOf(endless).find('CI'), refusal('SERVER_INCOMPATIBLE', /answers without an end/));
+  });
+
+  it('that is gone after it was asked for a change leaves it open whether that was made', async () => {
+    const cut = await serve((request) => void request.socket.destroy());
+    const doubt = /Whether the change was made is not known/;
+    await assert.rejects(keysOf(cut).delete(['x']), refusal('SERVER_UNREACHABLE', doubt));
+    await assert.rejects(
+      keysOf(cut).find('CI'),
+      (error: Error) => refusal('SERVER_UNREACHABLE', /cannot be reached/)(error) && !doubt.test(error.message),
+    );
+    for (const nowhere of [`http://127.0.0.1:${await freePort()}`, 'http://127.0.0.1:1'])
+      await assert.rejects(keysOf(nowhere).delete(['x']), (error: Error) => !doubt.test(error.message));
+  });
+
+  it('whose certificate is not trusted gets no key', async () => {
+    const seen: unknown[] = [];
+    const server = await serve((request) => void seen.push(request), pairOf('first'));
+    await assert.rejects(
+      keysOf(server).delete(['x']),
+      refusal('SERVER_UNREACHABLE', /a certificate that is not trusted here \(\w+\)\. NODE_EXTRA_CA_CERTS/),
+    );
+    assert.deepEqual(seen, []);
+  });
+
+  it('brings no control character to the terminal, and nothing but a secret for one', async () => {
+    const names = [{ id: 'x', name: '\u001b[31mred' }];
+    await assert.rejects(
+      keysOf(await data({ deleteApiKeys: { keys: names } })).delete(['x']),
+      refusal('SERVER_INCOMPATIBLE', /not as a server of svc-api does/),
+    );
+    const applied = { changes: [], created: [{ key: '$(reboot)', apiKey: { id: 'x', name: 'A' } }], unchanged: 0 };
+    await assert.rejects(
+      keysOf(await data({ applyApiKeys: applied })).plan([DECLARED], { prune: false, adopt: false }),
+      refusal('SERVER_INCOMPATIBLE', /./),
+    );
+  });
+
+  it('gets no file written but those of declared keys', async () => {
+    const folder = join(tempFolder(), 'secrets');
+    const change = { action: 'CREATE', name: 'A', keyId: null, changes: [] };
+    const created = [{ key: createSecret(randomBytes).text, apiKey: { id: 'x', name: '../stolen' } }];
+    const asked: string[] = [];
+    const server = await serve((request, response) => {
+      void bodyOf(request).then((body) => {
+        asked.push(body);
+        if (body.includes('permissions {')) return send(response, { permissions: CATALOG });
+        const dryRun = body.includes('"dryRun":true');
+        return send(response, { applyApiKeys: { changes: [change], created: dryRun ? [] : created, unchanged: 0 } });
+      });
+    });
+    const file = join(tempFolder(), 'keys.yaml');
+    writeFileSync(file, 'keys: [{name: A, roles: [GUEST]}]');
+    const args = ['apikey', 'apply', '-f', file, '--secrets-dir', folder, '--server', server];
+    const { stdout, stderr, code } = await runCliHere(args, { env: { SVC_API_KEY: KEY } });
+    assert.match(stderr, /^Error: The server .* answered, but not as a server of svc-api does\.\nCode: SERVER_INC/);
+    assert.deepEqual([stdout, code, asked.length], ['', 1, 3]);
+    assert.deepEqual([readdirSync(folder), existsSync(join(dirname(folder), 'stolen'))], [[], false]);
+  });
+
+  it('is an error on one line of JSON, or of text with its code, and exits with 1', async () => {
+    const server = `http://127.0.0.1:${await freePort()}`;
+    const env = { SVC_API_SERVER: server, SVC_API_KEY: KEY };
+    const message = `The server ${server} cannot be reached (ECONNREFUSED). Check its address, and whether it runs.`;
+    assert.deepEqual(await runCliHere(['apikey', 'list'], { env }), {
+      stdout: '',
+      stderr: errorText('SERVER_UNREACHABLE', message),
+      code: 1,
+      signal: null,
+    });
+    const { stdout, stderr, code } = await runCliHere(['apikey', 'list', '--json'], { env });
+    assert.deepEqual([JSON.parse(stdout), stderr, code], [{ error: message, code: 'SERVER_UNREACHABLE' }, '', 1]);
+  });
+});
+
+const DECLARED = {
+  name: 'A',
+  description: null,
+  roles: ['GUEST'],
+  permissions: [],
+  expiresAt: null,
+};
+const CATALOG = {
+  roles: [{ role: 'GUEST', description: 'Limited.', permissions: [] }],
+  resources: ['ME'],
+  actions: ['READ_OWN'],
+};
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
+
+function send(response: ServerResponse, value: object): void {
+  response.end(JSON.stringify({ data: value }));
+}

@@ -1,0 +1,66 @@
+import { createApp } from '../../src/create-app.ts';
+import { listen } from '../../src/http/server.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { NO_LOG } from '../../src/log.ts';
+import { openKeys } from '../../src/open-keys.ts';
+import type { Finished } from './process.ts';
+
+/** A running server over a store, and a key that may do everything there. */
+export interface RemoteStore {
+  url: string;
+  key: string;
+  /** The id of the key. */
+  id: string;
+  stop(): Promise<void>;
+}
+
+/** The name of that key. */
+export const CALLER = 'Caller of the tests';
+const open = new Map<string, Promise<RemoteStore>>();
+
+/** The server over a store, which is started the first time, until `stopRemoteStores`. */
+export function remoteStore(database: string): Promise<RemoteStore> {
+  const known = open.get(database) ?? start(database);
+  open.set(database, known);
+  return known;
+}
+
+export async function stopRemoteStores(): Promise<void> {
+  const all = [...open.values()];
+  open.clear();
+  for (const server of all) await (await server).stop();
+}
+
+async function start(database: string): Promise<RemoteStore> {
+  const keys = await openKeys({ database });
+  const { secret, key } = await keys.create({ name: CALLER, roles: ['ADMIN'] }, OPERATOR);
+  const server = await listen({ app: await createApp({ keys, log: NO_LOG }), host: '127.0.0.1', port: 0 });
+  const stop = async () => {
+    await server.stop(0);
+    await keys.close();
+  };
+  return { url: server.url, key: secret, id: key.id, stop };
+}
+
+/** What a command has written, as if the operator had run it: without the key that it has sent. */
+export function asOperator(result: Finished, { id }: RemoteStore): Finished {
+  const { stdout } = result;
+  if (!stdout.includes(id) && !stdout.includes(CALLER)) return result;
+  if (stdout.startsWith('{'))
+    return { ...result, stdout: `${JSON.stringify(withoutCaller(JSON.parse(stdout), id), null, 2)}\n` };
+  const lines = stdout.split('\n').filter((line) => !line.startsWith(`${CALLER}\t`));
+  return { ...result, stdout: lines.join('\n') };
+}
+
+function withoutCaller(value: unknown, id: string): unknown {
+  if (Array.isArray(value))
+    return value
+      .filter((item: { name?: string } | null) => item?.name !== CALLER)
+      .map((item) => withoutCaller(item, id));
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).map(([name, inner]) => [
+    name,
+    name === 'createdBy' && inner === id ? null : withoutCaller(inner, id),
+  ]);
+  return Object.fromEntries(fields) as object;
+}
