@@ -12,6 +12,8 @@ export interface Terminal {
   readonly isInputTerminal: boolean;
   /** Whether stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
+  /** Whether stdout shows more than ASCII: see `showsUnicode`. */
+  readonly showsUnicode: boolean;
   /** Whether the last line of stderr can be drawn anew: it is a terminal, and no dumb one. */
   readonly canRedraw: boolean;
   /** How many columns stderr has; undefined if it is no terminal. */
@@ -63,6 +65,10 @@ class ProcessTerminal implements Terminal {
 
   get isTerminal(): boolean {
     return process.stdout.isTTY === true;
+  }
+
+  get showsUnicode(): boolean {
+    return showsUnicode(process.env);
   }
 
   get canRedraw(): boolean {
@@ -136,6 +142,15 @@ class ProcessTerminal implements Terminal {
       }
     }
   }
+}
+
+/**
+ * Whether a terminal shows more than ASCII: its locale says so, by the first variable that is set (POSIX, chapter 8.2),
+ * or there is none, as in a container. The console of Linux has a font of 256 or 512 characters.
+ */
+export function showsUnicode({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
+  const locale = LC_ALL || LC_CTYPE || LANG || 'UTF-8';
+  return TERM !== 'dumb' && TERM !== 'linux' && /utf-?8/i.test(locale);
 }
 
 export const processTerminal: Terminal = new ProcessTerminal();

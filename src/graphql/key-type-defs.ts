@@ -1,4 +1,5 @@
 import { DEFAULT_GRACE } from '../keys/key/rotation.ts';
+import { KEPT_DAYS } from '../keys/usage/periods.ts';
 
 /** The types of keys, of their pages, and of the changes that are made to them, in SDL. */
 export const KEY_TYPE_DEFS = `
@@ -49,6 +50,18 @@ type ApiKey implements Node {
   uses: Float!
   "When it was last accepted; null if never."
   lastUsedAt: DateTime
+  """
+  How its requests ended, by hours or days in UTC, the oldest first; those without a request are left out. Hours are
+  kept for ${KEPT_DAYS.HOUR} days, days for ${KEPT_DAYS.DAY}.
+  """
+  usage(
+    "From the hour or day on that this is in. Default: 24 hours or 30 days before the end."
+    from: DateTime @cost(weight: 900)
+    "Up to the hour or day that this is in, unless it starts then. Default: now."
+    to: DateTime
+    "By what to count."
+    by: UsagePeriod = HOUR @cost(weight: 150)
+  ): [ApiKeyUsage!] @cost(weight: 20) @listSize(assumedSize: 24)
   "The permissions that it has used."
   usedPermissions: [Permission!]! @cost(weight: 5)
   "The smallest set of permissions that allows everything it has used."
@@ -57,6 +70,28 @@ type ApiKey implements Node {
   unusedPermissions: [Permission!]! @cost(weight: 5) @listSize(assumedSize: 20)
   "The rotation in progress; null if it has only one secret that works."
   rotation: ApiKeyRotation
+}
+
+"""By what use is counted, in UTC."""
+enum UsagePeriod {
+  "By the hour."
+  HOUR
+  "By the day."
+  DAY
+}
+
+"""How the requests of a key ended in an hour or on a day. Each is counted once; counts are integers."""
+type ApiKeyUsage {
+  "When the hour or day began."
+  start: DateTime!
+  "Requests that were let in, and lacked no permission."
+  accepted: Float!
+  "Requests that lacked a permission, be it for one field, or came from an address that the key may not be used from."
+  forbidden: Float!
+  "Requests over a limit of the key, or of a key above it."
+  limited: Float!
+  "Requests with a secret that was not accepted: of a disabled or expired key, or one that was rotated out."
+  refused: Float!
 }
 
 """A rotation in progress: the key has two secrets that work."""

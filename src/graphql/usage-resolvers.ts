@@ -2,6 +2,7 @@ import type { ApiKey } from '../keys/key/api-key.ts';
 import { previousUseSince } from '../keys/key/usage.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
 import type { KeysService } from '../keys/service.ts';
+import type { UsageRequest } from '../keys/usage/usage-request.ts';
 import type { BudgetedContext } from './context.ts';
 import type { Resolvers } from './extension.ts';
 import type { Loaders } from './loaders.ts';
@@ -15,6 +16,8 @@ export function usageResolversOf(keys: KeysService, loadersOf: (context: Budgete
   return {
     uses: async (key: ApiKey, _: object, context: BudgetedContext) => (await usageOf(key, context)).uses,
     lastUsedAt: async (key: ApiKey, _: object, context: BudgetedContext) => (await usageOf(key, context)).lastUsedAt,
+    usage: ({ id }: ApiKey, request: UsageRequest, { budget }: BudgetedContext) =>
+      budget.inSequence(async () => (await keys.periodUsageOf(id, request)).periods),
     usedPermissions: async ({ id }: ApiKey, _: object, context: BudgetedContext) =>
       knownTo(catalog, await loadersOf(context).usedPermissions.load(id)),
     rotation: (key: ApiKey, _: object, context: BudgetedContext) => {

@@ -28,6 +28,8 @@ export interface Admitted {
   readonly authenticated: Principal;
   readonly token: string;
   readonly digest: string;
+  /** When it was counted as a use of the key, in milliseconds since 1970. */
+  readonly usedAt: number;
   /** Headers of the reply, whatever it is, that tell of the key's limits; undefined if it has none. */
   readonly fields?: RateLimitFields | undefined;
 }
@@ -66,7 +68,11 @@ export class BearerCheck {
     this.#challenge = new Challenge(this.#reader.places, realm);
     this.#failures = failures;
     this.#failed = failedCredentials;
-    this.#told = { refusals, clients: new ClientAddresses(trust) };
+    this.#told = {
+      refusals,
+      clients: new ClientAddresses(trust),
+      noteForbidden: (...forbidden) => keys.authenticator.noteForbidden(...forbidden),
+    };
     this.#limits = new LimitCheck({
       limiter: keys.limiter,
       told: this.#told,
@@ -96,18 +102,19 @@ export class BearerCheck {
     if (verified?.principal === admitted.authenticated) return admitted;
     return verified
       ? this.#letStay(request, admitted, verified)
-      : this.#ask(request, admitted.token, (accepted) => this.#letStay(request, admitted, accepted));
+      : this.#ask(request, admitted.token, (accepted) => this.#letStay(request, admitted, accepted), admitted.usedAt);
   }
 
   async #ask(
     request: Received,
     token: string,
     settle: (accepted: Accepted) => Admission | Promise<Admission>,
+    usedAt?: number,
   ): Promise<Admission> {
     const { address } = this.#told.clients.of(request);
     let result;
     try {
-      result = await this.#keys.authenticator.confirm(token, address);
+      result = await this.#keys.authenticator.confirm(token, address, usedAt);
     } catch (error) {
       this.#failures.add(error);
       return { refusal: unavailable() };
@@ -129,23 +136,23 @@ export class BearerCheck {
     return held instanceof Promise ? held.then(settle) : settle(held);
   }
 
-  #letStay(request: Received, known: Known, { principal }: Accepted): Admission {
+  #letStay(request: Received, admitted: Admitted, { principal }: Accepted): Admission {
     const { restrictions } = principal;
-    const refusal = restrictions && this.#limits.refuseAddress(principal, restrictions, request);
-    return refusal ? { refusal } : this.#admit(request, known, principal);
+    const refusal = restrictions && this.#limits.refuseAddress(principal, restrictions, request, admitted.usedAt);
+    return refusal ? { refusal } : this.#admit(request, admitted, principal, admitted.usedAt);
   }
 
   #use(request: Received, known: Known, accepted: Accepted): Admission {
-    this.#keys.authenticator.countUse(accepted);
-    return this.#admit(request, known, accepted.principal);
+    const usedAt = this.#keys.authenticator.countUse(accepted);
+    return this.#admit(request, known, accepted.principal, usedAt);
   }
 
-  #admit(request: Received, { token, digest, fields }: Known, authenticated: Principal): Admission {
-    const observer = new RequestObserver(authenticated, this.#told, request);
+  #admit(request: Received, { token, digest, fields }: Known, authenticated: Principal, usedAt: number): Admission {
+    const observer = new RequestObserver(authenticated, this.#told, request, usedAt);
     const { key, chain, access, secret } = authenticated;
     const principal: Principal = { key, chain, access, secret, observer };
     if (!this.#required || uses(principal, ...this.#required))
-      return { principal, authenticated, token, digest, fields };
+      return { principal, authenticated, token, digest, usedAt, fields };
     const permission = this.#permission!;
     observer.lacked([permission]);
     return { refusal: withFields(this.lacking([permission]), fields) };

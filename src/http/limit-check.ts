@@ -1,3 +1,4 @@
+import type { Authenticator } from '../keys/authentication/authenticator.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Restrictions } from '../keys/authorization/restrictions.ts';
 import { prefixOf } from '../keys/secret/secret.ts';
@@ -18,7 +19,7 @@ export interface LimitCheckOptions {
   told: Told;
   failures: FailureLog;
   /** Records a refused request of a key. */
-  noteRefusal: (principal: Principal, reason: 'address' | 'limited', address: string | undefined) => void;
+  noteRefusal: Authenticator['noteRefusal'];
 }
 
 /** Holds requests to the restrictions of their keys: where they may come from, and how many there may be. */
@@ -45,12 +46,20 @@ export class LimitCheck {
     );
   }
 
-  /** The reply to a request that may not come from where it does, or of which it is not certain where that is. */
-  refuseAddress(principal: Principal, { networks }: Restrictions, request: Received): Reply | undefined {
+  /**
+   * The reply to a request that may not come from where it does, or of which it is not certain where that is.
+   * @param usedAt when it was counted as a use before, in milliseconds since 1970
+   */
+  refuseAddress(
+    principal: Principal,
+    { networks }: Restrictions,
+    request: Received,
+    usedAt?: number,
+  ): Reply | undefined {
     if (networks.length === 0) return undefined;
     const { address, isCertain } = this.#options.told.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
-    this.#tell('request forbidden', principal, 'address', address);
+    this.#tell('request forbidden', principal, 'address', address, usedAt);
     return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
   }
 
@@ -62,10 +71,16 @@ export class LimitCheck {
     return { refusal: overLimit(standings) };
   }
 
-  #tell(message: string, principal: Principal, reason: 'address' | 'limited', address: string | undefined): void {
+  #tell(
+    message: string,
+    principal: Principal,
+    reason: 'address' | 'limited',
+    address: string | undefined,
+    usedAt?: number,
+  ): void {
     const { told, noteRefusal } = this.#options;
     told.refusals.add(message, { reason, prefix: prefixOf(principal.key.publicId), address });
-    noteRefusal(principal, reason, address);
+    noteRefusal(principal, reason, address, usedAt);
   }
 }
 

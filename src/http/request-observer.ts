@@ -8,6 +8,8 @@ import type { RefusalLog } from './refusal-log.ts';
 export interface Told {
   readonly refusals: RefusalLog;
   readonly clients: ClientAddresses;
+  /** Is told once of a request that lacks a permission, and when it was counted as a use of its key. */
+  readonly noteForbidden: (principal: Principal, usedAt: number) => void;
 }
 
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
@@ -15,11 +17,15 @@ export class RequestObserver implements AccessObserver {
   readonly #principal: Principal;
   readonly #told: Told;
   readonly #request: Received;
+  /** Undefined once the request has lacked a permission. */
+  #usedAt: number | undefined;
 
-  constructor(principal: Principal, told: Told, request: Received) {
+  /** @param usedAt when the request was counted as a use of its key, in milliseconds since 1970 */
+  constructor(principal: Principal, told: Told, request: Received, usedAt: number) {
     this.#principal = principal;
     this.#told = told;
     this.#request = request;
+    this.#usedAt = usedAt;
   }
 
   used(permission: Permission): void {
@@ -28,7 +34,9 @@ export class RequestObserver implements AccessObserver {
 
   lacked(missing: readonly Permission[]): void {
     const { key, observer } = this.#principal;
-    const { refusals, clients } = this.#told;
+    const { refusals, clients, noteForbidden } = this.#told;
+    if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
+    this.#usedAt = undefined;
     const { address } = clients.of(this.#request);
     refusals.add('request forbidden', { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address });
     observer?.lacked(missing, address);

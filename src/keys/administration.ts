@@ -14,6 +14,8 @@ import type { Status } from './key/status.ts';
 import type { UsageTotals } from './key/usage.ts';
 import type { PageQuery } from './list.ts';
 import type { Catalog, Grant, Permission } from './permissions/catalog.ts';
+import type { UsageByPeriod } from './usage/periods.ts';
+import type { UsageRequest } from './usage/usage-request.ts';
 
 /** A key, and what the rules say of it now. */
 export interface KeyState {
@@ -135,6 +137,8 @@ export interface KeyAdministration {
   /** @param permission as the user wrote it */
   decide(key: KeyFields, permission: string): Promise<KeyDecision>;
   suggest(key: KeyFields): Promise<Suggestion>;
+  /** How its requests ended, by hours or days. */
+  usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
   plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges>;
   /** With a server, `prepare` is called before anything is changed, too: with the names of new keys alone. */
   apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;

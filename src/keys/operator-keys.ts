@@ -28,6 +28,8 @@ import type { RotationRequest } from './key/rotation.ts';
 import { NO_USAGE } from './key/usage.ts';
 import type { PageQuery } from './list.ts';
 import type { CreatedKey, RotatedKey } from './management.ts';
+import type { UsageByPeriod } from './usage/periods.ts';
+import type { UsageRequest } from './usage/usage-request.ts';
 import { type Catalog, unknownGrantsOf } from './permissions/catalog.ts';
 import type { KeysService } from './service.ts';
 
@@ -128,6 +130,10 @@ export class OperatorKeys implements KeyAdministration {
   async suggest({ id }: KeyFields): Promise<Suggestion> {
     const used = await this.#keys.usedPermissionsOf(id);
     return suggestGrants(this.#keys.accessOf(await this.#chainOf(id)), used.keys());
+  }
+
+  usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
+    return this.#keys.periodUsageOf(id, request);
   }
 
   async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {

@@ -1,7 +1,7 @@
 import type { ApiKey } from './key/api-key.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 import { matchesAuditKey } from './audit/audit-key.ts';
-import { type AuditRequest, readAuditRequest, readAuditTime } from './audit/audit-log.ts';
+import { type AuditRequest, readAuditRequest } from './audit/audit-log.ts';
 import { compareKeys, type KeyComparison } from './audit/compare.ts';
 import { findPrunable, type PrunedEntries } from './audit/prune.ts';
 import { type AuditVerification, readAuditHead, verifyAuditLog } from './audit/verify.ts';
@@ -31,6 +31,9 @@ import { isInProgress, type Rotation } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
 import { checkSearchText } from './text.ts';
 import type { UsageTotals } from './key/usage.ts';
+import { requirePastTime } from './time.ts';
+import type { UsageByPeriod } from './usage/periods.ts';
+import { readUsageRequest, type UsageRequest } from './usage/usage-request.ts';
 
 /** What the questions about keys need from outside. */
 export interface QueriesOptions {
@@ -120,6 +123,16 @@ export class KeyQueries {
     return this.#options.repository.findUsage(ids);
   }
 
+  /**
+   * How the requests of a key ended, by hours or days in UTC; those without a request are left out.
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async periodUsageOf(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
+    const { repository, clock } = this.#options;
+    const range = readUsageRequest(request, clock());
+    return { ...range, periods: await repository.findPeriodUsage(id, range) };
+  }
+
   /** The permissions that a key has used, with the time of the last use of each, in milliseconds since 1970. */
   async usedPermissionsOf(id: string): Promise<Map<Permission, number>> {
     return (await this.usedPermissionsOfAll([id])).get(id)!;
@@ -179,7 +192,7 @@ export class KeyQueries {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async findPrunableAudit(before: string): Promise<PrunedEntries | undefined> {
-    return findPrunable(this.#options.repository.auditLog, readAuditTime(before, this.#options.clock()));
+    return findPrunable(this.#options.repository.auditLog, requirePastTime(before, this.#options.clock()));
   }
 
   /** Resolves when the store answers. @throws KeysError with a STORE_ code */

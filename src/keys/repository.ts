@@ -6,6 +6,7 @@ import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
+import type { PeriodUsage, UsageRange } from './usage/periods.ts';
 
 /** The position in the list after which a page starts. Keys are listed by time of creation, then id. */
 export interface ListPosition {
@@ -100,6 +101,16 @@ export interface ConsentWriter extends ConsentFinder {
   forget(before: { used: number; unused: number }): Promise<void>;
 }
 
+/** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */
+export interface UsageBounds {
+  /** Earlier hours become days. */
+  hoursFrom: number;
+  /** Earlier days are removed. */
+  daysFrom: number;
+  /** How many hours, and how many days, may be dealt with at once. */
+  rows: number;
+}
+
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   readonly consents: ConsentWriter;
@@ -116,6 +127,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   addUsage(usage: readonly KeyUsage[]): Promise<void>;
+  /** Brings what is kept of the use of keys nearer to its bounds. @returns whether it is within them */
+  condenseUsage(bounds: UsageBounds): Promise<boolean>;
   /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
   /** How far a key has used up its limits. */
@@ -156,6 +169,8 @@ export interface KeyRepository extends KeyFinder {
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
+  /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
+  findPeriodUsage(id: string, range: UsageRange): Promise<PeriodUsage[]>;
   /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
   findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
   /** The audit log. */

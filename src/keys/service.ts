@@ -1,11 +1,11 @@
 import { type AppliedKeys, applyDeclaration, revertApply, withoutDigestsIn } from './apply/apply.ts';
 import type { DeclaredKey } from './apply/declaration.ts';
 import { hasChanges } from './apply/plan.ts';
-import { readAuditTime } from './audit/audit-log.ts';
 import { type PrunedEntries, pruneAuditLog } from './audit/prune.ts';
 import { Activity } from './authentication/activity.ts';
 import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
+import { UsageRetention } from './authentication/usage-retention.ts';
 import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
@@ -16,6 +16,7 @@ import type { Limit } from './limit.ts';
 import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
+import { requirePastTime } from './time.ts';
 import { createSecret } from './secret/secret.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
 import { importKeys } from './transfer/import-keys.ts';
@@ -71,6 +72,7 @@ export class KeysService extends KeyManagement {
   constructor(options: KeysOptions, shared?: Shared) {
     super(options);
     const { clock, schedule, counterOf } = options;
+    const retention = new UsageRetention(options);
     this.#options = options;
     this.#transactions = new Transactions(options);
     this.#shared = shared ?? {
@@ -79,6 +81,7 @@ export class KeysService extends KeyManagement {
         schedule,
         write: (batch) =>
           options.repository.write((writer) => writeActivity(writer, batch, { ...options, now: clock() })),
+        afterUsage: () => retention.step(),
       }),
       pace: new Pace(counterOf),
     };
@@ -145,7 +148,7 @@ export class KeysService extends KeyManagement {
    */
   async pruneAuditLog(before: string): Promise<PrunedEntries | undefined> {
     const now = this.#options.clock();
-    const time = readAuditTime(before, now);
+    const time = requirePastTime(before, now);
     const { repository, operator } = this.#options;
     return repository.write((writer) => pruneAuditLog(writer, time, { now, operator }));
   }

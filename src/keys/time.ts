@@ -1,3 +1,6 @@
+import { KeysError } from './errors.ts';
+import { printable } from './text.ts';
+
 /** Milliseconds in each unit of a duration. */
 export const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 const DURATION = /^(\d{1,9})([smhdw])$/;
@@ -45,6 +48,13 @@ export function readDay(text: string): number | undefined {
 export function readPastTime(text: string, now: number): number | undefined {
   const ago = readDuration(text);
   return ago === undefined ? (readDate(text) ?? readDay(text)) : now - ago;
+}
+
+/** The same for a time that must be one. @throws KeysError INPUT_INVALID */
+export function requirePastTime(text: string, now: number): number {
+  const time = readPastTime(text, now);
+  if (time !== undefined) return time;
+  throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a time. ${pastTimeRemedy(text)}`);
 }
 
 /** What to write in place of a text that `readPastTime` cannot parse. */

@@ -43,6 +43,10 @@ export const SUGGEST = `query ($id: ID!) {
   apiKey(id: $id) { suggestedPermissions { resource actions } unusedPermissions { resource actions } }
 }`;
 
+export const USAGE = `query ($id: ID!, $from: DateTime!, $to: DateTime!, $by: UsagePeriod!) {
+  apiKey(id: $id) { usage(from: $from, to: $to, by: $by) { start accepted forbidden limited refused } }
+}`;
+
 export const PREVIEW = `query ($input: CreateApiKeyInput!) {
   previewApiKey(input: $input) {
     name description grants limits allowFrom expiresAt effectivePermissions { resource actions }

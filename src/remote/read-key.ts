@@ -3,6 +3,7 @@ import type { KeyFields } from '../keys/key/api-key.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import type { ResourceActions } from '../keys/permissions/permission-set.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/secret.ts';
+import type { PeriodUsage } from '../keys/usage/periods.ts';
 import type { Data } from './connection.ts';
 
 /** Reads a key as `State` of the documents has it. Whatever is not as it should be throws. */
@@ -89,6 +90,11 @@ export function readRotated({ key, apiKey, created, disabled }: Data): Rotated {
     created: created.map(readFields),
     disabled: disabled.map(readFields),
   };
+}
+
+/** Reads how requests ended in an hour or on a day. */
+export function readPeriod({ start, accepted, forbidden, limited, refused }: Data): PeriodUsage {
+  return { start: timeIn(start)!, accepted, forbidden, limited, refused };
 }
 
 /** Reads what names a key. */

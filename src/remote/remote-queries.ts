@@ -9,11 +9,13 @@ import { cursorOf, type PageQuery, readRoles, readStatus } from '../keys/list.ts
 import { DEFAULT_PAGE_SIZE } from '../keys/page.ts';
 import type { Catalog } from '../keys/permissions/catalog.ts';
 import { formatTime } from '../keys/time.ts';
+import type { UsageByPeriod } from '../keys/usage/periods.ts';
+import { readUsageRequest, type UsageRequest } from '../keys/usage/usage-request.ts';
 import { type Data, ServerConnection, type ServerOptions } from './connection.ts';
-import { ACCESS, auditLogDocument, CATALOG, FIND, listDocument, PREVIEW, SHOW, SUGGEST } from './documents.ts';
+import { ACCESS, auditLogDocument, CATALOG, FIND, listDocument, PREVIEW, SHOW, SUGGEST, USAGE } from './documents.ts';
 import { readCatalog } from './read-catalog.ts';
 import { readEntry } from './read-changes.ts';
-import { permissionsIn, readAccess, readPreview, readState } from './read-key.ts';
+import { permissionsIn, readAccess, readPeriod, readPreview, readState } from './read-key.ts';
 import { newKeyInput } from './write-key.ts';
 
 /** More keys at a time would cost more than a request may. */
@@ -98,6 +100,13 @@ export class RemoteQueries {
       return { permissions: permissionsIn(suggestedPermissions), unused: permissionsIn(unusedPermissions) };
     };
     return this.connection.ask({ document: SUGGEST, variables: { id }, read });
+  }
+
+  usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
+    const range = readUsageRequest(request, Date.now());
+    const variables = { id, by: range.by, from: formatTime(range.from), to: formatTime(range.to) };
+    const read = ({ apiKey }: Data): UsageByPeriod => ({ ...range, periods: found(apiKey, id).usage.map(readPeriod) });
+    return this.connection.ask({ document: USAGE, variables, read });
   }
 
   auditLog(request: AuditRequest, { before, after }: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {

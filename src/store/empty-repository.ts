@@ -24,6 +24,7 @@ export function emptyRepository(location: string): KeyRepository {
     list: none,
     listCreatedBy: none,
     findUsage: async () => new Map(),
+    findPeriodUsage: none,
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
     consents: { find: nothing, listOpen: none },

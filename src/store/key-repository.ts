@@ -20,6 +20,8 @@ import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
 import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
+import { condenseUsage, noteLeftovers } from './condense-usage.ts';
+import { findPeriodUsage } from './period-usage.ts';
 import { addUsage, findUsage, findUsedPermissions } from './usage.ts';
 
 const COLUMNS = { id: 'id', name: 'name', publicId: 'public_id' } as const;
@@ -39,6 +41,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
     findUsage: (ids) => run((db) => findUsage(db, ids)),
+    findPeriodUsage: (id, range) => run((db) => findPeriodUsage(db, id, range)),
     findUsedPermissions: (ids) => run((db) => findUsedPermissions(db, ids)),
     revision: () => connection.revision(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
@@ -180,12 +183,14 @@ function writerOf(
     async delete(ids) {
       keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
+      await noteLeftovers(db, dialect, ids);
     },
 
     findSpentLimits: (id) => findSpentLimits(db, id),
     insertSpentLimits: (id, spent) => insertSpentLimits(db, id, spent),
 
     addUsage: (usage) => addUsage(db, dialect, usage),
+    condenseUsage: (bounds) => condenseUsage(db, bounds),
     rememberTime: (now) => rememberTime(db, now),
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),

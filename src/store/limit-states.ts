@@ -1,10 +1,11 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { type Limit, splitLimit } from '../keys/limit.ts';
 import { grantLease, type Lease, type LeaseGrant, type LeaseRequest, type LimitState } from '../limits/lease.ts';
 import type { LimitStore } from '../limits/limit-store.ts';
 import type { SpentLimit } from '../keys/repository.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection, DialectName } from './connection.ts';
+import { givenNumber, givenRows, givenText } from './given-rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
 /** Milliseconds since 1970, by the one clock that all processes of a store go by. */
@@ -134,15 +135,13 @@ async function insertStates(db: Kysely<Tables>, dialect: DialectName, states: re
 /** Writes states, as one parameter: a statement for each would take longer. */
 async function updateStates(db: Kysely<Tables>, dialect: DialectName, rows: readonly LimitStateTable[]): Promise<void> {
   if (rows.length === 0) return;
-  const json = JSON.stringify(rows.map((row) => [row.key_id, row.unit, row.count, row.unused_at, row.leases]));
-  const given =
-    dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
-  await sql`update limit_states set count = ${number(2)}, unused_at = ${number(3)}, leases = (value ->> 4)
-    from ${given} where key_id = (value ->> 0) and unit = (value ->> 1)`.execute(db);
-}
-
-function number(index: number): RawBuilder<number> {
-  return sql`cast(value ->> ${sql.lit(index)} as bigint)`;
+  const given = givenRows(
+    dialect,
+    rows.map((row) => [row.key_id, row.unit, row.count, row.unused_at, row.leases]),
+  );
+  await sql`update limit_states
+    set count = ${givenNumber(2)}, unused_at = ${givenNumber(3)}, leases = ${givenText(4)}
+    from ${given} where key_id = ${givenText(0)} and unit = ${givenText(1)}`.execute(db);
 }
 
 /** See `KeyWriter.findSpentLimits`. */

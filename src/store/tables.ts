@@ -67,6 +67,33 @@ export interface KeyUsageTable {
   previous_last_used_at: number | null;
 }
 
+/** How many requests ended in each way. */
+interface OutcomeColumns {
+  accepted: number;
+  forbidden: number;
+  limited: number;
+  refused: number;
+}
+
+/** A row of `key_usage_hours`. */
+export interface KeyUsageHourTable extends OutcomeColumns {
+  /** Since 1970, in UTC. */
+  hour: number;
+  key_id: string;
+}
+
+/** A row of `key_usage_days`: what was in `key_usage_hours` once. */
+export interface KeyUsageDayTable extends OutcomeColumns {
+  /** Since 1970, in UTC. */
+  day: number;
+  key_id: string;
+}
+
+/** A row of `key_usage_leftovers`: a key that was deleted, and of which there is use that is to be removed. */
+export interface KeyUsageLeftoverTable {
+  key_id: string;
+}
+
 /** A row of `used_grants`. */
 export interface UsedGrantTable {
   key_id: string;
@@ -154,6 +181,9 @@ export interface ConsentRequestTable {
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
+  key_usage_hours: KeyUsageHourTable;
+  key_usage_days: KeyUsageDayTable;
+  key_usage_leftovers: KeyUsageLeftoverTable;
   used_grants: UsedGrantTable;
   rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
@@ -172,6 +202,9 @@ export const PASSING_TABLES = ['staged_keys', 'consent_requests'] as const;
 export const TABLES = {
   api_keys: ['id'],
   key_usage: ['key_id'],
+  key_usage_hours: ['hour', 'key_id'],
+  key_usage_days: ['day', 'key_id'],
+  key_usage_leftovers: ['key_id'],
   used_grants: ['key_id', 'permission'],
   rotated_secrets: ['digest'],
   audit_log: ['number'],

@@ -35,6 +35,7 @@ const NEED_A_STORE: readonly (readonly string[])[] = [
   ['show', 'CI'],
   ['can', 'CI', 'ME:READ_OWN'],
   ['suggest', 'CI'],
+  ['usage', 'CI'],
   ['log'],
   ['log', '--verify'],
   ['log', '--follow'],

@@ -15,6 +15,7 @@ import { postgresStore } from '../support/postgres.ts';
 import { ROOT } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 /** The SQL of docs/storage.md, for a role of a test and the schema of its store. */
 function grantsFor(store: string, role: string): string {
@@ -65,9 +66,30 @@ describeOn('postgres', "the server's database user", () => {
     const { rotation } = (await test.keys.findById(key.id, OPERATOR))!;
     assert.ok(rotation!.previousEndsAt !== null, 'the rotation is active');
     assert.equal((await test.keys.usageOf([key.id])).get(key.id)?.uses, 2);
+    const [hour] = (await test.keys.periodUsageOf(key.id)).periods;
+    assert.deepEqual([hour?.accepted, hour?.forbidden], [1, 1]);
     const actions = (await test.keys.auditLog({}, OPERATOR)).map(({ action }) => action);
     assert.ok(actions.includes('ROTATE_ACTIVATE') && actions.includes('REFUSE'), actions.join(' '));
     assert.ok(!('broken' in (await test.keys.verifyAuditLog())));
+  });
+
+  it('bounds what is kept of the use of keys', async () => {
+    const { key } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
+    const { key: deleted } = await test.keys.create({ name: 'Deleted', roles: ['GUEST'] }, OPERATOR);
+    await changeDirectly(
+      owned,
+      ...[5, 1_000_000].map((hour) => `insert into key_usage_hours values (${hour}, '${key.id}', 1, 0, 0, 0)`),
+      `insert into key_usage_days values (6, '${key.id}', 1, 0, 0, 0)`,
+      `insert into key_usage_days values (1000000, '${deleted.id}', 1, 0, 0, 0)`,
+    );
+    await test.keys.delete([deleted.id], OPERATOR);
+    await server.stop();
+    server = await startServe(served);
+    await query(server.url, admin.secret, '{ online }');
+    const left = async (table: string) =>
+      (await readDirectly(owned, `select 1 from ${table} where key_id in ('${key.id}', '${deleted.id}')`)).length;
+    await until(async () => (await left('key_usage_leftovers')) === 0);
+    assert.deepEqual([await left('key_usage_hours'), await left('key_usage_days')], [1, 0]);
   });
 
   it('holds keys to their limits', async () => {

@@ -73,12 +73,8 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
   login: async (desk) => void (desk.server = await startServe(desk.cli.database)),
-  'apikey suggest': async ({ cli, key }) => {
-    const server = await startServe(cli.database);
-    const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
-    await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: '{"query":"{me{name}}"}' });
-    await server.stop();
-  },
+  'apikey suggest': useKey,
+  'apikey usage': useKey,
 };
 
 /** Exit codes other than 0. */
@@ -118,6 +114,13 @@ async function askForKey({ cli }: Desk): Promise<void> {
   const handleDigest = digestCode('user', 'WDJB-MJHT');
   await store.repository.write(({ consents }) => consents.update({ ...request, handleDigest }));
   await store.close();
+}
+
+async function useKey({ cli, key }: Pick<Desk, 'cli' | 'key'>): Promise<void> {
+  const server = await startServe(cli.database);
+  const headers = { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' };
+  await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: '{"query":"{me{name}}"}' });
+  await server.stop();
 }
 
 async function deleteKey({ cli }: Pick<Desk, 'cli'>): Promise<void> {

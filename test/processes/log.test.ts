@@ -296,6 +296,8 @@ describeOnEach('apikey log', () => {
     await server.stop('SIGKILL');
     const shown = await cli.run(['apikey', 'show', 'Used', '--json']);
     assert.equal((JSON.parse(shown.stdout) as { uses: number }).uses, 1);
+    const usage = await cli.run(['apikey', 'usage', 'Used', '--json']);
+    assert.equal((JSON.parse(usage.stdout) as { totals: { accepted: number } }).totals.accepted, 1);
     assert.match((await log('--verify')).stdout, /intact/);
     assert.equal((await entriesOf('--key', 'Used')).length, 1);
   });

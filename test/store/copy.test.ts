@@ -42,6 +42,20 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   );
   for (const { secret } of [parent, child, rotated]) await keys.authenticate(secret);
   await keys.finishActivity();
+  const start = Math.floor(time.now / 3_600_000) * 3_600_000;
+  const hours = [0, 200 * 24].map((age) => ({
+    start: start - age * 3_600_000,
+    accepted: 5,
+    forbidden: 3,
+    limited: 2,
+    refused: 1,
+  }));
+  await store.repository.write(async (writer) => {
+    const { id } = parent.principal.key;
+    const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
+    await writer.addUsage([{ id, ...totals, hours }]);
+    await writer.condenseUsage({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
+  });
   time.now += 2000;
   await keys.pruneAuditLog('1s');
   await keys.update(child.principal.key.id, { description: 'After the pruning' }, OPERATOR);
@@ -57,6 +71,8 @@ async function contentOf(database: string): Promise<object> {
   const content = {
     keys: page.keys,
     usage: await keys.usageOf(ids),
+    hours: await Promise.all(ids.map((id) => keys.periodUsageOf(id))),
+    days: await Promise.all(ids.map((id) => keys.periodUsageOf(id, { by: 'DAY', from: '365d' }))),
     limits: await store.repository.write((writer) => Promise.all(ids.map((id) => writer.findSpentLimits(id)))),
     grants: await Promise.all(ids.map((id) => keys.usedPermissionsOf(id))),
     log: await keys.auditLog({ first: 500 }, OPERATOR),
@@ -156,6 +172,8 @@ describeOnEach('copying a store', () => {
   for (const [table, column] of [
     ['api_keys', 'description'],
     ['key_usage', 'uses'],
+    ['key_usage_hours', 'accepted'],
+    ['key_usage_days', 'refused'],
     ['used_grants', 'last_used_at'],
   ] as const) {
     it(`is refused where ${table} comes out otherwise there, and then nothing is copied`, async () => {

@@ -43,6 +43,7 @@ async function run(args: readonly string[]): Promise<Finished> {
     canPrompt: false,
     isInputTerminal: false,
     isTerminal: false,
+    showsUnicode: true,
     canRedraw: false,
     errorColumns: undefined,
     columns: 80,

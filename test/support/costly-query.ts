@@ -13,13 +13,18 @@ import {
 import type { Random } from './random.ts';
 
 const TEXTS = ['x', 'Key 7', 'zzz', 'ADMIN', '2024-01-02T00:00:00Z'];
+const DAY = 86_400_000;
 
 /** More would be refused before anything else happens. */
 const MAX_ALIASES = 100;
 const MAX_FIELDS = 900;
 
-/** Generates valid queries that ask for as much as they can: many aliases, long pages, all filters, deep selections. */
-export function costlyQuery(schema: GraphQLSchema, random: Random): string {
+/**
+ * Generates valid queries that ask for as much as they can: many aliases, long pages, all filters, deep selections.
+ * @param now that of the server, in milliseconds since 1970
+ */
+export function costlyQuery(schema: GraphQLSchema, random: Random, now = Date.now()): string {
+  const times = [TEXTS.at(-1), ...[89, 729].map((days) => new Date(now - days * DAY).toISOString())];
   const pageSize = random.pick([1, 10, 50, 100, 200, 500]);
   const repeats = random.pick([1, 1, 2, 4, 10, 30, 90]);
   let aliases = 0;
@@ -57,7 +62,7 @@ export function costlyQuery(schema: GraphQLSchema, random: Random): string {
       ? random.pick(named.getValues()).name
       : named.name === 'PermissionInput'
         ? '{ resource: DISK, actions: [READ_ANY] }'
-        : JSON.stringify(named.name === 'DateTime' ? TEXTS.at(-1) : random.pick(TEXTS));
+        : JSON.stringify(random.pick(named.name === 'DateTime' ? times : TEXTS));
     return `${name}: ${isListType(getNullableType(type)) ? `[${value}]` : value}`;
   }
 }

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { auditValuesOf } from '../../src/keys/audit/audit-entry.ts';
 import { ACTIONS, createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import { createSecret, type Secret } from '../../src/keys/secret/secret.ts';
+import { firstKept, PERIOD_MS } from '../../src/keys/usage/periods.ts';
 import { auditRowOf, rowOf } from '../../src/store/rows.ts';
 import { openStore } from '../../src/store/open.ts';
 import { storedKey } from './keys.ts';
@@ -13,14 +14,16 @@ export type Caller = 'ADMIN' | 'VIEWER' | 'GUEST';
 
 /** The length of the chains of keys that created one another. */
 const GENERATIONS = 12;
+/** How many keys were used in every hour. */
+const USED_KEYS = 50;
 const CALLERS: readonly Caller[] = ['ADMIN', 'VIEWER', 'GUEST'];
 
 /**
  * A store whose keys and audit entries are as expensive to read as possible: long descriptions, all permissions, long
- * chains, and uses. The rows are inserted straight into its tables: creating them by the rules would take minutes.
+ * chains, and uses in every hour. The rows are inserted straight into its tables: creating them by the rules would take minutes.
  */
 export async function largeStore(
-  sizes: { keys: number; entries: number } = { keys: 30_000, entries: 100_000 },
+  sizes: { keys: number; entries: number; now?: number } = { keys: 30_000, entries: 100_000 },
 ): Promise<{ path: string; secrets: Record<Caller, string> }> {
   const path = tempStore();
   await (await openStore({ database: path })).close();
@@ -29,6 +32,7 @@ export async function largeStore(
   const secrets = new Map<Caller, Secret>(CALLERS.map((role) => [role, createSecret(randomBytes)]));
   db.transaction(() => {
     insertKeys(db, sizes.keys, secrets);
+    insertHours(db, sizes.now ?? Date.now());
     insertEntries(db, sizes.entries);
   })();
   db.pragma('wal_checkpoint(truncate)');
@@ -66,6 +70,21 @@ function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<C
     insert.run(rowOf(storedKey(id, fields)));
     usage.run(id);
     for (let grant = 0; grant < 5; grant += 1) used.run(id, all[(index + grant * 7) % all.length]);
+  }
+}
+
+/** All that is kept of the use of the oldest keys. */
+function insertHours(db: Database.Database, now: number): void {
+  for (const [table, period] of [
+    ['hours', 'HOUR'],
+    ['days', 'DAY'],
+  ] as const) {
+    const [from, to] = [firstKept(period, now), period === 'HOUR' ? now : firstKept('HOUR', now)];
+    db.prepare(
+      `with recursive period(start) as (select ? union all select start + 1 from period where start < ?)
+      insert into key_usage_${table} select start, id, 1000, 10, 20, 30 from period,
+        (select id from api_keys order by created_at, id limit ${USED_KEYS})`,
+    ).run(from / PERIOD_MS[period], Math.ceil(to / PERIOD_MS[period]) - 1);
   }
 }
 

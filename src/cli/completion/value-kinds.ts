@@ -1,6 +1,7 @@
 import { COLUMN_NAMES } from '../views/key-columns.ts';
 import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import { STATUSES } from '../../keys/key/status.ts';
+import { PERIODS } from '../../keys/usage/periods.ts';
 
 /** What stands for a value: a file, a folder, the name of a key, a role, a permission, or one of a few texts. */
 export type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | readonly string[];
@@ -21,6 +22,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   action: AUDIT_ACTIONS,
   columns: COLUMN_NAMES,
   activate: ['now', 'on-first-use'],
+  by: PERIODS.map((period) => period.toLowerCase()),
 };
 
 const KINDS_OF_ARGUMENTS: Readonly<Record<string, ValueKind>> = {

@@ -1,7 +1,7 @@
 import { suggestion } from '../nearest.ts';
 import { AUDIT_ACTIONS, type AuditAction, type AuditFilter } from './audit-entry.ts';
 import { KeysError } from '../errors.ts';
-import { pastTimeRemedy, readPastTime } from '../time.ts';
+import { requirePastTime } from '../time.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page.ts';
 import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
 
@@ -33,19 +33,9 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
     key: normalizeText(request.key ?? '') || undefined,
     actor: normalizeText(request.actor ?? '') || undefined,
     action: readAction(request.action),
-    since: request.since ? readAuditTime(request.since, now) : undefined,
-    until: request.until ? readAuditTime(request.until, now) : undefined,
+    since: request.since ? requirePastTime(request.since, now) : undefined,
+    until: request.until ? requirePastTime(request.until, now) : undefined,
   };
-}
-
-/**
- * Parses a date and time, or how long ago, into milliseconds since 1970.
- * @throws KeysError INPUT_INVALID
- */
-export function readAuditTime(text: string, now: number): number {
-  const time = readPastTime(text, now);
-  if (time !== undefined) return time;
-  throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a time. ${pastTimeRemedy(text)}`);
 }
 
 function readAction(text: string | null | undefined): AuditAction | undefined {

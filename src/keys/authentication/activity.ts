@@ -4,7 +4,9 @@ import type { Permission } from '../permissions/catalog.ts';
 import type { AccessObserver } from '../authorization/principal.ts';
 import { type Refusal, RefusalSampler } from '../audit/refusals.ts';
 import type { KeyUsage } from '../key/usage.ts';
+import type { Outcome } from '../usage/outcomes.ts';
 import { CollectedUsage } from './collected-usage.ts';
+import { KeyObserver } from './key-observer.ts';
 
 /** Some of the activity since it was last written, for one transaction. */
 export interface ActivityBatch {
@@ -20,6 +22,8 @@ export interface ActivityBatch {
 export interface ActivityOptions {
   /** Writes a batch. When it throws, the batch is kept and written later. */
   write: (batch: ActivityBatch) => Promise<void>;
+  /** Is called after usage was written, in the background. When it throws, nothing is lost. */
+  afterUsage?: () => Promise<void>;
   /** Milliseconds since 1970. */
   clock: () => number;
   /** Calls `work` after `delay` milliseconds. */
@@ -54,14 +58,29 @@ export class Activity {
     this.#options = options;
   }
 
-  /** Records that a key was accepted by one of its secrets. */
-  used({ id, publicId, rotation }: ApiKey, secret: 'current' | 'previous'): void {
-    this.#usage.addUse(id, secret, this.#options.clock());
+  /**
+   * Records that a key was accepted by one of its secrets.
+   * @returns when that was, in milliseconds since 1970
+   */
+  used({ id, publicId, rotation }: ApiKey, secret: 'current' | 'previous'): number {
+    const now = this.#options.clock();
+    this.#usage.addUse(id, secret, now);
     if (secret === 'current' && rotation?.previousEndsAt === null && !this.#activated.has(id)) {
       this.#activated.set(id, publicId);
       // One flush takes all that wait.
       if (this.#activated.size === 1) this.#options.schedule(() => void this.#flushEvents(), 0);
     }
+    this.#scheduleUsage();
+    return now;
+  }
+
+  /**
+   * Records that a request of a key ended otherwise than accepted.
+   * @param usedAt when it was recorded as a use of the key, in milliseconds since 1970; undefined if it was not
+   */
+  ended(id: string, outcome: Exclude<Outcome, 'accepted'>, usedAt?: number): void {
+    if (usedAt === undefined) this.#usage.addRequest(id, outcome, this.#options.clock());
+    else this.#usage.changeOutcome(id, outcome, usedAt);
     this.#scheduleUsage();
   }
 
@@ -104,19 +123,27 @@ export class Activity {
   }
 
   async #flushUsage(): Promise<void> {
-    const { clock } = this.#options;
     try {
       await this.#inTurn(async () => {
-        const began = clock();
-        await this.#writeUsage(false);
-        const ended = clock();
-        this.#restsUntil = ended + Math.min(REST_FACTOR * (ended - began), MAX_REST_MS);
+        await this.#writeUsageAndRest();
+        await this.#options.afterUsage?.();
       });
     } catch {
       // What could not be written was put back.
     }
-    this.#willFlushUsage = false;
-    if (this.#usage.size > 0) this.#scheduleUsage();
+  }
+
+  async #writeUsageAndRest(): Promise<void> {
+    const { clock } = this.#options;
+    const began = clock();
+    try {
+      await this.#writeUsage(false);
+      const ended = clock();
+      this.#restsUntil = ended + Math.min(REST_FACTOR * (ended - began), MAX_REST_MS);
+    } finally {
+      this.#willFlushUsage = false;
+      if (this.#usage.size > 0) this.#scheduleUsage();
+    }
   }
 
   /** Writes what must not wait for usage: activated rotations and refusals. */
@@ -157,31 +184,5 @@ export class Activity {
     for (const [id, publicId] of activated) if (!this.#activated.has(id)) this.#activated.set(id, publicId);
     this.#drafts = [...refusals, ...this.#drafts].slice(0, 1000);
     if (this.#activated.size + this.#drafts.length > 0) this.#scheduleEvents();
-  }
-}
-
-/** One for each key that is remembered: an object with closures would take four times as much memory. */
-class KeyObserver implements AccessObserver {
-  readonly #activity: Activity;
-  readonly #key: ApiKey;
-
-  constructor(activity: Activity, key: ApiKey) {
-    this.#activity = activity;
-    this.#key = key;
-  }
-
-  used(permission: Permission): void {
-    this.#activity.usedPermission(this.#key.id, permission);
-  }
-
-  lacked(permissions: readonly Permission[], address?: string): void {
-    const { id, name } = this.#key;
-    this.#activity.refused({
-      reason: 'forbidden',
-      actor: { kind: 'KEY', id, name },
-      key: null,
-      missing: permissions.slice(0, 5),
-      address,
-    });
   }
 }

@@ -34,9 +34,9 @@ export class Authenticator {
     return this.#verified.get(digest, this.#options.clock);
   }
 
-  /** Counts a use of a key. */
-  countUse({ principal: { key, secret } }: Pick<VerifiedKey, 'principal'>): void {
-    this.#options.activity.used(key, secret);
+  /** Counts a use of a key. @returns when that was, in milliseconds since 1970 */
+  countUse({ principal: { key, secret } }: Pick<VerifiedKey, 'principal'>): number {
+    return this.#options.activity.used(key, secret);
   }
 
   /**
@@ -49,10 +49,15 @@ export class Authenticator {
     return result instanceof Promise ? result.then((answer) => this.#counted(answer)) : this.#counted(result);
   }
 
-  /** Authenticates a secret, of a request that was let in before, without counting a use. @throws KeysError STORE_… */
-  confirm(secret: string, address?: string): Authentication | Promise<Authentication> {
+  /**
+   * Authenticates a secret without counting a use.
+   * @param address the client's, for the audit log
+   * @param usedAt when its request was counted as a use before, in milliseconds since 1970
+   * @throws KeysError STORE_…
+   */
+  confirm(secret: string, address?: string, usedAt?: number): Authentication | Promise<Authentication> {
     const settle = (found: VerifiedKey | RefusedLookup): Authentication =>
-      'principal' in found ? { principal: found.principal } : this.#refuse(found, address);
+      'principal' in found ? { principal: found.principal } : this.#refuse(found, address, usedAt);
     const found = this.#find(secret);
     return found instanceof Promise ? found.then(settle) : settle(found);
   }
@@ -83,9 +88,27 @@ export class Authenticator {
     return found instanceof Promise ? found.then(settle) : settle(found);
   }
 
-  /** Records a request that was refused although its key is valid. */
-  noteRefusal({ key: { id, name } }: Principal, reason: 'address' | 'limited', address: string | undefined): void {
-    this.#options.activity.refused({ reason, actor: { kind: 'KEY', id, name }, key: null, address });
+  /**
+   * Records a request that was refused although its key is valid.
+   * @param usedAt when it was counted as a use before, in milliseconds since 1970
+   */
+  noteRefusal(
+    { key: { id, name } }: Principal,
+    reason: 'address' | 'limited',
+    address: string | undefined,
+    usedAt?: number,
+  ): void {
+    const { activity } = this.#options;
+    activity.ended(id, reason === 'limited' ? 'limited' : 'forbidden', usedAt);
+    activity.refused({ reason, actor: { kind: 'KEY', id, name }, key: null, address });
+  }
+
+  /**
+   * Records that a request lacked a permission; its observer is told which.
+   * @param usedAt when it was counted as a use, in milliseconds since 1970
+   */
+  noteForbidden({ key: { id } }: Principal, usedAt: number): void {
+    this.#options.activity.ended(id, 'forbidden', usedAt);
   }
 
   #accept({ key, chain, secret }: AcceptedLookup, digest: string, revision: number | undefined): VerifiedKey {
@@ -96,8 +119,14 @@ export class Authenticator {
     return verified;
   }
 
-  #refuse({ refused: reason, publicId, key }: RefusedLookup, address: string | undefined): Authentication {
-    this.#options.activity.refused({
+  #refuse(
+    { refused: reason, publicId, key }: RefusedLookup,
+    address: string | undefined,
+    usedAt: number | undefined,
+  ): Authentication {
+    const { activity } = this.#options;
+    if (key) activity.ended(key.id, 'refused', usedAt);
+    activity.refused({
       reason,
       actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
       key: key ? { id: key.id, name: key.name } : null,

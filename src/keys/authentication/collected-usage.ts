@@ -1,14 +1,20 @@
-import type { KeyUsage } from '../key/usage.ts';
+import type { HourUsage, KeyUsage } from '../key/usage.ts';
 import type { Permission } from '../permissions/catalog.ts';
 import { sortInTurns } from '../turns.ts';
+import { NO_REQUESTS, type Outcome, OUTCOMES } from '../usage/outcomes.ts';
+import { PERIOD_MS, startOf } from '../usage/periods.ts';
 
 /** How many keys are written at once: neither their transaction nor making its parameters keeps others waiting. */
 const PIECE_KEYS = 2000;
+/** How many hours of a key are told apart while they cannot be written: what comes then counts for the last of them. */
+const MAX_HOURS = 24;
 
-/** One for each key: it is made with the first use, and changed by the others. */
+type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
+
+/** One for each key: it is made with the first request, and changed by the others. */
 interface CollectedKeyUsage extends KeyUsage {
-  lastUsedAt: number;
   permissions: Permission[];
+  hours: CollectedHour[];
 }
 
 /** How much keys were used, until that is taken to be written. */
@@ -22,16 +28,30 @@ export class CollectedUsage {
 
   /** @param now milliseconds since 1970 */
   addUse(id: string, secret: 'current' | 'previous', now: number): void {
-    const usage = this.#usageOf(id, now);
+    const usage = this.#usageOf(id);
     usage.uses += 1;
     usage.lastUsedAt = now;
     if (secret === 'previous') usage.previousLastUsedAt = now;
+    hourOf(usage, now).accepted += 1;
+  }
+
+  /** Counts a request that is no use of its key. @param now milliseconds since 1970 */
+  addRequest(id: string, outcome: Outcome, now: number): void {
+    hourOf(this.#usageOf(id), now)[outcome] += 1;
+  }
+
+  /** Counts a request otherwise that was counted as accepted before. @param usedAt when, in milliseconds since 1970 */
+  changeOutcome(id: string, outcome: Outcome, usedAt: number): void {
+    const hour = hourOf(this.#usageOf(id), usedAt);
+    hour.accepted -= 1;
+    hour[outcome] += 1;
   }
 
   /** @param clock milliseconds since 1970; only read if the use itself was taken already */
   addPermission(id: string, permission: Permission, clock: () => number): void {
-    const { permissions } = this.#byId.get(id) ?? this.#usageOf(id, clock());
-    if (!permissions.includes(permission)) permissions.push(permission);
+    const usage = this.#usageOf(id);
+    usage.lastUsedAt ??= clock();
+    if (!usage.permissions.includes(permission)) usage.permissions.push(permission);
   }
 
   /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
@@ -53,20 +73,37 @@ export class CollectedUsage {
 
   /** Adds what was taken and could not be written. What was added since is later. */
   putBack(taken: readonly KeyUsage[]): void {
-    for (const { id, uses, lastUsedAt, previousLastUsedAt, permissions } of taken) {
-      const usage = this.#usageOf(id, lastUsedAt ?? 0);
+    for (const { id, uses, lastUsedAt, previousLastUsedAt, permissions, hours } of taken) {
+      const usage = this.#usageOf(id);
       usage.uses += uses;
+      usage.lastUsedAt ??= lastUsedAt;
       usage.previousLastUsedAt ??= previousLastUsedAt;
       usage.permissions = [...new Set([...usage.permissions, ...permissions])];
+      for (const { start, ...counts } of hours) {
+        const hour = hourOf(usage, start);
+        for (const outcome of OUTCOMES) hour[outcome] += counts[outcome];
+      }
     }
   }
 
-  #usageOf(id: string, now: number): CollectedKeyUsage {
+  #usageOf(id: string): CollectedKeyUsage {
     let usage = this.#byId.get(id);
     if (!usage) {
-      usage = { id, uses: 0, lastUsedAt: now, previousLastUsedAt: null, permissions: [] };
+      usage = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours: [] };
       this.#byId.set(id, usage);
     }
     return usage;
   }
+}
+
+/** The counts of the hour that a time is in. Most often, that is the last one. */
+function hourOf({ hours }: CollectedKeyUsage, time: number): CollectedHour {
+  const last = hours.at(-1);
+  if (last && time >= last.start && time < last.start + PERIOD_MS.HOUR) return last;
+  const start = startOf('HOUR', time);
+  const known = hours.find((hour) => hour.start === start) ?? (hours.length < MAX_HOURS ? undefined : last);
+  if (known) return known;
+  const hour = { start, ...NO_REQUESTS };
+  hours.push(hour);
+  return hour;
 }

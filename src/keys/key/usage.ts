@@ -1,4 +1,5 @@
 import type { Permission } from '../permissions/catalog.ts';
+import type { OutcomeCounts } from '../usage/outcomes.ts';
 import type { Rotation } from './rotation.ts';
 
 /** How much a key was used. Times are milliseconds since 1970. */
@@ -17,6 +18,17 @@ export interface KeyUsage extends UsageTotals {
   id: string;
   /** The permissions that it used, each once. */
   permissions: readonly Permission[];
+  /** How its requests ended, by the hours in which they came. */
+  hours: readonly HourUsage[];
+}
+
+/**
+ * What to add to how the requests of an hour ended. One that was counted as accepted before, and ended otherwise, is
+ * one accepted less.
+ */
+export interface HourUsage extends OutcomeCounts {
+  /** When it began, in milliseconds since 1970. */
+  start: number;
 }
 
 /** When the previous secret was last used since a rotation; null if it was not. */

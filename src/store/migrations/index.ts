@@ -20,6 +20,7 @@ import { addSearchIndexes } from './016-search-indexes.ts';
 import { clusterUsage } from './017-clustered-usage.ts';
 import { createStagedKeys } from './018-staged-keys.ts';
 import { addLimits } from './019-limits.ts';
+import { createUsageByHour } from './020-usage-by-hour.ts';
 import { createConsentRequests } from './021-consent-requests.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
@@ -46,5 +47,6 @@ export const MIGRATIONS: readonly Migration[] = [
   clusterUsage,
   createStagedKeys,
   addLimits,
+  createUsageByHour,
   createConsentRequests,
 ];

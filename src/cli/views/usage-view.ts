@@ -1,0 +1,83 @@
+import type { KeyName } from '../../keys/administration.ts';
+import { formatTime } from '../../keys/time.ts';
+import { NO_REQUESTS, type OutcomeCounts, OUTCOMES, sumOf } from '../../keys/usage/outcomes.ts';
+import { type Period, PERIOD_MS, type PeriodUsage, type UsageByPeriod } from '../../keys/usage/periods.ts';
+import { GAP } from './layout.ts';
+import { plot, type PlotSpace, valuesAColumn } from './plot.ts';
+import type { Column } from './table.ts';
+
+/** The use of a key as JSON: a closed list of fields. Times are in RFC 3339 format, in UTC. */
+export interface UsageJson {
+  id: string;
+  name: string;
+  by: Period;
+  since: string;
+  until: string;
+  totals: OutcomeCounts;
+  /** The hours or days with requests, the oldest first. */
+  periods: ({ start: string } & OutcomeCounts)[];
+}
+
+export function usageJson({ id, name }: KeyName, { by, from, to, periods }: UsageByPeriod): UsageJson {
+  return {
+    id,
+    name,
+    by,
+    since: formatTime(from),
+    until: formatTime(to),
+    totals: totalsOf(periods),
+    periods: periods.map(({ start, ...counts }) => ({ start: formatTime(start), ...counts })),
+  };
+}
+
+/** The columns of a table of hours or days. */
+export const USAGE_COLUMNS: readonly Column[] = ['start', ...OUTCOMES].map((name) => ({ title: name.toUpperCase() }));
+
+/** An hour or day as the cells of a row. */
+export function usageRow({ start, ...counts }: PeriodUsage): string[] {
+  return [formatTime(start), ...OUTCOMES.map((outcome) => String(counts[outcome]))];
+}
+
+const HEAD = ['', 'total', 'most'];
+/** A plot may be as narrow as this, before lines get wider than the terminal. */
+const MIN_PLOT = 8;
+
+/** The use of a key as lines for a terminal: for each outcome how many, how many at most, and when. */
+export function usagePlot(
+  { by, from, to, periods }: UsageByPeriod,
+  { columns: total, showsUnicode }: PlotSpace,
+): string {
+  const totals = totalsOf(periods);
+  const cells = OUTCOMES.map((outcome) => {
+    const most = Math.max(...periods.map((period) => period[outcome]));
+    return [outcome, String(totals[outcome]), String(most)];
+  });
+  const widths = HEAD.map((_, index) => Math.max(...[HEAD, ...cells].map((row) => row[index]!.length)));
+  const line = (row: readonly string[]) =>
+    row.map((cell, index) => (index === 0 ? cell.padEnd(widths[index]!) : cell.padStart(widths[index]!))).join(GAP);
+  const columns = Math.max(MIN_PLOT, total - line(HEAD).length - GAP.length);
+  const length = PERIOD_MS[by];
+  const starts = Array.from({ length: (to - from) / length }, (_, index) => from + index * length);
+  const byStart = new Map(periods.map((period) => [period.start, period]));
+  const size = valuesAColumn(starts.length, columns);
+  const unit = by.toLowerCase();
+  return [
+    `${timeText(from, by)} to ${timeText(to, by)}, UTC`,
+    `a column is ${size === 1 ? `${by === 'HOUR' ? 'an' : 'a'} ${unit}` : `${size} ${unit}s`}`,
+    line(HEAD).trimEnd(),
+    ...OUTCOMES.map((outcome, index) => {
+      const values = starts.map((start) => byStart.get(start)?.[outcome] ?? 0);
+      return `${line(cells[index]!)}${GAP}${plot(values, { columns, showsUnicode })}`.trimEnd();
+    }),
+  ].join('\n');
+}
+
+/** `2030-12-31 23:00`, or `2030-12-31` for a day. */
+function timeText(time: number, by: Period): string {
+  const text = formatTime(time);
+  return by === 'DAY' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+}
+
+function totalsOf(periods: readonly PeriodUsage[]): OutcomeCounts {
+  return periods.reduce<OutcomeCounts>(sumOf, NO_REQUESTS);
+}

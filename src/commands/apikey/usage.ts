@@ -1,0 +1,59 @@
+import * as Flags from '@oclif/core/flags';
+import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
+import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { openTable } from '../../cli/views/table.ts';
+import { USAGE_COLUMNS, usageJson, usagePlot, usageRow } from '../../cli/views/usage-view.ts';
+
+export default class Usage extends KeyCommand {
+  static override summary = 'Show how many requests an API key made, by hour or day, and how they ended.';
+  static override description =
+    'Requests were accepted, forbidden (the key lacks a permission, or may not be used from there), limited (over a ' +
+    'limit), or refused (the key is disabled, has expired, or has another secret now). On a terminal, they are ' +
+    'plotted; otherwise an hour or day with requests is one line, with tabs between START ACCEPTED FORBIDDEN LIMITED ' +
+    'REFUSED. Times are in UTC. Hours are kept for 90 days, days for two years. Servers record requests with a delay ' +
+    'of a few seconds.';
+  static override examples = [
+    { description: 'See the last 24 hours', command: '<%= config.bin %> <%= command.id %> "CI deploy"' },
+    {
+      description: 'See the last 90 days',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --by day --since 90d',
+    },
+    {
+      description: 'The hours of a week as JSON',
+      command: '<%= config.bin %> <%= command.id %> "CI deploy" --since 7d --json',
+    },
+  ];
+  static override args = nameArgs;
+  static override flags = {
+    name: nameFlag,
+    by: Flags.string({ description: 'What to count by: hour or day. Default: hour.', helpValue: 'hour|day' }),
+    since: Flags.string({
+      description:
+        'From the hour or day on that this is in: a date (its start in UTC), an RFC 3339 date and time, or how long ' +
+        'ago. Default: 24 hours or 30 days.',
+      helpValue: '<date>|7d',
+    }),
+    until: Flags.string({
+      description: 'Up to the hour or day that this is in, written like --since. Default: now.',
+      helpValue: '<date>|7d',
+    }),
+  };
+
+  async run(): Promise<object> {
+    const input = await this.parse(Usage);
+    const { by, since, until } = input.flags;
+    return this.withKeys(input.flags, async (keys) => {
+      const { key } = await this.findKey(keys, nameOf(input));
+      const usage = await keys.usageOf(key, { by, from: since, to: until });
+      const { terminal } = this;
+      const text = async () =>
+        terminal.isTerminal
+          ? usagePlot(usage, terminal)
+          : (await openTable(USAGE_COLUMNS, terminal))(usage.periods.map(usageRow));
+      const isEmpty = usage.periods.length === 0;
+      const shown = await this.print(usageJson(key, usage), isEmpty ? undefined : await text());
+      if (isEmpty && !this.jsonEnabled()) await terminal.note('It made no requests in that time.');
+      return shown;
+    });
+  }
+}

@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { HourUsage } from '../../../src/keys/key/usage.ts';
+import { UsageRetention } from '../../../src/keys/authentication/usage-retention.ts';
+import { OUTCOMES, sumOf } from '../../../src/keys/usage/outcomes.ts';
+import { startOf } from '../../../src/keys/usage/periods.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { readDirectly } from '../../support/direct.ts';
+import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { Random } from '../../support/random.ts';
+import { until } from '../../support/until.ts';
+
+const [HOUR, DAY] = [3_600_000, 86_400_000];
+
+describeOnEach('what is kept of the use of keys', () => {
+  let test: TestKeys;
+  let scheduled: (() => void)[];
+  beforeEach(async () => {
+    scheduled = [];
+    test = await openTestKeys({ schedule: (work) => scheduled.push(work) });
+  });
+  afterEach(() => test.store.close());
+  const insertKeys = async (...ids: string[]) =>
+    test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))));
+  const addHours = (id: string, hours: readonly HourUsage[]) =>
+    test.store.repository.write((writer) =>
+      writer.addUsage([{ id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
+    );
+  const accepted = (start: number): HourUsage => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
+  const step = (rows: number, { now } = test.time) =>
+    test.store.repository.write((writer) =>
+      writer.condenseUsage({
+        hoursFrom: startOf('DAY', now) - 90 * DAY,
+        daysFrom: startOf('DAY', now) - 730 * DAY,
+        rows,
+      }),
+    );
+  const countOf = async (table: 'hours' | 'days') =>
+    (await readDirectly(test.database, `select 1 as one from key_usage_${table}`)).length;
+  const daysOf = async (id: string) => (await test.keys.periodUsageOf(id, { by: 'DAY', from: '730d' })).periods;
+
+  it('are hours for 90 days, then days', async () => {
+    await insertKeys('a');
+    const first = startOf('DAY', test.time.now) - 90 * DAY;
+    await addHours('a', [first - 25 * HOUR, first - 2 * HOUR, first - HOUR, first].map(accepted));
+    assert.equal(await step(100), true);
+    assert.deepEqual([await countOf('hours'), await countOf('days')], [1, 2]);
+    assert.deepEqual(
+      (await daysOf('a')).map(({ start, accepted }) => [(start - first) / DAY, accepted]),
+      [
+        [-2, 1],
+        [-1, 2],
+        [0, 1],
+      ],
+    );
+  });
+
+  it('are days for two years, and nothing from before', async () => {
+    await insertKeys('a');
+    const first = startOf('DAY', test.time.now) - 730 * DAY;
+    await addHours('a', [first - HOUR, first].map(accepted));
+    await step(100);
+    assert.deepEqual(await countOf('days'), 1);
+    assert.deepEqual(
+      (await daysOf('a')).map(({ start }) => start),
+      [first],
+    );
+  });
+
+  it('comes about in small steps, with the same sums whatever is condensed when, by several servers at once', async () => {
+    for (const seed of [1, 2, 3]) {
+      const random = new Random(seed);
+      const ids = ['a', 'b', 'c'].map((id) => id + seed);
+      await insertKeys(...ids);
+      const other = await openTestKeys({ database: test.database });
+      const expected = new Map<string, HourUsage>();
+      const oldest = test.time.now - 120 * DAY;
+      for (let round = 0; round < 20; round += 1) {
+        for (const id of random.some(ids, 3)) {
+          const starts = [...new Set(random.some([...Array(31 * 24).keys()], 20))].map((hour) => oldest + hour * HOUR);
+          const hours = starts.map((start) => ({
+            start,
+            accepted: Math.floor(random.next() * 5) - 1,
+            forbidden: Math.floor(random.next() * 3),
+            limited: Math.floor(random.next() * 2),
+            refused: random.chance(0.5) ? 1 : 0,
+          }));
+          await addHours(id, hours);
+          for (const hour of hours) {
+            const start = startOf('DAY', hour.start);
+            const known = expected.get(`${id} ${start}`);
+            expected.set(`${id} ${start}`, {
+              start,
+              ...sumOf(known ?? { ...hour, accepted: 0, forbidden: 0, limited: 0, refused: 0 }, hour),
+            });
+          }
+        }
+        const rows = 1 + Math.floor(random.next() * 30);
+        const steps = [test, other].map(({ store }) =>
+          store.repository.write((writer) =>
+            writer.condenseUsage({ hoursFrom: test.time.now - 90 * DAY, daysFrom: 0, rows }),
+          ),
+        );
+        await Promise.all(steps);
+      }
+      const sumsOf = async () =>
+        new Map(
+          (
+            await Promise.all(
+              ids.map(async (id) => (await daysOf(id)).map((day) => [`${id} ${day.start}`, day] as const)),
+            )
+          )
+            .flat()
+            .toSorted(([one], [another]) => (one < another ? -1 : 1)),
+        );
+      const all = new Map([...expected].toSorted(([one], [another]) => (one < another ? -1 : 1)));
+      assert.deepEqual(await sumsOf(), all, `seed ${seed}`);
+      while (!(await step(50)));
+      assert.deepEqual(await sumsOf(), all, `seed ${seed}, condensed`);
+      await other.store.close();
+    }
+    assert.ok((await countOf('hours')) < 100);
+  });
+
+  it('is bounded behind what is written, 2,000 rows at a time, and looked at once an hour', async () => {
+    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const passes: boolean[] = [];
+    const { repository } = test.store;
+    const retention = new UsageRetention({
+      clock: () => test.time.now,
+      repository: {
+        ...repository,
+        write: async (work, options) => {
+          const result = await repository.write(work, options);
+          passes.push(result as boolean);
+          return result;
+        },
+      },
+    });
+    const oldest = test.time.now - 700 * DAY;
+    await addHours(
+      key.id,
+      Array.from({ length: 4500 }, (_, hour) => accepted(oldest + hour * HOUR)),
+    );
+    for (let pass = 0; pass < 5; pass += 1) await retention.step();
+    assert.deepEqual(passes, [false, false, true]);
+    assert.equal(await countOf('hours'), 0);
+    test.time.now += HOUR;
+    await retention.step();
+    assert.equal(passes.length, 4);
+    // A server does so after it has written use.
+    await addHours(key.id, [accepted(oldest)]);
+    await test.keys.authenticate(secret);
+    for (const work of scheduled.splice(0)) work();
+    await until(async () => {
+      const hours = await readDirectly(test.database, 'select hour from key_usage_hours');
+      return hours.length === 1 && Number((hours[0] as { hour: number }).hour) === test.time.now / HOUR;
+    });
+  });
+
+  it('is removed of deleted keys in small steps, and not of a key that is there again', async () => {
+    const ids = Array.from({ length: 150 }, (_, index) => `key-${String(index).padStart(3, '0')}`);
+    await insertKeys(...ids, 'unused', 'kept');
+    const early = test.time.now - 200 * DAY;
+    for (const id of [...ids, 'kept']) await addHours(id, [accepted(early), accepted(test.time.now)]);
+    await step(1000);
+    await test.store.repository.write((writer) => writer.delete([...ids, 'unused', 'nobody']));
+    await insertKeys(ids[0]!);
+    const left = async () => [await countOf('hours'), await countOf('days')];
+    assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');
+    assert.equal(await step(100), false);
+    assert.deepEqual(await left(), [101, 101]);
+    assert.equal(await step(1000), true);
+    assert.deepEqual(await left(), [2, 2]);
+    assert.equal((await daysOf(ids[0]!)).length, 2);
+    assert.deepEqual(await readDirectly(test.database, 'select * from key_usage_leftovers'), []);
+  });
+
+  it('does not keep use from being written where it fails', async () => {
+    const failing = await openTestKeys({
+      database: test.database,
+      schedule: (work) => scheduled.push(work),
+      repository: (repository) => ({
+        ...repository,
+        write: (work, options) =>
+          repository.write(
+            (writer) => work({ ...writer, condenseUsage: () => Promise.reject(new Error('It cannot.')) }),
+            options,
+          ),
+      }),
+    });
+    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    for (const uses of [1, 2]) {
+      await failing.keys.authenticate(secret);
+      await until(() => scheduled.length > 0);
+      for (const work of scheduled.splice(0)) work();
+      await until(async () => (await test.keys.usageOf([key.id])).get(key.id)?.uses === uses);
+    }
+    await failing.keys.finishActivity();
+    await failing.store.close();
+    const [period] = (await test.keys.periodUsageOf(key.id)).periods;
+    assert.deepEqual(
+      OUTCOMES.map((outcome) => period![outcome]),
+      [2, 0, 0, 0],
+    );
+  });
+});
