@@ -12,9 +12,10 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toSorted()
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
-const ROOT_COMMANDS = 'The commands of "svc-api" are apikey, autocomplete, guard, help, routes, serve and version.';
+const ROOT_COMMANDS =
+  'The commands of "svc-api" are apikey, autocomplete, guard, help, login, logout, routes, serve and version.';
 const HELP_SUBJECTS =
-  'There is help on apikey, autocomplete, environment, exit-codes, guard, help, routes, serve and version.';
+  'There is help on apikey, autocomplete, environment, exit-codes, guard, help, login, logout, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
