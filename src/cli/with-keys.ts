@@ -52,13 +52,16 @@ export interface KeysPlace {
 export async function keysPlace({
   flags,
   env,
+  login,
   additions,
 }: {
   flags: PlaceFlags;
   env: NodeJS.ProcessEnv;
+  /** The command that gets a key of a server, as it is typed. */
+  login: string;
   additions: FindAdditions;
 }): Promise<KeysPlace> {
-  const target = serverTarget(flags, env);
+  const target = serverTarget(flags, env, login);
   return target ? remotePlace(target) : storePlace(flags.database, additions);
 }
 

@@ -24,8 +24,9 @@ export default class Login extends BaseCommand {
   static override summary = 'Get a key for a running server, once somebody has agreed.';
   static override description =
     "Shows a code. Whoever has a key of the server types it on the server's page /device, or whoever has its store " +
-    'runs "svc-api apikey approve <code>" there. The key is kept in a file of the user alone, and never printed. It ' +
-    'asks for what managing keys takes; to grant more to other keys, ask for that as well.';
+    'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is kept in a file of ' +
+    'the user alone, and never printed. It asks for what managing keys takes; to grant more to other keys, ask for ' +
+    'that as well.';
   static override examples = [
     {
       description: 'Log in to a server, for a day',

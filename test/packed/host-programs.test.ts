@@ -129,7 +129,10 @@ for (const { shape, packages, separator, files } of SHAPES) {
         for (const id of config.commandIDs) await new Help(config).showHelp([id]);`;
       const help = await mustRun(process.execPath, ['--input-type=module', '-e', program], { cwd: host.folder });
       assert.ok(help.includes(`$ acme apikey${separator}rotate`));
-      assert.doesNotMatch(help, new RegExp(`svc-api (apikey|serve)|acme apikey${other}[a-z]`));
+      assert.doesNotMatch(
+        help,
+        new RegExp(`svc-api (apikey|serve|guard|routes|login|logout)|acme apikey${other}[a-z]`),
+      );
       const exec = ['apikey', 'exec'].join(separator).split(' ');
       const { stderr } = await host.cli([...exec, '--roles', 'VIEWER']);
       assert.match(stderr, new RegExp(`as in: acme apikey${separator}exec --roles VIEWER -- `));

@@ -93,7 +93,8 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** Whose keys the command works on. @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE */
   protected place(flags: PlaceFlags): Promise<KeysPlace> {
-    return keysPlace({ flags, env: this.environment, additions: (permissions) => this.additions(permissions) });
+    const login = commandText(this.config, 'login');
+    return keysPlace({ flags, env: this.environment, login, additions: (permissions) => this.additions(permissions) });
   }
 
   /**

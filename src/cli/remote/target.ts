@@ -24,9 +24,10 @@ function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): 
 
 /**
  * The server that a command is to work on, with the key for it; undefined for a key store.
+ * @param login the command that gets a key, as it is typed
  * @throws KeysError USAGE, SERVER_INSECURE, UNAUTHENTICATED, CREDENTIALS_INVALID
  */
-export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv): ServerTarget | undefined {
+export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: string): ServerTarget | undefined {
   const server = namedServer(flags, env);
   if (server === undefined) return undefined;
   requireEncryption(server, flags);
@@ -34,7 +35,7 @@ export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv): ServerT
   if (key !== undefined) return { server, key };
   throw new KeysError(
     'UNAUTHENTICATED',
-    `There is no key for ${server}. Run "svc-api login --server ${server}", or set SVC_API_KEY.`,
+    `There is no key for ${server}. Run "${login} --server ${server}", or set SVC_API_KEY.`,
   );
 }
 

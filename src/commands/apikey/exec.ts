@@ -86,7 +86,7 @@ export default class Exec extends BaseCommand {
       create: async () =>
         createTemporaryKey({
           request,
-          place: await keysPlace({ flags, env: this.environment, additions }),
+          place: await keysPlace({ flags, env: this.environment, login: commandText(this.config, 'login'), additions }),
           issues: validateVariable(env),
           note,
         }),
