@@ -1,5 +1,6 @@
 import { ROLES } from '../src/keys/permissions/built-in.ts';
-import { KEY_FIELDS, TOP_FIELDS } from '../src/keys/apply/declaration.ts';
+import { TOP_FIELDS } from '../src/keys/apply/declaration.ts';
+import { KEY_FIELDS } from '../src/keys/key/field-changes.ts';
 import { MAX_DESCRIPTION_LENGTH } from '../src/keys/key/description.ts';
 import { MAX_NETWORKS } from '../src/keys/key/allow-from.ts';
 import { LIMIT_SECONDS } from '../src/keys/limit.ts';

@@ -90,7 +90,7 @@ export abstract class BaseCommand extends Command {
     const flags = parsed.flags as { database?: string; config?: string; server?: string };
     this.configFile = flags.config;
     const takesServer = Object.hasOwn(this.ctor.baseFlags, 'server');
-    const isElsewhere = takesServer && (flags.server !== undefined || Boolean(process.env['SVC_API_SERVER']));
+    const isElsewhere = takesServer && (flags.server !== undefined || Boolean(this.environment['SVC_API_SERVER']));
     if (!process.env['SVC_API_DATABASE'] && !isElsewhere) {
       const database = flags.database ?? hostDatabase(this.config);
       if (database !== undefined) flags.database = database;

@@ -46,7 +46,7 @@ export default class Login extends BaseCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Login);
-    const server = readServer(flags);
+    const server = readServer(flags, this.environment);
     const { roles = [], permissions = [] } = flags;
     const scope = scopeItems({ roles, permissions: permissions as never }).join(' ') || PERMISSIONS.join(' ');
     const { askForKey } = await import('../remote/ask-for-key.ts');
@@ -69,8 +69,11 @@ export default class Login extends BaseCommand {
 }
 
 /** @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE */
-function readServer(flags: { server?: string | undefined; insecure?: boolean | undefined }): string {
-  const given = flags.server ?? process.env['SVC_API_SERVER'];
+function readServer(
+  flags: { server?: string | undefined; insecure?: boolean | undefined },
+  env: NodeJS.ProcessEnv,
+): string {
+  const given = flags.server ?? env['SVC_API_SERVER'];
   if (!given) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
   const server = readServerUrl(given);
   requireEncryption(server, flags);

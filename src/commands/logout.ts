@@ -17,7 +17,7 @@ export default class Logout extends BaseCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Logout);
-    const given = flags.server ?? process.env['SVC_API_SERVER'];
+    const given = flags.server ?? this.environment['SVC_API_SERVER'];
     if (!given) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
     const server = readServerUrl(given);
     const forgotten = forgetKey(server, this.environment);

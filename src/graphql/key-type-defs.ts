@@ -1,7 +1,6 @@
-import { DEFAULT_GRACE } from '../keys/key/rotation.ts';
 import { KEPT_DAYS } from '../keys/usage/periods.ts';
 
-/** The types of keys, of their pages, and of the changes that are made to them, in SDL. */
+/** The types of keys, of their pages, and of what can be granted, in SDL. */
 export const KEY_TYPE_DEFS = `
 """An API key, without its secret."""
 type ApiKey implements Node {
@@ -210,79 +209,6 @@ type RoleGrants {
   permissions: [Permission!]!
 }
 
-"""A key to create."""
-input CreateApiKeyInput {
-  "Letters, digits and spaces, at most 100 characters."
-  name: String!
-  "What it is for, at most 1,000 characters."
-  description: String
-  "Roles to grant. At least one role or permission is required."
-  roles: [Role!]
-  "Permissions to grant."
-  permissions: [PermissionInput!]
-  "How many requests it may make, such as 100/m: a number and s, m, h, d or month, each of these once."
-  limits: [String!]
-  "The networks that it may be used from, such as 10.0.0.0/8, at least one; null for anywhere."
-  allowFrom: [String!]
-  "When it expires. Defaults to, and may not be later than, the expiry of the key that creates it."
-  expiresAt: DateTime
-  "How long it lives, in place of expiresAt: a number with s, m, h, d or w, such as 30d."
-  expiresIn: String
-  """
-  Replace the key of that name, if there is one: its secret stops working, and the keys that it created are deleted
-  with it.
-  """
-  overwrite: Boolean = false
-}
-
-"""Changes to a key. Omitted fields stay as they are; null is refused where it means nothing."""
-input UpdateApiKeyInput {
-  "The id of the key."
-  id: ID!
-  "The new name."
-  name: String
-  "The new description; null removes it."
-  description: String
-  "All roles that the key is to have."
-  roles: [Role!]
-  "All permissions that the key is to have."
-  permissions: [PermissionInput!]
-  "All limits that the key is to have; an empty list removes them."
-  limits: [String!]
-  "All networks that it may be used from; null for anywhere."
-  allowFrom: [String!]
-  "When it expires; null removes the expiry."
-  expiresAt: DateTime
-  "How long it lives from now on, in place of expiresAt: a number with s, m, h, d or w, such as 30d."
-  expiresIn: String
-}
-
-"""How to rotate the secret of a key."""
-input RotateApiKeyInput {
-  "The id of the key."
-  id: ID!
-  "How long the previous secret still works: a number with s, m, h, d or w; 0s for not at all; at most 90d."
-  grace: String = "${DEFAULT_GRACE}"
-  "When the grace period begins."
-  activate: RotationActivation = NOW
-  "Whether to disable the keys that it has created: after a leak they are the thief's."
-  disableCreated: Boolean = false
-  "Only those created since this time."
-  createdSince: DateTime
-}
-
-"""A key with a new secret."""
-type RotatedApiKey {
-  "The new secret. It is shown here and never again."
-  key: String!
-  "The key."
-  apiKey: ApiKey!
-  "The keys that it has created, as far as the requesting key may read them."
-  created: [ApiKey!]!
-  "Those of them that were disabled by the rotation."
-  disabled: [ApiKey!]!
-}
-
 """What a key above another one takes away from it."""
 type ApiKeyLimit {
   "The id of the key above."
@@ -299,49 +225,5 @@ type ApiKeyLimit {
   limits: [String!]!
   "The networks that it, and so the key beneath, may be used from; null for anywhere."
   allowFrom: [String!]
-}
-
-"""A key that was just created."""
-type CreatedApiKey {
-  "The secret. It is shown here and never again."
-  key: String!
-  "The key."
-  apiKey: ApiKey!
-  "What was deleted for it: the key of its name first, then the keys that this one had created."
-  replaced: [DeletedApiKey!]!
-}
-
-"""What a key would be."""
-type ApiKeyPreview {
-  "The name."
-  name: String!
-  "What it would be for."
-  description: String
-  "Its roles and permissions, as text."
-  grants: [String!]!
-  "How many requests it could make."
-  limits: [String!]!
-  "The networks that it could be used from; null for anywhere."
-  allowFrom: [String!]
-  "When it would expire; null for never."
-  expiresAt: DateTime
-  "Everything that its roles and permissions would allow together."
-  effectivePermissions: [Permission!]!
-}
-
-"""The keys that were deleted."""
-type DeletedApiKeys {
-  "How many, including those that the given keys created."
-  deleted: Int!
-  "The keys."
-  keys: [DeletedApiKey!]!
-}
-
-"""A key that was deleted."""
-type DeletedApiKey {
-  "The id that it had."
-  id: ID!
-  "The name that it had."
-  name: String!
 }
 `;

@@ -3,13 +3,22 @@ import { AUDIT_TYPE_DEFS } from './audit-type-defs.ts';
 import { CONSENT_TYPE_DEFS } from './consent-type-defs.ts';
 import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
 import { DateTime } from './date-time.ts';
+import { KEY_CHANGE_TYPE_DEFS } from './key-change-type-defs.ts';
 import { KEY_TYPE_DEFS } from './key-type-defs.ts';
 import type { Catalog } from '../keys/permissions/catalog.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
 
 /** The built-in schema, in SDL, in parts. */
 export function typeDefsOf(catalog: Catalog): string[] {
-  return [rootTypeDefsOf(catalog), KEY_TYPE_DEFS, COST_TYPE_DEFS, AUDIT_TYPE_DEFS, APPLY_TYPE_DEFS, CONSENT_TYPE_DEFS];
+  return [
+    rootTypeDefsOf(catalog),
+    KEY_TYPE_DEFS,
+    KEY_CHANGE_TYPE_DEFS,
+    COST_TYPE_DEFS,
+    AUDIT_TYPE_DEFS,
+    APPLY_TYPE_DEFS,
+    CONSENT_TYPE_DEFS,
+  ];
 }
 
 /** What can be granted, asked and changed. What can be granted comes from the catalog, with all additions. */

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { freePort } from './port.ts';
+import { accepts, freePort } from './port.ts';
 import { AS_NOBODY } from './store-process.ts';
 import { tempFolder } from './temp.ts';
 import { until } from './until.ts';
@@ -35,7 +34,7 @@ export async function startPgBouncer(store: string, settings: Record<string, str
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const ended = once(child, 'exit');
-  await until(() => isOpen(Number(url.port)));
+  await until(() => accepts(Number(url.port)));
   return {
     url: url.href,
     async stop() {
@@ -43,16 +42,4 @@ export async function startPgBouncer(store: string, settings: Record<string, str
       await ended;
     },
   };
-}
-
-async function isOpen(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 
 /** Ports below those that systems give to outgoing connections, of which other programs make many at any moment. */
 const [FIRST, LAST] = [10_000, 32_000];
@@ -18,5 +18,18 @@ export async function freePort(): Promise<number> {
     server.close();
     await once(server, 'close');
     return port;
+  }
+}
+
+/** Whether something accepts connections on a port of this machine. */
+export async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
   }
 }

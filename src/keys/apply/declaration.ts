@@ -1,3 +1,4 @@
+import { KEY_FIELDS } from '../key/field-changes.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { validateDescription, normalizeDescription } from '../key/description.ts';
@@ -35,17 +36,6 @@ export class DeclarationError extends KeysError {
   }
 }
 
-/** The fields of a declared key. */
-export const KEY_FIELDS = [
-  'name',
-  'description',
-  'roles',
-  'permissions',
-  'limits',
-  'allowFrom',
-  'expiresAt',
-  'enabled',
-] as const;
 /** The fields of a declaration; `$schema` names its JSON Schema for editors. */
 export const TOP_FIELDS = ['keys', '$schema'] as const;
 

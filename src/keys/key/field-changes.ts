@@ -1,8 +1,8 @@
 import { formatTime } from '../time.ts';
 import type { KeyFields } from './api-key.ts';
 
-/** The fields in which a key can change, in the order in which they are shown. */
-const FIELDS = [
+/** The fields of a key that somebody sets, in the order in which they are shown. */
+export const KEY_FIELDS = [
   'name',
   'description',
   'roles',
@@ -11,8 +11,9 @@ const FIELDS = [
   'allowFrom',
   'expiresAt',
   'enabled',
-  'createdBy',
 ] as const;
+/** The fields in which a key can change. */
+const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
 
 /** The value of a field as it is shown. */
 export type FieldValue = string | readonly string[] | boolean | null;

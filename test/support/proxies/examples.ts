@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { freePort } from '../port.ts';
+import { accepts, freePort } from '../port.ts';
 import { ROOT } from '../process.ts';
 import { tempFolder } from '../temp.ts';
 import { CERTIFICATE } from '../tls-proxy.ts';
@@ -146,18 +145,6 @@ export async function startProxy(name: ProxyName, setting: Setting): Promise<Run
     return accepts(port);
   });
   return { port, output: () => output, stop: () => stop(child) };
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }
 
 async function stop(child: ChildProcess): Promise<void> {
