@@ -32,6 +32,11 @@ export default class Serve extends ServingCommand {
       description: 'Port at which Apache asks by FastCGI whether requests may pass. Default: none.',
       helpValue: '<port>',
     }),
+    console: Flags.boolean({
+      description: 'Serve the console at /console: pages on which people sign in with a key and manage keys.',
+      default: true,
+      allowNo: true,
+    }),
   };
 
   async run(): Promise<void> {
@@ -43,7 +48,7 @@ export default class Serve extends ServingCommand {
       database,
       config,
       logPath: '/graphql',
-      start: serveApp(readFastCgiPort(flags)),
+      start: serveApp({ fastCgiPort: readFastCgiPort(flags), console: flags.console }),
     });
   }
 }

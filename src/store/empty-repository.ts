@@ -28,6 +28,7 @@ export function emptyRepository(location: string): KeyRepository {
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
     consents: { find: nothing, listOpen: none },
+    sessions: { find: nothing },
     revision: () => undefined,
     keysChangedSince: () => 'any',
     watchHearing: () => {},

@@ -18,6 +18,7 @@ import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
+import { sessionFinderOf, sessionWriterOf } from './sessions.ts';
 import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { condenseUsage, noteLeftovers } from './condense-usage.ts';
@@ -54,6 +55,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     },
 
     consents: consentFinderOf(run),
+    sessions: sessionFinderOf(run),
 
     findByDigest: (digest) => findByDigest(connection, digest),
 
@@ -195,6 +197,7 @@ function writerOf(
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
     consents: consentWriterOf(db),
+    sessions: sessionWriterOf(db),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),

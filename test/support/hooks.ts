@@ -1,3 +1,4 @@
+import '../../scripts/jsx.ts';
 import { join } from 'node:path';
 import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts';
 import { ROOT } from './process.ts';

@@ -1,0 +1,5 @@
+import { watchSession } from './session.ts';
+import { addShortcuts } from './shortcuts.ts';
+
+watchSession();
+addShortcuts();

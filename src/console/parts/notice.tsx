@@ -1,0 +1,31 @@
+import type { Child } from 'hono/jsx';
+
+/** What went wrong, read out at once. */
+export function Problem({ children }: { children?: Child }) {
+  return (
+    <div class="notice problem" role="alert">
+      {children}
+    </div>
+  );
+}
+
+/** What was done. */
+export function Done({ children }: { children?: Child }) {
+  return (
+    <div class="notice done" role="status">
+      {children}
+    </div>
+  );
+}
+
+/** What stands where there is nothing yet: why, and what to do. */
+export function Empty({ title, children }: { title: string; children?: Child }) {
+  return (
+    <div class="empty">
+      <p>
+        <strong>{title}</strong>
+      </p>
+      {children}
+    </div>
+  );
+}
