@@ -89,9 +89,9 @@ export async function createApp({
   const app = createHttpApp({ keys, schema, startedAt, ...configured, ...others });
   if (console) {
     const { addConsole } = await import('./console/add-console.ts');
-    const { sessions, authenticator } = keys;
+    const { sessions, authenticator, clock } = keys;
     const { formCheck: check, pipeline, issuer, refusals, failures } = app;
-    addConsole(app, { sessions, authenticator, check, pipeline, issuer, refusals, failures, clock: Date.now });
+    addConsole(app, { sessions, authenticator, check, pipeline, issuer, refusals, failures, clock });
   }
   return serveForwardAuth(app, {
     catalog: keys.catalog,

@@ -67,6 +67,8 @@ export class KeysService extends KeyManagement {
   readonly consent: Consent;
   /** The sessions of people who have signed in with keys. */
   readonly sessions: Sessions;
+  /** The time by which it decides, in milliseconds since 1970. */
+  readonly clock: () => number;
   readonly #options: KeysOptions;
   readonly #transactions: Transactions;
   readonly #shared: Shared;
@@ -91,6 +93,7 @@ export class KeysService extends KeyManagement {
     this.authenticator = new Authenticator({ ...options, activity: this.#shared.activity });
     this.consent = new Consent({ ...options, pace: this.#shared.pace });
     this.sessions = new Sessions(options);
+    this.clock = clock;
   }
 
   /**

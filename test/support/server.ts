@@ -48,7 +48,10 @@ export async function startTestService({
 }: Parameters<typeof openTestKeys>[0] & {
   extensions?: SchemaExtension[];
   log?: Log;
-  app?: Pick<CreateAppOptions, 'credentials' | 'trust' | 'failedCredentials' | 'clients' | 'publicUrl'>;
+  app?: Pick<
+    CreateAppOptions,
+    'credentials' | 'trust' | 'failedCredentials' | 'clients' | 'publicUrl' | 'console' | 'config'
+  >;
 } = {}): Promise<TestService> {
   const test = await openTestKeys({ asServer: true, ...options });
   const server = await startServer(test.keys, { extensions, log, ...app });
