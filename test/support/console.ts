@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Principal } from '../../src/keys/authorization/principal.ts';
 import { createPrincipal } from './keys.ts';
 import { startTestService, type TestService } from './server.ts';
 
@@ -101,11 +102,11 @@ export class Visitor {
 export async function visitorWith(
   test: TestService,
   fields: Parameters<typeof createPrincipal>[1],
-): Promise<{ visitor: Visitor; secret: string }> {
-  const { secret } = await createPrincipal(test.keys, fields);
+): Promise<{ visitor: Visitor; secret: string; principal: Principal }> {
+  const { secret, principal } = await createPrincipal(test.keys, fields);
   const visitor = new Visitor(test.url);
   await visitor.signIn(secret);
-  return { visitor, secret };
+  return { visitor, secret, principal };
 }
 
 function textOf(html: string): string {
