@@ -1,7 +1,8 @@
+import { copyFileSync } from 'node:fs';
 import { build } from 'esbuild';
 
 /**
- * Bundles the script and the style sheet of the console into `dist/console`, for browsers.
+ * Puts the script, the style sheet and the icon of the console into `dist/console`, for browsers.
  * @returns the files that they consist of
  */
 export async function bundleConsole(root: string): Promise<string[]> {
@@ -23,5 +24,6 @@ export async function bundleConsole(root: string): Promise<string[]> {
     metafile: true,
     tsconfigRaw: {},
   });
+  copyFileSync(`${root}src/console/icon.svg`, `${root}dist/console/console.svg`);
   return Object.keys(metafile.inputs);
 }

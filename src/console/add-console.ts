@@ -11,6 +11,7 @@ import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
 import { OperationFailed } from './operations.ts';
 import { requireOwnForm } from './own-form.ts';
 import { Pages, rootFrom, type Welcome } from './page-routes.ts';
+import { addAuditLog } from './pages/audit-log.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key.tsx';
 import { MessagePage, NothingToSee } from './pages/message.tsx';
@@ -73,6 +74,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addSignIn(app, CONSOLE_PATH, { assets, doorkeeper, guarded, seenBy, refusals: parts.refusals });
   addKeyList(pages);
   addKeyPage(pages);
+  addAuditLog(pages);
   app.all(`${CONSOLE_PATH}/*`, async (c) =>
     say(c, rootFrom(c.req.path.slice(c.req.path.indexOf(`${CONSOLE_PATH}/`) + CONSOLE_PATH.length + 1)), NOT_FOUND),
   );

@@ -15,15 +15,20 @@ interface Asset {
   readonly compressed: Uint8Array<ArrayBuffer>;
 }
 
-/** The script and the style sheet of the console, as `npm run build` makes them. */
+/** What the pages of the console load, as `npm run build` makes it. */
 export interface Assets {
   readonly script: Asset;
   readonly style: Asset;
+  readonly icon: Asset;
 }
 
 /** Reads them once. */
 export function readAssets(): Assets {
-  return { script: read('js', 'text/javascript; charset=utf-8'), style: read('css', 'text/css; charset=utf-8') };
+  return {
+    script: read('js', 'text/javascript; charset=utf-8'),
+    style: read('css', 'text/css; charset=utf-8'),
+    icon: read('svg', 'image/svg+xml'),
+  };
 }
 
 function read(extension: string, type: string): Asset {
@@ -34,8 +39,8 @@ function read(extension: string, type: string): Asset {
 }
 
 /** Adds their addresses, which need no key: they say nothing of the service. */
-export function addAssets(app: Hono<BearerEnv>, path: string, { script, style }: Assets): void {
-  for (const { name, type, body, compressed } of [script, style])
+export function addAssets(app: Hono<BearerEnv>, path: string, assets: Assets): void {
+  for (const { name, type, body, compressed } of Object.values(assets) as Asset[])
     app.get(`${path}/assets/${name}`, (c) => {
       const isCompressed = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '');
       return c.body(isCompressed ? compressed : body, 200, {

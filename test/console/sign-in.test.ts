@@ -257,10 +257,10 @@ describe('the pages of the console', () => {
     }
   });
 
-  it('load their script and style sheet, which may be kept, and are small', async () => {
+  it('load their script, style sheet and icon, which may be kept, and are small', async () => {
     const { html } = await new Visitor(test.url).open('sign-in');
     const addresses = Array.from(html.matchAll(/(?:src|href)="(\.\/assets\/[^"]+)"/g), ([, address = '']) => address);
-    assert.equal(addresses.length, 2);
+    assert.equal(addresses.length, 3);
     for (const address of addresses) {
       const response = await fetch(new URL(address, `${test.url}/console/`));
       assert.equal(response.status, 200);

@@ -25,6 +25,7 @@ export function Layout({
         <meta name="robots" content="noindex" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · svc-api`}</title>
+        <link rel="icon" type="image/svg+xml" href={`${root}assets/${assets.icon.name}`} />
         <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />
         <script type="module" src={`${root}assets/${assets.script.name}`}></script>
       </head>
