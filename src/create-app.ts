@@ -86,7 +86,7 @@ export async function createApp({
     clients: config.clients,
     failedCredentials: config.limits.failedCredentials,
   };
-  const app = createHttpApp({ keys, schema, startedAt, ...configured, ...others });
+  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, ...configured, ...others });
   if (console) {
     const { addConsole } = await import('./console/add-console.ts');
     const { sessions, authenticator, clock } = keys;

@@ -29,7 +29,10 @@ export const serveApp =
     });
     return {
       server,
-      ...(authorizer && { details: { fastCgiPort: authorizer.port } }),
+      details: {
+        ...(console && options.socket === undefined && { console: `${server.url}/console` }),
+        ...(authorizer && { fastCgiPort: authorizer.port }),
+      },
       prepare: async (changed) => {
         const next = await createApp({ ...changed, ...logged, console, replaces: app });
         return () => {

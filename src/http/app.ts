@@ -43,6 +43,8 @@ export interface AppOptions {
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
   clients?: readonly Client[];
+  /** Whether the page at `/` leads to a console. */
+  hasConsole?: boolean;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
   replaces?: CheckParts | undefined;
@@ -87,6 +89,7 @@ export function createHttpApp({
   cors: corsOptions,
   publicUrl,
   clients = [],
+  hasConsole = false,
   log = NO_LOG,
   replaces,
   ...from
@@ -102,7 +105,7 @@ export function createHttpApp({
   app.all('/introspect', allowOrigins, bearerAuthBy(introspecting), answerIntrospection(keys, parts.failures));
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
-  addHomePage(app);
+  addHomePage(app, { hasConsole });
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const { credentials: _, ...fromForms } = from;
   const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
