@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { testCli } from '../support/cli.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { startConfiguredService } from '../support/routed-service.ts';
 import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
@@ -30,7 +31,7 @@ interface Listed {
 }
 
 describe('routes, over GraphQL', () => {
-  let test: TestService;
+  let test: TestService & { file: string };
   let reader: string;
   let bare: string;
   before(async () => {
@@ -177,6 +178,40 @@ describe('routes, over GraphQL', () => {
     const both = await ask(reader, EXPLAIN, { url, keyName: 'Reader', keyId: 'x' });
     assert.equal(codeOf(both), 'INPUT_INVALID');
     assert.equal(codeOf(await ask(reader, EXPLAIN, { url, keyId: '\0'.repeat(100_000) })), 'INPUT_INVALID');
+  });
+
+  it('explain the same as the command does, in the same words', async () => {
+    await test.keys.create({ name: 'Docker bot', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
+    const cli = testCli(test.database);
+    const env = { SVC_API_CONFIG: test.file };
+    const asked = [
+      ['GET', 'https://g.example/api/boards/7'],
+      ['PUT', 'https://g.example/api/boards/7'],
+      ['DELETE', 'https://g.example/api//x'],
+      ['POST', 'https://g.example/x', '--key', 'Docker bot'],
+      ['POST', 'https://g.example/api/x', '--key', 'Docker bot'],
+      ['POST', 'https://g.example/api/x', '--preflight'],
+    ];
+    for (const [method, url, flag, keyName] of asked) {
+      const args = ['routes', 'explain', method!, url!, ...(flag ? [flag] : []), ...(keyName ? [keyName] : [])];
+      const explained = await explain(url!, { method, keyName, preflight: flag === '--preflight' });
+      const [line] = (await cli.run(args, { env })).stdout.split('\n');
+      const json = JSON.parse((await cli.run([...args, '--json'], { env })).stdout) as Record<string, never[]>;
+      assert.ok(line!.endsWith(` is ${explained.outcome.toLowerCase()}: ${explained.reason}`), line);
+      const numbers = (routes: { number: number }[]) => routes.map(({ number }) => number);
+      assert.deepEqual(
+        [explained['request'], explained['used'], explained['missing'], explained['preflightFor']],
+        [json['request'], json['used'], json['missing'], json['preflightFor']],
+      );
+      assert.deepEqual(
+        (explained['after'] as { route: { number: number }; because: string }[]).map(({ route, because }) => ({
+          number: route.number,
+          because,
+        })),
+        json['after']!.map(({ number, because }) => ({ number, because })),
+      );
+      assert.deepEqual(numbers(explained['otherMethods'] as []), numbers(json['otherMethods']!));
+    }
   });
 
   const NOT_CANONICAL: Record<string, string> = {

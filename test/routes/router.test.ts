@@ -61,7 +61,8 @@ describe('the route that decides', () => {
         assert.equal(decidingIndex(router, request), expected[0]);
         const ofAny = METHODS.flatMap((method) => slowlyFound(routes, { ...request, method }));
         const foundOfAny = router.findForAnyMethod(request).map(({ index }) => index);
-        assert.deepEqual(foundOfAny.toSorted(), [...new Set(ofAny)].toSorted(), `seed ${seed}`);
+        assert.deepEqual(new Set(foundOfAny), new Set(ofAny), `seed ${seed}`);
+        assert.equal(foundOfAny.length, new Set(foundOfAny).size);
       }
     }
   });
