@@ -1,27 +1,18 @@
 import assert from 'node:assert/strict';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { additionsIn, ConfiguredServer } from '../../src/configured-server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { testCli } from '../support/cli.ts';
+import { openKeys } from '../../src/open-keys.ts';
+import { serveApp } from '../../src/serve-app.ts';
+import { configFile } from '../support/config-file.ts';
 import { createPrincipal } from '../support/keys.ts';
-import { startConfiguredService } from '../support/routed-service.ts';
+import { ROUTES, startConfiguredService } from '../support/configured-service.ts';
 import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
+import { migratedStore } from '../support/temp.ts';
 
-const CONFIG = `resources: [GRAFANA]
-routes:
-  - { host: g.example, path: /api/boards/**, methods: [GET, HEAD], allow: GRAFANA:READ_ANY }
-  - { host: g.example, path: /api/**, allow: [GRAFANA:UPDATE_ANY, ME:READ_OWN], preflight: open }
-  - { host: "*", path: /**, allow: { any: [GRAFANA:READ_ANY, DOCKER:READ_ANY] } }
-  - { host: "*", path: /public/**, allow: open }
-  - { host: "*", path: /, allow: key }
-  - { host: g.example, path: /api/**, methods: [PUT], allow: key }
-  - { host: g.example, path: /api/**, methods: [PUT], allow: key }
-`;
 const ROUTE = 'number line host path methods allow permissions requires preflightOpen hiddenBy';
 const LIST = `query ($first: Int, $after: String) { routes(first: $first, after: $after) {
   configured total edges { cursor node { ${ROUTE} } } pageInfo { hasNextPage endCursor } } }`;
-const EXPLAIN = `query ($method: String, $url: String!, $preflight: Boolean, $keyId: ID, $keyName: String) {
-  explainRequest(method: $method, url: $url, preflight: $preflight, keyId: $keyId, keyName: $keyName) {
-    outcome reason request { method host path } preflightFor route { number requires } used missing
-    otherCaseOf { number } after { route { number } because } otherMethods { number } key { id name status } } }`;
 
 interface Listed {
   configured: boolean;
@@ -31,14 +22,11 @@ interface Listed {
 }
 
 describe('routes, over GraphQL', () => {
-  let test: TestService & { file: string };
+  let test: TestService;
   let reader: string;
-  let bare: string;
   before(async () => {
-    test = await startConfiguredService(CONFIG);
-    const permissions = ['CONFIG:READ_ANY', 'API_KEY:READ_ANY'];
-    reader = (await createPrincipal(test.keys, { name: 'Reader', permissions })).secret;
-    bare = (await createPrincipal(test.keys, { name: 'Bare', permissions: ['CONFIG:READ_ANY'] })).secret;
+    test = await startConfiguredService(ROUTES);
+    reader = (await createPrincipal(test.keys, { name: 'Reader', permissions: ['CONFIG:READ_ANY'] })).secret;
   });
   after(() => test.stop());
 
@@ -48,11 +36,6 @@ describe('routes, over GraphQL', () => {
     const { data, errors } = await ask(reader, LIST, variables);
     assert.equal(errors, undefined);
     return data!['routes'] as Listed;
-  };
-  const explain = async (url: string, variables: object = {}) => {
-    const { data, errors } = await ask(reader, EXPLAIN, { url, ...variables });
-    assert.equal(errors, undefined);
-    return data!['explainRequest'] as Record<string, unknown> & { reason: string; outcome: string };
   };
   const codeOf = ({ errors }: GraphQLReply['body']) => errors?.[0]?.extensions['code'];
 
@@ -83,8 +66,8 @@ describe('routes, over GraphQL', () => {
   });
 
   it('come in pages of a size that is bounded', async () => {
-    const numbers = [];
-    for (let after: string | null = null; ;) {
+    const numbers: unknown[] = [];
+    for (let after: string | null = null; numbers.length < 9;) {
       const { edges, pageInfo }: Listed = await list({ first: 3, after });
       numbers.push(edges.map(({ node }) => node['number']));
       after = pageInfo.endCursor;
@@ -107,152 +90,6 @@ describe('routes, over GraphQL', () => {
       [['CONFIG:READ_ANY'], ['CONFIG:READ_ANY']],
     );
   });
-
-  it('explain which of them decides about a request, and why others do not', async () => {
-    assert.deepEqual(await explain('https://G.example:443/%61pi/boards/7/?q'), {
-      outcome: 'REFUSED',
-      reason: 'it has no valid key',
-      request: { method: 'GET', host: 'g.example', path: '/api/boards/7' },
-      preflightFor: null,
-      route: { number: 1, requires: 'GRAFANA:READ_ANY' },
-      used: [],
-      missing: [],
-      otherCaseOf: null,
-      after: [
-        { route: { number: 2 }, because: 'segment 2, boards, is more specific than **' },
-        { route: { number: 3 }, because: 'g.example is more specific than *' },
-      ],
-      otherMethods: [{ number: 6 }],
-      key: null,
-    });
-    const open = await explain('https://h/public/x.css', { method: 'POST' });
-    assert.deepEqual([open.outcome, open.reason], ['ALLOWED', 'it requires no key']);
-    const upper = await explain('https://g.example/API/x');
-    assert.deepEqual([upper.outcome, upper['route'], upper['otherCaseOf']], ['FORBIDDEN', null, { number: 2 }]);
-    const preflight = await explain('https://g.example/api/x', { method: 'POST', preflight: true });
-    assert.deepEqual(
-      [preflight.outcome, preflight.reason, preflight['preflightFor']],
-      ['ALLOWED', 'a preflight for POST needs no key here', 'POST'],
-    );
-  });
-
-  it('explain whether a key may pass, and why not', async () => {
-    const { key } = await test.keys.create({ name: 'Board bot', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
-    const allowed = await explain('https://g.example/api/boards/7', { keyId: key.id });
-    assert.deepEqual(
-      [allowed.outcome, allowed.reason, allowed['used'], allowed['key']],
-      [
-        'ALLOWED',
-        'the key has GRAFANA:READ_ANY',
-        ['GRAFANA:READ_ANY'],
-        { id: key.id, name: 'Board bot', status: 'ACTIVE' },
-      ],
-    );
-    const lacking = await explain('https://g.example/api/x', { keyName: 'Board bot' });
-    assert.deepEqual(
-      [lacking.outcome, lacking.reason, lacking['missing']],
-      ['FORBIDDEN', 'the key lacks GRAFANA:UPDATE_ANY and ME:READ_OWN', ['GRAFANA:UPDATE_ANY', 'ME:READ_OWN']],
-    );
-    await test.keys.setEnabled(key.id, false, OPERATOR);
-    const disabled = await explain('https://g.example/api/boards/7', { keyName: 'Board bot' });
-    assert.deepEqual([disabled.outcome, disabled.reason], ['REFUSED', 'API key "Board bot" is DISABLED']);
-    const open = await explain('https://h/public/x', { keyName: 'Board bot' });
-    assert.equal(open.outcome, 'ALLOWED', 'an open route needs no key');
-  });
-
-  it('tell nothing of keys that the caller may not read, not even whether there are any', async () => {
-    const url = 'https://g.example/api/x';
-    const forbidden = await ask(bare, EXPLAIN, { url, keyName: 'Reader' });
-    assert.equal(codeOf(forbidden), 'FORBIDDEN');
-    assert.deepEqual(forbidden.errors![0]!.extensions['missing'], ['API_KEY:READ_OWN']);
-    const permissions = ['CONFIG:READ_ANY', 'API_KEY:READ_OWN'];
-    const { secret } = await createPrincipal(test.keys, { name: 'Own only', permissions });
-    const [others, unknown] = [
-      await ask(secret, EXPLAIN, { url, keyName: 'Reader' }),
-      await ask(secret, EXPLAIN, { url, keyName: 'Nobody' }),
-    ];
-    assert.deepEqual([codeOf(others), codeOf(unknown)], ['NOT_FOUND', 'NOT_FOUND']);
-    assert.equal(others.errors![0]!.message.replace('Reader', 'Nobody'), unknown.errors![0]!.message);
-    const own = await ask(secret, EXPLAIN, { url, keyName: 'Own only' });
-    assert.equal((own.data!['explainRequest'] as { outcome: string }).outcome, 'FORBIDDEN');
-    const both = await ask(reader, EXPLAIN, { url, keyName: 'Reader', keyId: 'x' });
-    assert.equal(codeOf(both), 'INPUT_INVALID');
-    assert.equal(codeOf(await ask(reader, EXPLAIN, { url, keyId: '\0'.repeat(100_000) })), 'INPUT_INVALID');
-  });
-
-  it('explain the same as the command does, in the same words', async () => {
-    await test.keys.create({ name: 'Docker bot', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
-    const cli = testCli(test.database);
-    const env = { SVC_API_CONFIG: test.file };
-    const asked = [
-      ['GET', 'https://g.example/api/boards/7'],
-      ['PUT', 'https://g.example/api/boards/7'],
-      ['DELETE', 'https://g.example/api//x'],
-      ['POST', 'https://g.example/x', '--key', 'Docker bot'],
-      ['POST', 'https://g.example/api/x', '--key', 'Docker bot'],
-      ['POST', 'https://g.example/api/x', '--preflight'],
-    ];
-    for (const [method, url, flag, keyName] of asked) {
-      const args = ['routes', 'explain', method!, url!, ...(flag ? [flag] : []), ...(keyName ? [keyName] : [])];
-      const explained = await explain(url!, { method, keyName, preflight: flag === '--preflight' });
-      const [line] = (await cli.run(args, { env })).stdout.split('\n');
-      const json = JSON.parse((await cli.run([...args, '--json'], { env })).stdout) as Record<string, never[]>;
-      assert.ok(line!.endsWith(` is ${explained.outcome.toLowerCase()}: ${explained.reason}`), line);
-      const numbers = (routes: { number: number }[]) => routes.map(({ number }) => number);
-      assert.deepEqual(
-        [explained['request'], explained['used'], explained['missing'], explained['preflightFor']],
-        [json['request'], json['used'], json['missing'], json['preflightFor']],
-      );
-      assert.deepEqual(
-        (explained['after'] as { route: { number: number }; because: string }[]).map(({ route, because }) => ({
-          number: route.number,
-          because,
-        })),
-        json['after']!.map(({ number, because }) => ({ number, because })),
-      );
-      assert.deepEqual(numbers(explained['otherMethods'] as []), numbers(json['otherMethods']!));
-    }
-  });
-
-  const NOT_CANONICAL: Record<string, string> = {
-    'https://g.example/api//x': 'the path has an empty segment',
-    'https://g.example/public/../api': 'the path has a "." or ".." segment',
-    'https://g.example/public/%2e%2e/api': 'the path has an encoded dot',
-    'https://g.example/api%2fboards': 'the path has an encoded slash',
-    'https://g.example/api;x': 'the path has a ";"',
-    'https://g.example/%2561pi': 'the path has double encoding',
-    'https://g.example/%ff': 'the path has encoded bytes that are not UTF-8',
-    'https://g.example/x?a#b': 'the query has a "#", a space or a control character',
-    'https://g.example/\ud800': 'the path has bytes that are not ASCII',
-  };
-  for (const [url, reason] of Object.entries(NOT_CANONICAL))
-    it(`say that ${JSON.stringify(url)} is forbidden for its form`, async () => {
-      const { outcome, reason: given, request, route } = await explain(url);
-      assert.deepEqual([outcome, given, request, route], ['FORBIDDEN', reason, null, null]);
-    });
-
-  const NOT_REQUESTS: Record<string, object> = {
-    'without a scheme': { url: 'g.example/x' },
-    'of another scheme': { url: 'javascript:alert(1)' },
-    'without a host': { url: 'https:///x' },
-    'of a host with a user': { url: 'https://a@g.example/x' },
-    'of a host that is a number': { url: 'https://0x7f000001/' },
-    'that is empty': { url: '' },
-    'with control characters': { url: 'https://\r\n\u202e/' },
-    'of a method in lower case': { url: 'https://h/', method: 'get' },
-    'of a method with a space': { url: 'https://h/', method: 'GET /x' },
-    'of a method that is too long': { url: 'https://h/', method: 'A'.repeat(101) },
-    'that is too long': { url: `https://h/${'a'.repeat(8192)}` },
-    'that is much too long': { url: `https://h/${'ä'.repeat(300_000)}` },
-  };
-  for (const [what, variables] of Object.entries(NOT_REQUESTS))
-    it(`refuse a request ${what}`, async () => {
-      const { data, errors } = await ask(reader, EXPLAIN, variables);
-      assert.deepEqual(data, { explainRequest: null });
-      assert.equal(errors![0]!.extensions['code'], 'INPUT_INVALID');
-      assert.ok(errors![0]!.message.length < 600, errors![0]!.message);
-      assert.doesNotMatch(errors![0]!.message, /[\r\n\u202e]/);
-    });
 });
 
 describe('routes of a service without a configuration, over GraphQL', () => {
@@ -322,5 +159,35 @@ describe('ten thousand routes, over GraphQL', () => {
     };
     assert.equal((await explain(24)).errors, undefined);
     assert.equal((await explain(25)).errors?.[0]?.extensions['code'], 'COST_EXCEEDED');
+  });
+});
+
+describe('routes of a configuration that changes, over GraphQL', () => {
+  it('are those of the new one from then on, as are the limits', async () => {
+    const before = await loadConfig({ file: configFile(ROUTES) });
+    const keys = await openKeys({ database: await migratedStore(), ...additionsIn(before, []) });
+    const { secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER'] }, OPERATOR);
+    const opened = { keys, config: before, extensions: [] };
+    const address = { host: '127.0.0.1', port: 0 };
+    const server = await ConfiguredServer.start(opened, address, serveApp(undefined));
+    const ask = async () => {
+      const document =
+        '{ routes { total } limits { failedCredentials } explainRequest(url: "https://h/") { outcome } }';
+      return (await query(server.service.server.url, secret, document)).body.data;
+    };
+    assert.deepEqual(await ask(), {
+      routes: { total: 7 },
+      limits: { failedCredentials: '20/m' },
+      explainRequest: { outcome: 'REFUSED' },
+    });
+    const changed = 'limits: { failedCredentials: 3/m }\nroutes: [{ host: h, path: /, allow: open }]\n';
+    await server.take(await loadConfig({ file: configFile(changed) }));
+    assert.deepEqual(await ask(), {
+      routes: { total: 1 },
+      limits: { failedCredentials: '3/m' },
+      explainRequest: { outcome: 'ALLOWED' },
+    });
+    await server.service.stop();
+    await server.keys.close();
   });
 });

@@ -6,7 +6,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOn, describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { startProxy } from '../support/proxy.ts';
-import { startConfiguredService } from '../support/routed-service.ts';
+import { startConfiguredService } from '../support/configured-service.ts';
 import { query, startTestService } from '../support/server.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { migratedStore, tempStore } from '../support/temp.ts';
