@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, globSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Browser, type ShownPage } from '../support/browser.ts';
+import { Browser, type ShownPage } from '../support/plain-browser.ts';
 import { hostEnv, mustRun, packPackage, printable, run } from '../support/host.ts';
 import { blocksOf } from '../support/pages.ts';
 import { accepts, freePort } from '../support/port.ts';
