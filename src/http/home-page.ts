@@ -27,7 +27,8 @@ queries also by <code>GET /graphql?query=…</code></dd>
 <dt>${HEALTH_PATHS.map((path) => `<code>GET ${path}</code>`).join(', ')}</dt>
 <dd>whether it is alive, and whether its key store answers; without a key</dd>
 </dl>
-${console}<p>Keys come from whoever runs this service, by <code>svc-api apikey create</code>. The documentation is in the folder
+${console}
+<p>Keys come from whoever runs this service, by <code>svc-api apikey create</code>. The documentation is in the folder
 <code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
 </html>
 `;
@@ -48,7 +49,7 @@ const HTML = {
 };
 const JSON_TYPE = 'application/json';
 
-const CONSOLE = '<p>People sign in at the <a href="console/">console</a>.</p>\n';
+const CONSOLE = '<p>People sign in at the <a href="console/">console</a>.</p>';
 
 /** Adds a page to an app that says what it is: to a browser as HTML, to anybody else as JSON. */
 export function addHomePage(app: Hono<BearerEnv>, { hasConsole }: { hasConsole: boolean }): void {
