@@ -12,9 +12,12 @@ import { OperationFailed } from './operations.ts';
 import { requireOwnForm } from './own-form.ts';
 import { Pages, rootFrom, type Welcome } from './page-routes.ts';
 import { addAuditLog } from './pages/audit-log.tsx';
+import { addHealth } from './pages/health.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key.tsx';
+import { addLimits } from './pages/limits.tsx';
 import { MessagePage, NothingToSee } from './pages/message.tsx';
+import { addRoutes } from './pages/routes/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SeenOrigin } from './session-cookie.ts';
 import { seeOther, sendPage, Visit } from './visit.tsx';
@@ -75,6 +78,9 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addKeyList(pages);
   addKeyPage(pages);
   addAuditLog(pages);
+  addRoutes(pages);
+  addLimits(pages);
+  addHealth(pages);
   app.all(`${CONSOLE_PATH}/*`, async (c) =>
     say(c, rootFrom(c.req.path.slice(c.req.path.indexOf(`${CONSOLE_PATH}/`) + CONSOLE_PATH.length + 1)), NOT_FOUND),
   );
