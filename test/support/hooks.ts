@@ -1,5 +1,6 @@
 import '../../scripts/jsx.ts';
 import { join } from 'node:path';
+import { closeBrowser } from './browser/launch.ts';
 import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts';
 import { ROOT } from './process.ts';
 import { removeTempFolders } from './temp.ts';
@@ -13,4 +14,4 @@ export async function mochaGlobalSetup(): Promise<void> {
 export const mochaGlobalTeardown = stopPostgres;
 
 /** What mocha does after the tests of each file. */
-export const mochaHooks = { afterAll: [removeTempFolders, removePostgresStores] };
+export const mochaHooks = { afterAll: [closeBrowser, removeTempFolders, removePostgresStores] };
