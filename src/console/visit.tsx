@@ -6,6 +6,7 @@ import type { Action } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import type { Admitted } from '../http/bearer-check.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
+import type { Issuer } from '../http/oauth/issuer.ts';
 import { readForm } from '../http/form.ts';
 import { respond } from '../http/replies.ts';
 import type { Assets } from './assets.ts';
@@ -18,6 +19,7 @@ import { Layout } from './parts/layout.tsx';
 export interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
+  readonly issuer: Issuer;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
@@ -43,6 +45,11 @@ export class Visit {
   /** Whose session it is. */
   get principal(): Principal {
     return this.#admitted.principal;
+  }
+
+  /** The origin under which clients reach the service, such as `https://keys.example.org`. */
+  get origin(): string {
+    return this.#parts.issuer.of(this.c);
   }
 
   /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */

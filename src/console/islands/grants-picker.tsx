@@ -1,5 +1,5 @@
 import { render, useEffect, useState } from 'hono/jsx/dom';
-import { PermissionWords } from './permission-words.tsx';
+import { PermissionWords } from '../permission-words.tsx';
 
 /** Helps with each choice of grants: filters, counts, and says what they come to. The fields stay those of the page. */
 export function addGrantsPickers(): void {
@@ -71,7 +71,7 @@ function help(picker: HTMLElement): void {
     const [text, setText] = useState('');
     const [onlyChosen, setOnlyChosen] = useState(false);
     count = setChoice;
-    const chosen = choice.permissions.length + choice.roles.length;
+    const chosen = choice.permissions.filter((permission) => ticked.has(permission)).length + choice.roles.length;
     useEffect(() => filter(text, onlyChosen), [text, onlyChosen]);
     return (
       <div class="filter">

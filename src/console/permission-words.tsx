@@ -1,4 +1,4 @@
-import { groupByAction, meaningOfAction } from '../../keys/permissions/meanings.ts';
+import { groupByAction, meaningOfAction } from '../keys/permissions/meanings.ts';
 
 /** What permissions allow together, in words: a line for each action. @param permissions each as `RESOURCE:ACTION` */
 export function PermissionWords({ permissions }: { permissions: Iterable<string> }) {
