@@ -15,6 +15,9 @@ import { PAGE_HEADERS } from './page-headers.ts';
 import { type ListedPage, PAGES } from './page-list.ts';
 import { Layout } from './parts/layout.tsx';
 
+/** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
+const MAX_FORM_BYTES = 256 * 1024;
+
 /** What pages are made with. */
 export interface PageParts {
   readonly assets: Assets;
@@ -74,7 +77,7 @@ export class Visit {
 
   /** The form that was sent. @throws RequestRefused */
   form(): Promise<URLSearchParams> {
-    return readForm(this.c, 'This page is answered');
+    return readForm(this.c, 'This page is answered', MAX_FORM_BYTES);
   }
 
   /** Does a GraphQL operation as the key. @throws OperationFailed if there was any error */

@@ -7,17 +7,26 @@ import type { Visit } from '../visit.tsx';
 const QUERY = `{ permissions { roles { role description permissions { resource actions } } } }`;
 
 /**
- * What a key may grant: what it may do itself, and the roles that it and all keys above it hold. Which roles there are
- * beside its own, and what they include, is asked only if it may know.
+ * What a key may grant: what it may do itself, and the roles that it and all keys above it hold.
  * @throws OperationFailed
  */
 export async function askGrantable(visit: Visit): Promise<Grantable> {
-  const { access, chain } = visit.principal;
-  const roles = visit.may('PERMISSION:READ_ANY')
-    ? (await visit.ask<{ permissions: { roles: GrantableRole[] } }>(QUERY)).permissions.roles
-    : rolesOf(visit);
+  return grantableOf(visit, await askRoles(visit));
+}
+
+/** The same, of roles that were asked for already. */
+export function grantableOf({ principal: { access, chain } }: Visit, roles: readonly GrantableRole[]): Grantable {
   const holds = ({ role }: GrantableRole) => chainHolds(chain, role, { includes: includesRole });
   return { permissions: access.byResource(), roles: roles.filter(holds) };
+}
+
+/**
+ * The roles that there are, as far as a key may know: without PERMISSION:READ_ANY, those that are built in, and its own.
+ * @throws OperationFailed
+ */
+export async function askRoles(visit: Visit): Promise<readonly GrantableRole[]> {
+  if (!visit.may('PERMISSION:READ_ANY')) return rolesOf(visit);
+  return (await visit.ask<{ permissions: { roles: GrantableRole[] } }>(QUERY)).permissions.roles;
 }
 
 /** The latest end that a key can give another one, in milliseconds since 1970; null if it never ends itself. */

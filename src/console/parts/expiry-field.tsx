@@ -2,7 +2,7 @@ import { formatTime, readDay, readDuration } from '../../keys/time.ts';
 
 /** When a key is to end, as a form has it. */
 export interface ExpiryChoice {
-  /** A duration such as `30d`, or `asked`, `date` or `latest`. */
+  /** A duration such as `30d`, `date`, `latest`, or a choice of the page's own. */
   readonly expiry: string;
   /** The last day, for the choice of one. */
   readonly date: string;
@@ -24,29 +24,29 @@ export function defaultExpiry(bounds: ExpiryBounds): ExpiryChoice {
 
 /**
  * Lets somebody choose when a key ends, at the latest with their own.
- * @param asked after which time an application wants it to end
+ * @param first a choice of the page's own, before the others: its value, and its text
+ * @param mayNeverEnd whether it may be one that never ends, if their own never does
  */
 export function ExpiryField({
   bounds,
   chosen,
   problem,
-  asked,
+  first,
+  mayNeverEnd = true,
 }: {
   bounds: ExpiryBounds;
   chosen: ExpiryChoice;
   problem?: string | undefined;
-  asked?: string | null;
+  first?: readonly [value: string, text: string] | undefined;
+  mayNeverEnd?: boolean;
 }) {
   const { now, end } = bounds;
   const last = end === null ? 'Never' : `With your own key, ${shortTime(end)}`;
   const choices = [
-    ...(asked
-      ? [['asked', `After ${asked}, as it asks for${end === null ? '' : ', at the latest with your own key'}`]]
-      : []),
+    ...(first ? [first] : []),
     ...Object.entries(DURATIONS).filter(([duration]) => isWithin(duration, bounds)),
     ['date', 'After a day that you choose'],
-    // What an application asks for ends.
-    ...(asked ? [] : [['latest', last]]),
+    ...(end === null && !mayNeverEnd ? [] : [['latest', last]]),
   ];
   return (
     <div class="field expiry">
@@ -86,6 +86,7 @@ export function expiresAtOf(
   { now, end }: ExpiryBounds,
 ): { expiresAt?: string } | { problem: string } {
   if (expiry in DURATIONS) return { expiresAt: formatTime(now + readDuration(expiry)!) };
+  if (expiry === 'latest' && end !== null) return { expiresAt: formatTime(end) };
   if (expiry !== 'date') return {};
   const day = readDay(date);
   if (day === undefined) return { problem: 'Choose its last day.' };

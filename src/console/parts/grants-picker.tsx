@@ -32,7 +32,7 @@ export function GrantsPicker({
       )}
       <p id="grants-help" class="help">
         Choose what is needed, and nothing more. <strong>own</strong> is what belongs to the key itself, such as keys
-        that it has created; <strong>any</strong> is everything of the resource, and so its own, too.
+        that it has created; <strong>any</strong> is all of the resource, and so its own, too.
       </p>
       <div data-tools></div>
       <div class="scroll">

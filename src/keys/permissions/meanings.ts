@@ -1,7 +1,7 @@
-/** What an action allows on a resource, for people: `read everything of`. */
+/** What an action allows on a resource, for people: `read anything of`. */
 export function meaningOfAction(action: string): string {
   const [verb = '', extent] = action.toLowerCase().split('_');
-  return `${verb} ${extent === 'any' ? 'everything' : 'what is its own'} of`;
+  return `${verb} ${extent === 'any' ? 'anything' : 'what is its own'} of`;
 }
 
 /** What a permission allows, for people. @param permission `RESOURCE:ACTION` */
