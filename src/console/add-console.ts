@@ -14,7 +14,7 @@ import { Pages, rootFrom, type Welcome } from './page-routes.ts';
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addHealth } from './pages/health.tsx';
 import { addKeyList } from './pages/key-list.tsx';
-import { addKeyPage } from './pages/key.tsx';
+import { addKeyPage } from './pages/key/key.tsx';
 import { addLimits } from './pages/limits.tsx';
 import { MessagePage, NothingToSee } from './pages/message.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
