@@ -14,6 +14,8 @@ interface Deleted {
   keys: { id: string; name: string }[];
 }
 
+/** How many of the keys that were deleted are named. */
+const NAMED = 50;
 const RECENT_MS = 86_400_000;
 
 /** Adds the page that deletes a key, after it has told what goes with it. */
@@ -136,7 +138,11 @@ function DeletedPage({ here: { visit, rights }, deleted: { deleted, keys } }: { 
       <h1>Deleted</h1>
       <Done>
         {`${countOf(deleted, 'key')}: `}
-        {keys.map(({ name }) => name).join(', ')}
+        {keys
+          .slice(0, NAMED)
+          .map(({ name }) => name)
+          .join(', ')}
+        {keys.length > NAMED && ', …'}
       </Done>
       <p>
         {rights.isSelf ? (

@@ -100,6 +100,12 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
           help="What it is for, and whom to ask."
           problem={problems.get('description')}
         />
+        {shown.unknownGrants.length > 0 && (
+          <p class="help">
+            {`It also has ${shown.unknownGrants.join(', ')}, not declared here any more. `}
+            Whoever changes what it may do takes that away.
+          </p>
+        )}
         <GrantsPicker grantable={grantable} chosen={edited.grants} problem={problems.get('grants')} />
         <TextField
           name="expires"
@@ -112,7 +118,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
           name="limits"
           label="Limits"
           value={edited.limits}
-          help="How many requests a second, minute, hour, day or month, such as 100/m, 5000/d. Empty for none of its own."
+          help="Requests a second, minute, hour, day or month, such as 100/m, 5000/d. Empty for none of its own."
           problem={problems.get('limits')}
         />
         <TextField

@@ -52,7 +52,10 @@ export function BeneathTable({ here: { shown, visit } }: { here: KeyVisit }) {
         </table>
       )}
       {count > keys.length && (
-        <p class="faint">{`${keys.length > 0 ? 'And ' : ''}${countOf(count - keys.length, 'key')} that you may not read.`}</p>
+        <p class="faint">
+          {keys.length > 0 && 'And '}
+          {countOf(count - keys.length, 'key')} that you may not read.
+        </p>
       )}
       {hasMore && <p class="faint">And more.</p>}
     </>

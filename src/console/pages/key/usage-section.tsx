@@ -46,7 +46,7 @@ export async function askUsage(visit: Visit): Promise<PlottedUsage> {
   return { view, bars };
 }
 
-/** How the requests of the key that the address names ended, by hours or days from a time on. @throws OperationFailed */
+/** How the requests of the key in the address ended, by hours or days from a time on. @throws OperationFailed */
 export async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly Counted[]> {
   const variables = { id: visit.param('id'), from: new Date(from).toISOString(), by };
   const { apiKey } = await visit.ask<{ apiKey: { usage: Counted[] } | null }>(QUERY, variables);
