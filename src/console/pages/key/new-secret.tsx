@@ -52,11 +52,11 @@ export function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rota
           </li>
         )}
       </ol>
-      <p>
+      <div class="actions">
         <a class="button" href={base}>
           I have kept it
         </a>
-      </p>
+      </div>
     </div>
   );
 }
