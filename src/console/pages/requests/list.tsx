@@ -102,7 +102,10 @@ function RequestTable({
         {requests.map((request) => (
           <tr>
             <th scope="row">
-              <strong>{request.clientName}</strong> <code class="faint">{request.clientId}</code>
+              <strong>{request.clientName}</strong>
+              <div>
+                <code class="faint">{request.clientId}</code>
+              </div>
               {request.status === 'APPROVED' && <div class="faint">agreed, and not fetched yet</div>}
             </th>
             <td data-label="It asks to">
