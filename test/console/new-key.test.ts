@@ -82,7 +82,7 @@ describe('creating a key in the console', () => {
     await test.keys.create({ name: 'Later', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
     const changed = await create(visitor);
     assert.equal(changed.status, 409);
-    assert.match(changed.text, /Nothing was done: .* has changed/);
+    assert.match(changed.text, /Nothing was done: .* has changed since/);
     assert.equal((await find('Backup'))!.id, key.id);
 
     const created = await create(visitor);

@@ -60,7 +60,7 @@ function CodeForm({ visit, said: { wrongCode } }: { visit: Visit; said: Said }) 
       <TextField
         name="code"
         label="The code that an application shows"
-        help="Go on only if you have just started that application yourself: whoever sends you a code wants your consent for theirs."
+        help="Go on only if you have just started it yourself: whoever sends you a code wants your consent for theirs."
         value={wrongCode?.code ?? visit.query('code')}
         placeholder="WDJB-MJHT"
         problem={wrongCode && 'Look at the code again.'}
