@@ -160,6 +160,15 @@ describe('creating a key in the console', () => {
     assert.equal((await find('Backup'))!.expiresAt, Date.parse('2030-02-03T23:59:59Z'));
   });
 
+  it('ends with the key that creates it, on the last day of that', async () => {
+    const visitor = await signedIn({ expiresAt: '2030-01-11T12:00:00Z' });
+    await preview(visitor, { name: 'Backup', expiry: 'date', date: '2030-01-11' });
+    await create(visitor);
+    assert.equal((await find('Backup'))!.expiresAt, Date.parse('2030-01-11T12:00:00Z'));
+    const later = await preview(visitor, { name: 'Later', expiry: 'date', date: '2030-01-12' });
+    assert.match(later.text, /this key expires at 2030-01-11T12:00:00\.000Z/);
+  });
+
   it('shows each fault at its field, with what was typed', async () => {
     const visitor = await signedIn();
     const fields = { name: 'a_b', description: '<b>"&', limits: '5', networks: '10.0.0.1/8', permission: [] };
