@@ -39,12 +39,12 @@ describeOnEach('a server that is killed under load', () => {
 
     /** Starts it once more, and asks whether it has what the killed one has answered. */
     async function checkAll({ created, deleted }: Answered): Promise<void> {
-      const { url, stop } = await startServe(cli.database);
+      const next = await startServe(cli.database);
       for (const [name, secret] of created) {
-        const { status } = await query(url, secret, '{ online }');
+        const { status } = await query(next.url, secret, '{ online }');
         assert.equal(status === 200, !deleted.has(name), `${status} for ${name}`);
       }
-      await stop();
+      await next.stop();
     }
   });
 });

@@ -38,9 +38,9 @@ describe('PostgreSQL that is restarted under a server', () => {
 
   it('lets nobody in meanwhile whom it cannot check, and all whom it should once it is back', async () => {
     const statuses: Record<keyof typeof secrets, number[]> = { deleted: [], kept: [] };
-    let isOver = false;
+    const over = new AbortController();
     const clients = Array.from({ length: CLIENTS }, async () => {
-      while (!isOver)
+      while (!over.signal.aborted)
         for (const name of ['deleted', 'kept'] as const)
           statuses[name].push((await query(server.url, secrets[name], '{ online }')).status);
     });
@@ -58,7 +58,7 @@ describe('PostgreSQL that is restarted under a server', () => {
 
     await until(() => last('kept') === 200 && last('deleted') !== 503);
     await until(() => statuses.kept.slice(-100).every((status) => status === 200));
-    isOver = true;
+    over.abort();
     await Promise.all(clients);
     assert.deepEqual(new Set(statuses.kept), new Set([200, 503]));
     const since = new Set(statuses.deleted.slice(whileGone));
