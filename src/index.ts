@@ -87,7 +87,7 @@ export type { Period, PeriodUsage, UsageByPeriod, UsageRange } from './keys/usag
 export type { UsageRequest } from './keys/usage/usage-request.ts';
 export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
 export type { Standing } from './limits/allowance.ts';
-export type { FailedCredentials } from './limits/failed-credentials.ts';
+export type { AttemptCounter } from './limits/attempt-counter.ts';
 export type { Answer, Decision, Limited, Limiter } from './limits/limiter.ts';
 export type { Page, PageQuery } from './keys/list.ts';
 export type {

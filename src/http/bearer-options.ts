@@ -1,7 +1,7 @@
 import type { CredentialPlace } from '../keys/credential-places.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import type { KeysService } from '../keys/service.ts';
-import { FailedCredentials } from '../limits/failed-credentials.ts';
+import { AttemptCounter } from '../limits/attempt-counter.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { FailureLog } from './failure-log.ts';
@@ -34,22 +34,27 @@ export interface BearerAuthOptions {
   log?: Log;
 }
 
+const DEFAULT_FAILED_CREDENTIALS = '20/m';
+
 /** What the checks of one service share. */
 export interface CheckParts {
   refusals: RefusalLog;
   failures: FailureLog;
-  /** Undefined if there is no limit. */
-  failedCredentials: FailedCredentials | undefined;
+  /** Counts credentials that are not valid; undefined if there is no limit. */
+  failedCredentials: AttemptCounter | undefined;
 }
 
 /** The parts of checks, which may go on from those of others. @throws RangeError if a limit is invalid */
 export function partsOf(
-  { log = NO_LOG, failedCredentials }: Pick<BearerAuthOptions, 'log' | 'failedCredentials'>,
+  {
+    log = NO_LOG,
+    failedCredentials = DEFAULT_FAILED_CREDENTIALS,
+  }: Pick<BearerAuthOptions, 'log' | 'failedCredentials'>,
   earlier?: CheckParts,
 ): CheckParts {
   return {
     refusals: earlier?.refusals ?? new RefusalLog(log),
     failures: earlier?.failures ?? new FailureLog(log),
-    failedCredentials: FailedCredentials.of(failedCredentials, earlier?.failedCredentials),
+    failedCredentials: AttemptCounter.of(failedCredentials, earlier?.failedCredentials),
   };
 }
