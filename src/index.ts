@@ -50,7 +50,7 @@ export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
 export type { AppliedLimit, Restrictions } from './keys/authorization/restrictions.ts';
 export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
 export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';
-export type { ConsentChoice } from './keys/consent/decide.ts';
+export type { ConsentChoice } from './keys/consent/approval.ts';
 export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
 export type { Client } from './keys/requests/clients.ts';
 export type {

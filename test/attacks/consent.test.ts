@@ -242,7 +242,7 @@ describeOnEach('whoever attacks the way to a key', () => {
     it('and was refused afterwards, gets none', async () => {
       const { device_code: device } = await agreedDevice();
       const [request] = await test.keys.consent.list(1, OPERATOR);
-      await test.keys.consent.denyListed(request!.id, OPERATOR);
+      await test.keys.consent.deny(request!, OPERATOR);
       assert.equal((await pollDevice(test.url, device)).body['error'], 'access_denied');
     });
   });

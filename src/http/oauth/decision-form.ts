@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { TooManyRequestsError } from '../../keys/consent/pace.ts';
-import type { ConsentChoice } from '../../keys/consent/decide.ts';
+import type { ConsentChoice } from '../../keys/consent/approval.ts';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
 import { expiryIn } from '../../keys/key/expiry.ts';
 import type { Principal } from '../../keys/authorization/principal.ts';
