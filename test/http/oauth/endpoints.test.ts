@@ -175,6 +175,16 @@ describe('the endpoints for applications', () => {
     assert.equal((await pollDevice(test.url, device.device_code)).body['error'], 'access_denied');
   });
 
+  it('take a double click on the page of a code for one', async () => {
+    const { secret: key } = await createPrincipal(test.keys, { name: 'Carl', roles: ['ADMIN'] });
+    const device = await askDevice(test.url);
+    const { fields } = await openPage(`${test.url}/device?user_code=${device.user_code}`);
+    const both = await Promise.all([agree(test.url, fields, key), agree(test.url, fields, key)]);
+    for (const { status, text } of both) assert.deepEqual([status, text.includes('gets its API key now')], [200, true]);
+    assert.equal((await pollDevice(test.url, device.device_code)).status, 200);
+    assert.equal((await agree(test.url, fields, key)).status, 409);
+  });
+
   it('give the program itself a key, which needs no registration', async () => {
     const form = { client_id: 'svc-api', scope: 'role:ADMIN' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
