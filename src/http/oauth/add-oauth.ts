@@ -5,6 +5,7 @@ import { answering } from './answers.ts';
 import { type DecisionParts, Decisions } from './decisions.ts';
 import { authorizeDevice, giveKey } from './endpoints.ts';
 import { metadataReply, OAUTH_PATHS } from './metadata.ts';
+import { revokeKey } from './revocation.ts';
 
 /**
  * Adds the endpoints by which applications ask for keys, and the pages on which people decide. Pages of other origins
@@ -23,6 +24,11 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
     OAUTH_PATHS.token,
     allowOrigins,
     answering((c) => giveKey(c, parts), failures),
+  );
+  app.all(
+    OAUTH_PATHS.revoke,
+    allowOrigins,
+    answering((c) => revokeKey(c, parts), failures),
   );
   app.get(OAUTH_PATHS.authorize, decisions.showRedirect);
   app.post(OAUTH_PATHS.authorize, decisions.decideRedirect);

@@ -20,6 +20,8 @@ import {
   UNKNOWN,
 } from './redeem.ts';
 
+import { type Ended, endKey, type KeyToEnd, refusalToEnd } from './revoke.ts';
+
 /** What consent needs from outside. */
 export interface ConsentOptions extends TransactionsOptions {
   randomBytes: RandomBytes;
@@ -149,6 +151,21 @@ export class Consent {
     } catch (error) {
       return refusalFor(error, redemption);
     }
+  }
+
+  /**
+   * Ends a key, as whoever has it may, if it was given to an application (RFC 7009).
+   * @param from where that is asked: its network, which may try only so often, and the address for the audit log
+   * @throws KeysError TOO_MANY_REQUESTS, STORE_…
+   */
+  async end(key: KeyToEnd, { source, address }: { source: string; address: string | undefined }): Promise<Ended> {
+    const { repository, catalog, clock, operator, pace } = this.#options;
+    const now = clock();
+    const refused = await refusalToEnd(repository, key, now);
+    const options = { catalog, now, operator, address };
+    const ended = refused ?? (await repository.write((writer) => endKey(writer, key, options), { revokes: true }));
+    if (ended !== 'ended') pace.countRevocation(source);
+    return ended;
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */

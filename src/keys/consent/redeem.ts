@@ -113,6 +113,7 @@ async function issue(
   const input = keyOf(request, approval);
   const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret }));
   await writer.consents.update({ ...request, status: 'USED', keyId: key.id });
+  await writer.consents.rememberClient(key.id, request.client.id);
   transaction.noteConsent('CONSENT_EXCHANGE', request, { key, address });
   await transaction.finish();
   return { secret: secret.text, key: withoutDigests(key) };
