@@ -4,8 +4,7 @@ import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { permissionsFlag, rolesFlag } from '../cli/input/key-flags.ts';
 import { keepKey } from '../cli/remote/credentials.ts';
-import { readServerUrl } from '../cli/remote/server-url.ts';
-import { requireEncryption } from '../cli/remote/target.ts';
+import { loginServer } from '../cli/remote/login-server.ts';
 import { scopeItems } from '../keys/requests/scope.ts';
 import { printable } from '../keys/text.ts';
 import { formatTime } from '../keys/time.ts';
@@ -48,7 +47,7 @@ export default class Login extends BaseCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Login);
-    const server = readServer(flags, this.environment);
+    const server = loginServer(flags, this.environment, { isSent: true });
     const scope = readScope(flags);
     const { askForKey } = await import('../remote/ask-for-key.ts');
     const given = await askForKey(
@@ -67,18 +66,6 @@ export default class Login extends BaseCommand {
       `Logged in to ${server}${end}: ${given.scope.replaceAll(' ', ', ')}`,
     );
   }
-}
-
-/** @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE */
-function readServer(
-  flags: { server?: string | undefined; insecure?: boolean | undefined },
-  env: NodeJS.ProcessEnv,
-): string {
-  const given = flags.server ?? env['SVC_API_SERVER'];
-  if (!given) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
-  const server = readServerUrl(given);
-  requireEncryption(server, flags);
-  return server;
 }
 
 /** What to ask for, as a scope, which has blanks between its items. @throws CliError USAGE */

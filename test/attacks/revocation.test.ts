@@ -120,11 +120,12 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { secret } = await given();
     const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const [before] = await test.keys.auditLog({ first: 1 }, OPERATOR);
-    const { write } = test.store.repository;
-    test.store.repository.write = () => assert.fail('a transaction');
+    const { repository } = test.store;
+    const write = repository.write.bind(repository);
+    repository.write = () => assert.fail('a transaction');
     for (const token of ['nonsense', made]) await revoke(token);
     await revoke(secret, { client_id: OTHER.id });
-    test.store.repository.write = write;
+    repository.write = write;
     assert.deepEqual((await test.keys.auditLog({ first: 1 }, OPERATOR))[0], before);
   });
 

@@ -67,7 +67,9 @@ describe('an application that asks for a key', () => {
     assert.match(listed.stdout, /^svc api \d{8} [B-Z]{6}\tACTIVE\t/);
     const created = await finished(start('apikey', 'create', 'Child', '--permissions', 'LOGS:READ_ANY'));
     assert.equal(created.code, 0, created.stderr);
-    assert.equal((await finished(start('logout'))).code, 0);
+    assert.equal((await finished(start('logout'))).code, 2, 'it has created a key');
+    assert.equal((await finished(start('logout', '--yes'))).code, 0);
+    assert.deepEqual((await keys.list({}, OPERATOR)).keys, []);
     assert.match((await finished(start('apikey', 'list'))).stderr, /There is no key for/);
   });
 

@@ -3,7 +3,6 @@ import type { ConsentPlace, ConsentState } from '../../keys/administration.ts';
 import { readUserCode } from '../../keys/requests/codes.ts';
 import { CliError } from '../errors.ts';
 import { KeyCommand } from '../manage/key-command.ts';
-import { hasFlag } from '../output.ts';
 import { consentText } from '../views/consent-view.ts';
 
 /** The code as an argument. Without `ignoreStdin`, oclif would read a missing one from stdin. */
@@ -20,14 +19,14 @@ export function placeOf(text: string): ConsentPlace {
 export abstract class ConsentCommand extends KeyCommand {
   /** Shows a request, and asks whether to decide so. @throws CliError CANCELLED, USAGE where nobody can be asked */
   protected async confirm(request: ConsentState, question: string): Promise<void> {
-    if (hasFlag(this.argv, '--yes')) return;
+    if (this.assumesYes) return;
     if (!this.interactive)
       throw new CliError(
         'USAGE',
         'Pass --yes to decide: you can only be asked on a terminal, without --json and --no-input.',
       );
     await this.terminal.note(consentText(request));
-    const { confirmConsent } = await import('../prompts/confirm-consent.ts');
-    await confirmConsent(question);
+    const { confirmOrCancel } = await import('../prompts/confirm.ts');
+    await confirmOrCancel(question);
   }
 }

@@ -83,9 +83,9 @@ describe('commands by a server', () => {
     const ask = (permissions: Permission[], keyExpiresIn?: string) =>
       keys.consent.ask({ client: APP, roles: ['GUEST'], permissions, keyExpiresIn, address: '192.0.2.7' }, 'test');
     const { handle, request } = await ask(['VMS:READ_OWN', 'DOCKER:READ_ANY', 'VMS:UPDATE_OWN'], '12h');
-    const denied = await ask(['GONE:READ_ANY' as Permission]);
+    const denied = await ask(['GONE:READ_ANY']);
     await keys.consent.deny(denied.request, 'operator');
-    await ask(['GONE:READ_ANY' as Permission]);
+    await ask(['GONE:READ_ANY']);
     await keys.consent.approve(request, { permissions: ['vms:read_own'] }, 'operator');
     const pending = await ask([]);
     await store.close();
