@@ -15,6 +15,9 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   const { failures, issuer } = parts;
   const decisions = new Decisions(parts);
   app.get(OAUTH_PATHS.metadata, allowOrigins, (c) => respond(c, metadataReply(issuer.of(c))));
+  app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
+    issuer.hasMetadataAt(c.req.path) ? respond(c, metadataReply(issuer.of(c))) : c.notFound(),
+  );
   app.all(
     OAUTH_PATHS.deviceAuthorization,
     allowOrigins,

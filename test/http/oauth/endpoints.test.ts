@@ -228,13 +228,14 @@ describe('the endpoints for applications', () => {
     await server.stop();
   });
 
-  it('do not start with a client or an origin that is none', async () => {
+  it('do not start with a client or an address that is none', async () => {
     const invalid = { ...APP, redirects: ['http://app.example.org/'] };
     await assert.rejects(
       startServer(test.keys, { clients: [invalid] }),
       /"http:\/\/app\.example\.org\/" is not a redir/,
     );
-    await assert.rejects(startServer(test.keys, { publicUrl: 'https://keys.example.org/x' }), /is no origin/);
+    for (const publicUrl of ['https://keys.example.org/', 'https://example.org//keys', 'ftp://keys.example.org'])
+      await assert.rejects(startServer(test.keys, { publicUrl }), /is no address of a service/);
   });
 
   it('answer 503 while the store does not answer', async () => {
