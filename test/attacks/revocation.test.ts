@@ -38,7 +38,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
 
   it('end their own, with what it has created, and the audit log says who did it, and from where', async () => {
     const { secret, child, id } = await withChild();
-    const { status, body, headers } = await revoke(secret, { token_type_hint: 'refresh_token' });
+    const { status, body, headers } = await revoke(`${secret}\n`, { token_type_hint: 'refresh_token' });
     assert.deepEqual([status, body, headers.get('cache-control')], [200, {}, 'no-store']);
     assert.deepEqual([await accepts(secret), await accepts(child)], [false, false]);
     const entries = await test.keys.auditLog({ first: 3 }, OPERATOR);

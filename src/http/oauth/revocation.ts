@@ -11,7 +11,7 @@ import { OAuthError } from './oauth-error.ts';
 export async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
   const form = await applicationForm(c);
   const { id: clientId } = clientIn(form, parts);
-  const secret = form.need('token');
+  const secret = form.need('token').trim();
   const created = form.get('created_keys');
   if (created !== undefined && created !== 'refuse')
     throw new OAuthError('invalid_request', 'The created_keys is refuse, or left out.');
