@@ -51,6 +51,7 @@ export type { AppliedLimit, Restrictions } from './keys/authorization/restrictio
 export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
 export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';
 export type { ConsentChoice } from './keys/consent/approval.ts';
+export type { Ended, KeyToEnd, RefusedEnd } from './keys/consent/revoke.ts';
 export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
 export type { Client } from './keys/requests/clients.ts';
 export type {

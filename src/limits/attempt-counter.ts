@@ -8,8 +8,8 @@ const OTHERS = '';
 const SWEEP = 1_000_000;
 
 /**
- * Counts attempts by where they come from, in the memory of this process: keys that are not valid, codes that are tried,
- * requests for keys.
+ * Counts attempts by where they come from, in the memory of this process: keys that are not valid, codes that are
+ * tried, requests for keys.
  */
 export class AttemptCounter {
   readonly #limit: Limit;

@@ -9,7 +9,11 @@ const MAX_CHARACTERS = 64 * 1024;
 /** What a server answers to applications, which may be anything. */
 export type Answer = Readonly<Record<string, unknown>>;
 
-/** Sends a form as an application does, to that address alone. @throws KeysError SERVER_UNREACHABLE, SERVER_INCOMPATIBLE */
+/**
+ * Sends a form as an application does, to that address alone.
+ * @returns what a server of ours answers, also that something is wrong
+ * @throws KeysError SERVER_UNREACHABLE, SERVER_INCOMPATIBLE
+ */
 export async function postForm(server: string, path: string, form: Record<string, string>): Promise<Answer> {
   let text: string;
   let isOk: boolean;

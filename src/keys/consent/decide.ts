@@ -16,7 +16,7 @@ export function requirePending(found: ConsentRequest | undefined, now: number): 
 }
 
 /** A request, if it waits for a decision, or for its application. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
-export function requireOpen(found: ConsentRequest | undefined, now: number): ConsentRequest {
+function requireOpen(found: ConsentRequest | undefined, now: number): ConsentRequest {
   const request = requireKnown(found, now);
   refuseOver(request);
   return request;

@@ -39,7 +39,7 @@ export class Pace {
     refuse(this.#codes.add(source), 'Too many codes were tried from here.');
   }
 
-  /** Counts a key that could not be ended: whoever has one that can, is never held up. @throws KeysError TOO_MANY_REQUESTS */
+  /** Counts a key that was not ended: one that can be is never held up. @throws KeysError TOO_MANY_REQUESTS */
   countRevocation(source: string): void {
     refuse(this.#revocations.add(source), 'Too many keys were sent from here that cannot be ended.');
   }
