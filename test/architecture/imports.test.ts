@@ -65,6 +65,7 @@ const ROOMS: Record<string, string[]> = {
     'list',
     'queries',
     'management',
+    'health',
     'service',
     'administration',
     'operator-keys',
