@@ -44,17 +44,26 @@ export interface CheckParts {
   failedCredentials: AttemptCounter | undefined;
 }
 
+/**
+ * Counts credentials that are not valid, by a limit as it was written; undefined for any number of them. With the same
+ * limit as an earlier counter, that goes on.
+ * @throws RangeError if it is none
+ */
+export function failedCredentialsBy(
+  limit: string | false = DEFAULT_FAILED_CREDENTIALS,
+  earlier?: AttemptCounter,
+): AttemptCounter | undefined {
+  return AttemptCounter.of(limit, earlier);
+}
+
 /** The parts of checks, which may go on from those of others. @throws RangeError if a limit is invalid */
 export function partsOf(
-  {
-    log = NO_LOG,
-    failedCredentials = DEFAULT_FAILED_CREDENTIALS,
-  }: Pick<BearerAuthOptions, 'log' | 'failedCredentials'>,
+  { log = NO_LOG, failedCredentials }: Pick<BearerAuthOptions, 'log' | 'failedCredentials'>,
   earlier?: CheckParts,
 ): CheckParts {
   return {
     refusals: earlier?.refusals ?? new RefusalLog(log),
     failures: earlier?.failures ?? new FailureLog(log),
-    failedCredentials: AttemptCounter.of(failedCredentials, earlier?.failedCredentials),
+    failedCredentials: failedCredentialsBy(failedCredentials, earlier?.failedCredentials),
   };
 }

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { BearerCheck } from '../../src/http/bearer-check.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { partsOf } from '../../src/http/bearer-options.ts';
+import { failedCredentialsBy } from '../../src/http/bearer-options.ts';
 import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 
@@ -67,7 +67,7 @@ describe('keys that are not valid', () => {
 
 describe('the limit of keys that are not valid', () => {
   const bySource = (limit?: string | false) => {
-    const { failedCredentials: failed } = partsOf(limit === undefined ? {} : { failedCredentials: limit });
+    const failed = failedCredentialsBy(limit);
     return (source: string) => failed?.add(source);
   };
 
