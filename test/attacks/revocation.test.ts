@@ -138,10 +138,10 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
   });
 
   it('with a previous secret, end that alone', async () => {
-    const { secret: previous, id } = await given();
+    const { secret: previous, id, child } = await withChild();
     const { secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     assert.equal((await revoke(previous, { created_keys: 'refuse' })).status, 200);
-    assert.deepEqual([await accepts(previous), await accepts(secret)], [false, true]);
+    assert.deepEqual([await accepts(previous), await accepts(secret), await accepts(child)], [false, true, true]);
     const actions = (await test.keys.auditLog({ first: 2 }, OPERATOR)).map(({ action }) => action);
     assert.deepEqual(actions, ['ROTATE_FINISH', 'CONSENT_REVOKE']);
     assert.equal((await revoke(secret)).status, 200);

@@ -57,11 +57,10 @@ export function approvalOf(
 
 /** Whether the same was granted, for as long, by the same key with the same secret, or the same user of a terminal. */
 export function isSameApproval(one: ConsentApproval, other: ConsentApproval): boolean {
-  const [by, otherBy] = [one.by, other.by];
-  const isSameApprover = by.id === otherBy.id && by.publicId === otherBy.publicId;
-  const isSameUser = by.id !== null || by.name === otherBy.name;
+  const isSameSecret = one.by.publicId === other.by.publicId;
+  const isSameUser = one.by.publicId !== null || one.by.name === other.by.name;
   const [granted, others] = [one, other].map((each) => scopeItems(each).toSorted().join(' '));
-  return isSameApprover && isSameUser && granted === others && one.keyEnd === other.keyEnd;
+  return isSameSecret && isSameUser && granted === others && one.keyEnd === other.keyEnd;
 }
 
 /** The key that an approval makes, as it is asked for. */

@@ -51,8 +51,8 @@ export async function approveRequest(
   if (request.approval && request.flow === 'DEVICE') return request;
   const redirected = {
     codeDigest: made.codeDigest,
-    // A second code lasts no longer than the first.
-    expiresAt: request.approval ? request.expiresAt : Math.min(request.expiresAt, now + CODE_MS),
+    // A second code lasts no longer than the first: the request ends with that.
+    expiresAt: Math.min(request.expiresAt, now + CODE_MS),
   };
   const approved: ConsentRequest = {
     ...request,
