@@ -93,6 +93,7 @@ describe('commands by a server', () => {
       ['requests'],
       ['requests', '--json'],
       ['requests', '--limit', '1', '--json'],
+      ['requests', '--limit', '500', '--json'],
       ['requests', '--limit', '501'],
       ['approve', handle],
       ['approve', handle, '--yes'],
