@@ -1,25 +1,28 @@
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { OPERATOR } from './keys/authorization/principal.ts';
+import type { Transaction } from './keys/changes/transaction.ts';
 import { Transactions } from './keys/changes/transactions.ts';
 import { type ErrorCode, isKeysError, KeysError } from './keys/errors.ts';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
 import type { ProgressReport } from './keys/progress.ts';
 import type { BringBack } from './keys/restore/bring-back.ts';
-import type { RestorePlan } from './keys/restore/plan.ts';
-import { noteRestore, type RestoreSource } from './keys/restore/restore.ts';
-import { type OpenKeys, openKeys } from './open-keys.ts';
+import { planRestore, type RestorePlan } from './keys/restore/plan.ts';
+import { noteRestore, restoreKeys, type RestoreSource, takenIds } from './keys/restore/restore.ts';
+import type { KeyRepository } from './keys/repository.ts';
+import { SteadyClock } from './keys/steady-clock.ts';
 import { operatorName } from './operator-name.ts';
 import { readAuditKey } from './store/audit-key.ts';
-import { backUpStore } from './store/backup.ts';
+import { backUpStore } from './store/backup/back-up-store.ts';
 import { createKeyRepository } from './store/key-repository.ts';
 import { storeLocation } from './store/location.ts';
-import { type OpenBackup, withBackup } from './store/open-backup.ts';
-import { openConnection } from './store/open.ts';
+import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
+import { openConnection, openStore, type Store } from './store/open.ts';
 import { isPostgresUrl, readPostgresUrl } from './store/postgres/postgres-address.ts';
-import { putBackup } from './store/put-backup.ts';
+import { requireNoForeignFile } from './store/backup/replace-file.ts';
+import { putBackup } from './store/backup/put-backup.ts';
 import { findDamage } from './store/sqlite/integrity.ts';
-import type { BackupContents } from './store/verify-backup.ts';
+import type { BackupContents } from './store/backup/verify-backup.ts';
 
 /** What to restore, and where. */
 export interface RestoreOptions extends CatalogAdditions {
@@ -72,20 +75,21 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
 }
 
 /** Codes of a store that is lost for this program. */
-const LOST: readonly ErrorCode[] = ['STORE_CORRUPT', 'STORE_NEWER'];
+const LOST: ReadonlySet<ErrorCode> = new Set(['STORE_CORRUPT', 'STORE_NEWER']);
 
-/** Opens the store that the backup is compared with. @throws KeysError RESTORE_BLIND if that is not possible, STORE_… */
-async function openPresent(database: string, options: RestoreOptions): Promise<OpenKeys> {
-  let keys: OpenKeys | undefined;
+/** Opens the store that the backup is compared with. @throws KeysError RESTORE_BLIND where it cannot, STORE_… */
+async function openPresent(database: string, options: RestoreOptions): Promise<Store> {
+  let store: Store | undefined;
   try {
-    keys = await openKeys({ ...options, database, ifMissing: 'empty' });
-    if (!keys.exists) throw blindError(`The key store ${keys.location} does not exist.`);
+    const { env, busyTimeoutMs } = options;
+    store = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
+    if (!store.exists) throw blindError(`The key store ${store.location} does not exist.`);
     const damage = await damageOf(database, options);
-    if (damage !== undefined) throw blindError(`The key store ${keys.location} is damaged.`);
-    return keys;
+    if (damage !== undefined) throw blindError(`The key store ${store.location} is damaged.`);
+    return store;
   } catch (error) {
-    await keys?.close();
-    throw isKeysError(error) && LOST.includes(error.code) ? blindError(error.message, error) : error;
+    await store?.close();
+    throw isKeysError(error) && LOST.has(error.code) ? blindError(error.message, error) : error;
   }
 }
 
@@ -102,21 +106,25 @@ async function damageOf(database: string, { env, busyTimeoutMs }: RestoreOptions
 function blindError(reason: string, cause?: unknown): KeysError {
   return new KeysError(
     'RESTORE_BLIND',
-    `${reason} So nobody can tell which keys were deleted, disabled or rotated since the backup, or created. If it is ` +
-      'the right store, pass --without-comparison: all keys of the backup then work as they did when it was made.',
+    `${reason} So nobody can tell which keys were deleted, disabled or rotated since the backup, or created. ` +
+      'If it is the right store, pass --without-comparison: all keys of the backup then work as they did back then.',
     { cause },
   );
 }
 
 /** Changes the keys of the store that is there, in one transaction, after a backup of it. */
 async function compared(
-  present: OpenKeys,
+  present: Store,
   { file, contents }: OpenBackup,
   source: RestoreSource,
-  { database, backup, env, busyTimeoutMs, bringBack, agree, onCompared }: RestoreOptions,
+  options: RestoreOptions,
 ): Promise<Restored> {
-  const repository = createKeyRepository(file);
-  const plan = await present.planRestore(repository, bringBack, onCompared);
+  const { database, backup, env, busyTimeoutMs, bringBack, agree, onCompared: onProgress } = options;
+  const { repository } = present;
+  const transactions = await transactionsOn(repository, options);
+  const old = createKeyRepository(file);
+  const { catalog, clock } = transactions;
+  const plan = await planRestore(bringBack, { backup: old, present: repository, catalog, now: clock(), onProgress });
   const result = { contents, plan, store: present.location };
   if (!(await agree(plan, contents))) return { ...result, previous: undefined };
   const from = await openConnection({ database, env, busyTimeoutMs, mustExist: true });
@@ -126,7 +134,8 @@ async function compared(
   } finally {
     await from.close();
   }
-  await present.restore(repository, plan, source);
+  const keys = await old.write((writer) => writer.findBy('id', takenIds(plan)));
+  await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, source }));
   return { ...result, previous };
 }
 
@@ -135,21 +144,29 @@ async function blind(
   database: string,
   opened: OpenBackup,
   source: RestoreSource,
-  { env, agree, ...options }: RestoreOptions,
+  options: RestoreOptions,
 ): Promise<Restored> {
   const { contents, file } = opened;
+  if (!isPostgresUrl(database)) requireNoForeignFile(database);
   const store = isPostgresUrl(database) ? readPostgresUrl(database).location : database;
   const result = { contents, plan: undefined, store };
-  if (!(await agree(undefined, contents))) return { ...result, previous: undefined };
-  const transactions = new Transactions({
-    repository: createKeyRepository(file, readAuditKey(env)),
-    catalog: createCatalog(options),
-    clock: Date.now,
-    operator: operatorName(),
-  });
-  await transactions.run(OPERATOR, async (transaction) => noteRestore(transaction, source));
+  if (!(await options.agree(undefined, contents))) return { ...result, previous: undefined };
+  const transactions = await transactionsOn(createKeyRepository(file, readAuditKey(options.env)), options);
+  await transactions.run(async (transaction) => noteRestore(transaction, source));
   const kept = keptPath(database);
   return { ...result, previous: (await putBackup(opened, { database, kept })) ? kept : undefined };
+}
+
+/** Changes of the operator, in a store whose clock does not run back. */
+async function transactionsOn(repository: KeyRepository, additions: CatalogAdditions) {
+  const catalog = createCatalog(additions);
+  const source = { read: Date.now, elapsed: () => performance.now() };
+  const steady = new SteadyClock(source, await repository.latestTime());
+  const clock = () => steady.now();
+  const transactions = new Transactions({ repository, catalog, clock, operator: operatorName() });
+  const run = (work: (transaction: Transaction) => Promise<void>) =>
+    transactions.run(OPERATOR, work, { revokes: true });
+  return { catalog, clock, run };
 }
 
 /** Where a store is kept that a backup replaces. */

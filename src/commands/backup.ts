@@ -43,7 +43,7 @@ export default class Backup extends BaseCommand {
     const [{ readAuditKey }, { openConnection }, { backUpStore }] = await Promise.all([
       import('../store/audit-key.ts'),
       import('../store/open.ts'),
-      import('../store/backup.ts'),
+      import('../store/backup/back-up-store.ts'),
     ]);
     const auditKey = readAuditKey(this.environment);
     const { database } = flags;

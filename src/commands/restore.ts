@@ -15,7 +15,7 @@ import { requireStore } from '../cli/remote/target.ts';
 import { BUSY_TIMEOUT_MS } from '../cli/with-keys.ts';
 import type { RestorePlan } from '../keys/restore/plan.ts';
 import type { Restored } from '../restore-store.ts';
-import type { BackupContents } from '../store/verify-backup.ts';
+import type { BackupContents } from '../store/backup/verify-backup.ts';
 
 const BLIND =
   'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +

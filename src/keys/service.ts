@@ -7,9 +7,8 @@ import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
 import { UsageRetention } from './authentication/usage-retention.ts';
 import { writeActivity } from './authentication/write-activity.ts';
-import { type Actor, OPERATOR } from './authorization/principal.ts';
+import type { Actor } from './authorization/principal.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
-import type { Transaction } from './changes/transaction.ts';
 import { Transactions } from './changes/transactions.ts';
 import { Consent } from './consent/consent.ts';
 import { Pace, type SourceCounter } from './consent/pace.ts';
@@ -17,10 +16,6 @@ import type { Limit } from './limit.ts';
 import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
-import type { KeyRepository } from './repository.ts';
-import type { BringBack } from './restore/bring-back.ts';
-import { planRestore, type RestorePlan } from './restore/plan.ts';
-import { restoreKeys, type RestoreSource, takenIds } from './restore/restore.ts';
 import { requirePastTime } from './time.ts';
 import { createSecret } from './secret/secret.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
@@ -136,22 +131,6 @@ export class KeysService extends KeyManagement {
       },
       { delivery },
     );
-  }
-
-  /** See `planRestore`; nothing is written. @throws KeysError NOT_FOUND, INPUT_INVALID, STORE_… */
-  planRestore(backup: KeyRepository, bringBack: BringBack, onProgress?: ProgressReport): Promise<RestorePlan> {
-    const { repository, clock } = this.#options;
-    return planRestore(bringBack, { backup, present: repository, catalog: this.catalog, now: clock(), onProgress });
-  }
-
-  /**
-   * Makes the keys those of a backup, as planned, in one transaction, for the operator. Everything else stays.
-   * @throws KeysError RESTORE_OUTDATED, STORE_…
-   */
-  async restore(backup: KeyRepository, plan: RestorePlan, source: RestoreSource): Promise<void> {
-    const keys = await backup.write((writer) => writer.findBy('id', takenIds(plan)));
-    const work = (transaction: Transaction) => restoreKeys(transaction, { plan, keys, source });
-    await this.#transactions.run(OPERATOR, work, { revokes: true });
   }
 
   /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */

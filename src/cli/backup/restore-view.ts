@@ -11,7 +11,7 @@ const SHOWN = 100;
 const KEPT_TEXTS: Readonly<Record<Kept, string>> = {
   enabled: 'stays disabled',
   secret: 'keeps its newer secret',
-  grants: 'keeps its narrower grants',
+  grants: 'keeps its present grants',
   expiresAt: 'keeps its earlier end',
   limits: 'keeps its closer limits',
   allowFrom: 'keeps its closer networks',
@@ -40,7 +40,7 @@ export function planLines({ deleted, kept, broughtBack, created, changed, damage
     ),
     ...list(
       kept,
-      (count) => `${keys(count)} ${was(count)} revoked in part since, and ${stay(count)} so:`,
+      (count) => `${keys(count)} ${has(count)} less than in the backup, and ${count === 1 ? 'gets' : 'get'} no more:`,
       (key) => `${key.kept.map((field) => KEPT_TEXTS[field]).join(', ')} (${sinceText(key.since)})`,
     ),
     ...list(broughtBack, (count) => `${keys(count)} ${count === 1 ? 'is' : 'are'} brought back as in the backup:`),
@@ -75,6 +75,10 @@ function keys(count: number): string {
 
 function was(count: number): string {
   return count === 1 ? 'was' : 'were';
+}
+
+function has(count: number): string {
+  return count === 1 ? 'has' : 'have';
 }
 
 function stay(count: number): string {

@@ -130,7 +130,11 @@ export class Transaction {
     for await (const { before, after } of inTurns(changes)) {
       if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       const isWhole = before && !before.damaged;
-      this.#note('RESTORE', after, isWhole ? auditChange(before, after) : { before: null, after: auditValuesOf(after) });
+      this.#note(
+        'RESTORE',
+        after,
+        isWhole ? auditChange(before, after) : { before: null, after: auditValuesOf(after) },
+      );
     }
   }
 

@@ -127,7 +127,8 @@ export function resultOf<Key extends ApiKey>(
 
 /** Whether two states of a key differ. */
 export function isChange(before: ApiKey, after: ApiKey): boolean {
-  const fieldsOf = (key: ApiKey) => JSON.stringify(Object.entries(key).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  const fieldsOf = (key: ApiKey) =>
+    JSON.stringify(Object.entries(key).toSorted(([one], [other]) => (one < other ? -1 : 1)));
   return fieldsOf(before) !== fieldsOf(after);
 }
 
@@ -139,7 +140,10 @@ async function* pairsOf(
   for (let after: ApiKey | undefined; ;) {
     const keys = await from.list({ limit: MAX_PAGE_SIZE, after });
     if (keys.length === 0) return;
-    const others = await to.findBy('id', keys.map(({ id }) => id));
+    const others = await to.findBy(
+      'id',
+      keys.map(({ id }) => id),
+    );
     yield { keys, others: new Map(others.map((key) => [key.id, key])) };
     after = keys.at(-1);
   }

@@ -1,9 +1,12 @@
-import type { AuditPosition } from '../audit/audit-entry.ts';
+import type { AuditAction, AuditPosition } from '../audit/audit-entry.ts';
 import type { Transaction } from '../changes/transaction.ts';
 import { KeysError } from '../errors.ts';
 import type { StoredKey } from '../key/api-key.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import { isChange, type RestorePlan, resultOf } from './plan.ts';
+
+/** What changes no key. */
+const HARMLESS: ReadonlySet<AuditAction> = new Set(['REFUSE', 'PRUNE', 'CONSENT_REQUEST', 'CONSENT_DENY']);
 
 /** Which backup is restored, for the audit log. */
 export interface RestoreSource {
@@ -32,7 +35,14 @@ export async function restoreKeys(
   noteRestore(transaction, source, plan);
   const created = plan.created.map(({ id }) => id);
   if (created.length > 0) await transaction.delete(await find.findWithDescendants(created));
-  const present = new Map((await find.findBy('id', keys.map(({ id }) => id))).map((key) => [key.id, key]));
+  const present = new Map(
+    (
+      await find.findBy(
+        'id',
+        keys.map(({ id }) => id),
+      )
+    ).map((key) => [key.id, key]),
+  );
   const broughtBack = new Set(plan.broughtBack.map(({ id }) => id));
   const changes = keys
     .map((key) => {
@@ -61,12 +71,11 @@ export function noteRestore(transaction: Transaction, { backup, head }: RestoreS
   });
 }
 
-/** A plan that somebody has agreed to must still be what is done. Refused requests, and others that are asked, change no key. */
+/** A plan that somebody has agreed to must still be what is done. */
 async function requireUnchanged({ auditLog }: Transaction, { head }: RestorePlan): Promise<void> {
   for (let after = head; ;) {
     const entries = await auditLog.find({ order: 'oldest', after, limit: MAX_PAGE_SIZE });
-    const change = entries.find(({ action }) => !['REFUSE', 'PRUNE', 'CONSENT_REQUEST', 'CONSENT_DENY'].includes(action));
-    if (change)
+    if (entries.some(({ action }) => !HARMLESS.has(action)))
       throw new KeysError(
         'RESTORE_OUTDATED',
         'Keys were changed while the backup was compared with the store. Nothing was restored. Run it again.',

@@ -1,17 +1,18 @@
+import { chainHolds, chainHoldsUnknown } from '../authorization/chain.ts';
 import { isWidened } from '../authorization/granting.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import { isInProgress, type Rotation } from '../key/rotation.ts';
 import type { Catalog } from '../permissions/catalog.ts';
+import { PermissionSet } from '../permissions/permission-set.ts';
 
 /** What of a key can stay as it is now, where a backup would give the key more. */
 export const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'damaged'] as const;
 /** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
 export type Kept = (typeof KEPT)[number];
 
-/** The aspects in which a key can have more in a backup than it has now, each with its fields. */
+/** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its fields. */
 const ASPECTS = {
   enabled: ['disabledAt'],
-  grants: ['roles', 'permissions'],
   expiresAt: ['expiresAt'],
   limits: ['limits'],
   allowFrom: ['allowFrom'],
@@ -40,7 +41,9 @@ export function restoredKey<Key extends ApiKey>(
     return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
   }
   let key: Key = { ...present, name: backup.name, description: backup.description, managed: backup.managed };
-  const kept: Kept[] = hasLostSecret(backup, present, now) ? ['secret'] : [];
+  const kept: Kept[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
+  if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
+  else kept.push('grants');
   for (const [aspect, fields] of Object.entries(ASPECTS) as [keyof typeof ASPECTS, readonly (keyof Key)[]][]) {
     const values = Object.fromEntries(fields.map((field) => [field, backup[field]]));
     if (isWidened(present, { ...present, ...values }, catalog)) kept.push(aspect);
@@ -58,11 +61,23 @@ export function broughtBackKey<Key extends ApiKey>(backup: Key, present: Key | u
   return { ...backup, rotation };
 }
 
-/** Whether a secret that worked when the backup was made does not any more. */
-function hasLostSecret(backup: ApiKey, present: ApiKey, now: number): boolean {
-  const worked = [backup.publicId, ...previousOf(backup.rotation, now)];
-  const works = new Set([present.publicId, ...previousOf(present.rotation, now)]);
-  return worked.some((publicId) => !works.has(publicId));
+/** Whether a key holds all that another one was granted, what is not declared now included. */
+function holdsGrants(holder: ApiKey, { roles, permissions }: ApiKey, catalog: Catalog): boolean {
+  const chain = { keys: [holder], isComplete: true } as const;
+  const unknown = permissions.filter((permission) => !catalog.knows(permission));
+  return (
+    roles.every((role) => chainHolds(chain, role, catalog)) &&
+    unknown.every((permission) => chainHoldsUnknown(chain, permission)) &&
+    new PermissionSet(permissions.filter((permission) => catalog.knows(permission))).missingFrom(
+      PermissionSet.of(catalog, holder),
+    ).length === 0
+  );
+}
+
+/** Whether a key was rotated since a backup, or has lost the previous secret that it had then. */
+function hasOtherSecret(backup: ApiKey, present: ApiKey, now: number): boolean {
+  if (backup.publicId !== present.publicId) return true;
+  return previousOf(backup.rotation, now).some((publicId) => !previousOf(present.rotation, now).includes(publicId));
 }
 
 function previousOf(rotation: Rotation | null, now: number): string[] {

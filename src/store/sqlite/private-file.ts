@@ -35,7 +35,12 @@ export class PrivateFile implements Connection {
     try {
       driver = new Database(path, { fileMustExist: true });
       // Without the -shm file of those that several programs use, which file systems of other machines lack.
-      for (const pragma of ['locking_mode = exclusive', 'synchronous = full', 'foreign_keys = on', 'trusted_schema = off'])
+      for (const pragma of [
+        'locking_mode = exclusive',
+        'synchronous = full',
+        'foreign_keys = on',
+        'trusted_schema = off',
+      ])
         driver.pragma(pragma);
       const db = new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) });
       await migrateSqlite(db, location, mustExist);
@@ -44,6 +49,11 @@ export class PrivateFile implements Connection {
       driver?.close();
       throw sqliteError(error, location);
     }
+  }
+
+  /** One that is open already. Whoever opened it closes it. */
+  static over(driver: Database.Database, location: string): PrivateFile {
+    return new PrivateFile(driver, new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) }), location);
   }
 
   async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {

@@ -12,9 +12,9 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { KeysError } from '../keys/errors.ts';
-import { printable } from '../keys/text.ts';
-import { createStoreFile, sideFilesOf } from './sqlite/sqlite-file.ts';
+import { KeysError } from '../../keys/errors.ts';
+import { printable } from '../../keys/text.ts';
+import { createStoreFile, sideFilesOf } from '../sqlite/sqlite-file.ts';
 
 /** After this long without a change, a part of a backup is one that was left behind, in milliseconds. */
 const ABANDONED_MS = 3_600_000;

@@ -1,15 +1,15 @@
 import { closeSync, constants, createReadStream, createWriteStream, fstatSync, openSync, readSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
-import { KeysError } from '../keys/errors.ts';
-import { printable } from '../keys/text.ts';
+import { KeysError } from '../../keys/errors.ts';
+import { printable } from '../../keys/text.ts';
 import { removeFiles, unavailable } from './backup-file.ts';
 import { invalid } from './verify-backup.ts';
-import { createStore } from './sqlite/sqlite-access.ts';
+import { createStore } from '../sqlite/sqlite-access.ts';
 
 const OTHERS_WRITE = 0o022;
 /** What an SQLite file begins with (its file format, section 1.3). */
-const MAGIC = 'SQLite format 3\0';
+export const MAGIC = 'SQLite format 3\0';
 
 /**
  * Copies a backup to where it is looked at, and may become the store: nobody can exchange it in between, and the backup

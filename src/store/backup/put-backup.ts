@@ -1,9 +1,9 @@
-import { copyStore } from './copy.ts';
-import { openConnection } from './open.ts';
+import { copyStore } from '../copy.ts';
+import { openConnection } from '../open.ts';
 import type { OpenBackup } from './open-backup.ts';
-import { isPostgresUrl } from './postgres/postgres-address.ts';
+import { isPostgresUrl } from '../postgres/postgres-address.ts';
 import { replaceStoreFile } from './replace-file.ts';
-import { PASSING_TABLES } from './tables.ts';
+import { PASSING_TABLES } from '../tables.ts';
 
 /** Where a backup is put. */
 export interface PutOptions {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import type { ProgressReport } from '../keys/progress.ts';
+import type { ProgressReport } from '../../keys/progress.ts';
 import { removeFiles } from './backup-file.ts';
-import { PrivateFile } from './sqlite/private-file.ts';
+import { PrivateFile } from '../sqlite/private-file.ts';
 import { stageBackup } from './staged-backup.ts';
 import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
 

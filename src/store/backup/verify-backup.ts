@@ -1,14 +1,14 @@
 import type { KeyObject } from 'node:crypto';
 import { sql } from 'kysely';
-import type { AuditPosition } from '../keys/audit/audit-entry.ts';
-import { type AuditVerification, verifyAuditLog } from '../keys/audit/verify.ts';
-import { type ErrorCode, isKeysError, KeysError } from '../keys/errors.ts';
-import type { ProgressReport } from '../keys/progress.ts';
-import { printable } from '../keys/text.ts';
-import { auditReaderOf } from './audit-log.ts';
-import { MIGRATIONS } from './migrations/index.ts';
-import { findDamage } from './sqlite/integrity.ts';
-import type { PrivateFile } from './sqlite/private-file.ts';
+import type { AuditPosition } from '../../keys/audit/audit-entry.ts';
+import { type AuditVerification, verifyAuditLog } from '../../keys/audit/verify.ts';
+import { type ErrorCode, isKeysError, KeysError } from '../../keys/errors.ts';
+import type { ProgressReport } from '../../keys/progress.ts';
+import { printable } from '../../keys/text.ts';
+import { auditReaderOf } from '../audit-log.ts';
+import { MIGRATIONS } from '../migrations/index.ts';
+import { findDamage } from '../sqlite/integrity.ts';
+import type { PrivateFile } from '../sqlite/private-file.ts';
 
 /** What a backup has. */
 export interface BackupContents {
@@ -53,14 +53,14 @@ export async function verifyBackup(
 }
 
 /** Codes of a store that cannot be opened, which mean that a backup is not whole. */
-const DAMAGED: readonly ErrorCode[] = ['STORE_CORRUPT', 'STORE_UNAVAILABLE', 'STORE_FAILED'];
+const DAMAGED: ReadonlySet<ErrorCode> = new Set(['STORE_CORRUPT', 'STORE_UNAVAILABLE', 'STORE_FAILED']);
 
 /** Runs work on a backup. What shows that the file is damaged becomes an error that says so. */
 export async function onBackup<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (isKeysError(error) && DAMAGED.includes(error.code)) throw invalid(path, undefined, { cause: error });
+    if (isKeysError(error) && DAMAGED.has(error.code)) throw invalid(path, undefined, { cause: error });
     throw error;
   }
 }

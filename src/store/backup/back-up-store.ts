@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { KeysError } from '../keys/errors.ts';
-import type { ProgressReport } from '../keys/progress.ts';
+import { KeysError } from '../../keys/errors.ts';
+import type { ProgressReport } from '../../keys/progress.ts';
 import { BackupFile } from './backup-file.ts';
-import type { Connection } from './connection.ts';
-import { copyStore } from './copy.ts';
-import { type CopiedFile, copySqliteFile } from './sqlite/copy-file.ts';
-import { PrivateFile } from './sqlite/private-file.ts';
+import type { Connection } from '../connection.ts';
+import { copyStore } from '../copy.ts';
+import { type CopiedFile, copySqliteFile } from '../sqlite/copy-file.ts';
+import { PrivateFile } from '../sqlite/private-file.ts';
 import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
 
 /** A backup that was made. */
