@@ -37,7 +37,7 @@ export class BackupFile {
     requireReplaceable(path, overwrite);
     const partial = `${path}.partial-${randomBytes(4).toString('hex')}`;
     try {
-      removeAbandoned(path);
+      removeAbandoned(path, 'partial');
       createStoreFile(partial);
     } catch (error) {
       throw unwritable(path, error);
@@ -107,9 +107,13 @@ function requireReplaceable(path: string, overwrite: boolean): void {
   if (!overwrite) throw exists(path);
 }
 
-/** What backups left that were killed. */
-function removeAbandoned(path: string): void {
-  const prefix = `${basename(path)}.partial-`;
+/**
+ * Removes what programs left beside a path that were killed.
+ * @param kind what such files are called after that path
+ * @throws an error of the file system
+ */
+export function removeAbandoned(path: string, kind: 'partial' | 'restore'): void {
+  const prefix = `${basename(path)}.${kind}-`;
   for (const name of readdirSync(dirname(path))) {
     const file = join(dirname(path), name);
     if (!name.startsWith(prefix) || !/^[0-9a-f]{8}(-wal|-shm|-journal)?$/.test(name.slice(prefix.length))) continue;

@@ -1,9 +1,19 @@
-import { closeSync, constants, createReadStream, createWriteStream, fstatSync, openSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fstatSync,
+  openSync,
+  readSync,
+} from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
-import { removeFiles, unavailable } from './backup-file.ts';
+import { removeAbandoned, removeFiles, unavailable } from './backup-file.ts';
 import { invalid } from './verify-backup.ts';
 import { createStore } from '../sqlite/sqlite-access.ts';
 
@@ -21,6 +31,7 @@ export const MAGIC = 'SQLite format 3\0';
 export async function stageBackup(backup: string, near: string): Promise<string> {
   const staged = `${near}.restore-${randomBytes(4).toString('hex')}`;
   try {
+    if (existsSync(dirname(near))) removeAbandoned(near, 'restore');
     await copyFile(backup, staged, { isWal: false });
     await copyFile(`${backup}-wal`, `${staged}-wal`, { isWal: true });
     return staged;

@@ -116,6 +116,22 @@ describeOnEach('backup', (dialect) => {
     assert.deepEqual(await codeOf('restore', path, '--yes'), [1, 'BACKUP_INVALID']);
   });
 
+  it('goes into a store that does not exist, without a comparison', async () => {
+    const { key } = await cli.given('A');
+    await cli.run(['backup', path]);
+    const other = testCli();
+    const args = ['restore', path, '--yes', '--json', '--database', other.database];
+    assert.deepEqual(await codeOf(...args.slice(0, -1), other.database), [1, 'RESTORE_BLIND']);
+    const { code, stdout } = await other.run([...args, '--without-comparison']);
+    assert.equal(code, 0, stdout);
+    assert.equal(await isAccepted(other.database, key), true);
+    assert.equal((await other.run(['apikey', 'log', '--verify'])).code, 0);
+    if (dialect === 'sqlite') return;
+    const again = await other.run([...args, '--without-comparison']);
+    assert.equal((JSON.parse(again.stdout) as { code: string }).code, 'STORE_NOT_EMPTY');
+    assert.equal(stdout.includes('password'), false);
+  });
+
   if (dialect === 'sqlite') {
     it('is not the store itself', async () => {
       await cli.given('A');
