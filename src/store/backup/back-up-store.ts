@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { KeysError } from '../../keys/errors.ts';
+import { isKeysError, KeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
-import { BackupFile } from './backup-file.ts';
+import { BackupFile, unavailable } from './backup-file.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';
 import { type CopiedFile, copySqliteFile } from '../sqlite/copy-file.ts';
@@ -45,6 +45,10 @@ export async function backUpStore(from: Connection, path: string, options: Backu
     const bytes = statSync(target.partial).size;
     target.publish();
     return { file: path, from: from.location, bytes, ...contents };
+  } catch (error) {
+    // The store is only read: it is the disk of the backup that is full.
+    if (!isKeysError(error) || error.code !== 'STORE_FULL') throw error;
+    throw unavailable(path, 'cannot be written: the disk is full, or a limit is reached. Make room', { cause: error });
   } finally {
     target.discard();
   }

@@ -188,6 +188,24 @@ describeOnEach('doctor', (dialect) => {
     assert.ok(wrong(await examine()).includes('INTEGRITY failure'));
   });
 
+  it('finds the -wal of another file beside it', async () => {
+    const other = testCli();
+    await other.given('B');
+    const reader = new Database(other.database);
+    reader.exec('begin');
+    reader.prepare('select * from api_keys').all();
+    await other.given('C');
+    copyFileSync(`${other.database}-wal`, `${cli.database}-wal`);
+    reader.close();
+    chmodSync(`${cli.database}-wal`, 0o600);
+    const found = await examine();
+    assert.deepEqual(wrong(found), ['STORE failure']);
+    assert.match(
+      found.find(({ check }) => check === 'STORE')!.message,
+      /-wal belongs to the file that was there before/,
+    );
+  });
+
   it('leaves a -wal alone that a killed program has left', async () => {
     const folder = tempFolder();
     const path = join(folder, 'keys.sqlite');
