@@ -32,12 +32,12 @@ export default class Backup extends BaseCommand {
       command: '<%= config.bin %> <%= command.id %> /var/backups/svc-api.sqlite --overwrite',
     },
   ];
-  static override args = { file: Args.string({ description: 'Path of the backup.' }) };
+  static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
   static override flags = { overwrite: Flags.boolean({ description: 'Replace a file that is there already.' }) };
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Backup);
-    if (!args.file?.trim()) throw new CliError('USAGE', 'The path of the backup is missing. Pass it as an argument.');
+    if (!args.file.trim()) throw new CliError('USAGE', 'The path of the backup is empty. Pass one.');
     const path = resolve(args.file);
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const [{ readAuditKey }, { openConnection }, { backUpStore }] = await Promise.all([

@@ -43,7 +43,7 @@ export default class Restore extends StoreCommand {
       command: '<%= config.bin %> <%= command.id %> keys-2026-01-31.sqlite --without-comparison --yes',
     },
   ];
-  static override args = { file: Args.string({ description: 'Path of the backup.' }) };
+  static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
   static override flags = {
     'bring-back': Flags.string({
       multiple: true,
@@ -62,7 +62,7 @@ export default class Restore extends StoreCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Restore);
-    if (!args.file?.trim()) throw new CliError('USAGE', 'The path of the backup is missing. Pass it as an argument.');
+    if (!args.file.trim()) throw new CliError('USAGE', 'The path of the backup is empty. Pass one.');
     const isBlind = flags['without-comparison'] ?? false;
     const names = flags['bring-back'];
     if (isBlind && names) throw exclusiveFlags('--without-comparison', '--bring-back');
@@ -81,7 +81,7 @@ export default class Restore extends StoreCommand {
     const restored = await withProgress(this.terminal, (progress) =>
       restoreStore({
         ...additions,
-        backup: resolve(args.file!),
+        backup: resolve(args.file),
         database: flags.database,
         env: this.environment,
         busyTimeoutMs: BUSY_TIMEOUT_MS,

@@ -104,6 +104,7 @@ function addKey(
     plan.damaged.push(named);
     return false;
   }
+  if (present && !isChange(key, present)) return false;
   const restored = present && restoredKey(key, present, context);
   if (isWanted && (!restored || restored.kept.length > 0)) {
     plan.broughtBack.push(named);
@@ -127,9 +128,10 @@ export function resultOf<Key extends ApiKey>(
 
 /** Whether two states of a key differ. */
 export function isChange(before: ApiKey, after: ApiKey): boolean {
-  const fieldsOf = (key: ApiKey) =>
-    JSON.stringify(Object.entries(key).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  return fieldsOf(before) !== fieldsOf(after);
+  const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof ApiKey>;
+  return [...fields].some(
+    (field) => before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  );
 }
 
 /** All keys, page by page, with those of the same ids elsewhere. */
