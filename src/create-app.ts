@@ -59,15 +59,16 @@ export interface CreateAppOptions {
  */
 export async function createApp({ keys, extensions, config, ...others }: CreateAppOptions): Promise<ServiceApp> {
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }] = await Promise.all([
-    import('./graphql/schema.ts'),
-    import('./http/app.ts'),
-    import('./guard/serve-forward-auth.ts'),
-    import('./routes/router.ts'),
-  ]);
+  const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }, { describeService }] =
+    await Promise.all([
+      import('./graphql/schema.ts'),
+      import('./http/app.ts'),
+      import('./guard/serve-forward-auth.ts'),
+      import('./routes/router.ts'),
+      import('./describe-service.ts'),
+    ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
-  const schema = await createSchema(keys, info, extensions);
   const configured = config && {
     credentials: config.credentials,
     trust: config.trust.texts,
@@ -77,10 +78,13 @@ export async function createApp({ keys, extensions, config, ...others }: CreateA
     clients: config.clients,
     failedCredentials: config.limits.failedCredentials,
   };
+  const router = createRouter(config?.routes ?? []);
+  const described = describeService({ router, file: config?.file, ...configured, ...others });
+  const schema = await createSchema(keys, info, extensions, described);
   const app = createHttpApp({ keys, schema, startedAt, ...configured, ...others });
   return serveForwardAuth(app, {
     catalog: keys.catalog,
-    router: createRouter(config?.routes ?? []),
+    router,
     trust: new Networks(others.trust ?? configured?.trust ?? LOOPBACK),
   });
 }

@@ -85,6 +85,7 @@ export type { UsageTotals } from './keys/key/usage.ts';
 export type { Outcome, OutcomeCounts } from './keys/usage/outcomes.ts';
 export type { Period, PeriodUsage, UsageByPeriod, UsageRange } from './keys/usage/periods.ts';
 export type { UsageRequest } from './keys/usage/usage-request.ts';
+export type { Health } from './keys/health.ts';
 export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
 export type { Standing } from './limits/allowance.ts';
 export type { FailedCredentials } from './limits/failed-credentials.ts';
@@ -101,7 +102,7 @@ export type {
 } from './keys/permissions/catalog.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
 export type { Networks } from './keys/networks.ts';
-export type { HearingReport } from './keys/repository.ts';
+export type { HearingReport, StoreKind } from './keys/repository.ts';
 export type { KeyQueries } from './keys/queries.ts';
 export type { CreatedKey, RotatedKey } from './keys/management.ts';
 export type { KeyManagement } from './keys/management.ts';

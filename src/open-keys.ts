@@ -73,6 +73,7 @@ export async function openKeys({
     repository: store.repository,
     catalog,
     clock: () => clock.now(),
+    clockBehindMs: () => clock.behind(),
     randomBytes,
     randomId: randomUUID,
     schedule,
@@ -103,7 +104,7 @@ function openedBy(service: KeysService, shared: Shared): OpenKeys {
     exists: store.exists,
     clockBehindMs: () => clock.behind(),
     watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
-    hasSearchIndex: () => store.hasSearchIndex(),
+    hasSearchIndex: () => store.repository.hasSearchIndex(),
     withAdditions: (additions: CatalogAdditions) => openedBy(service.withCatalog(createCatalog(additions)), shared),
     close: async () => {
       try {

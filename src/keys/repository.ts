@@ -156,10 +156,14 @@ export interface FoundBySecret {
 /** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
 export type HearingReport = (problem: Error | undefined) => void;
 
+/** The database that a store is in. */
+export type StoreKind = 'sqlite' | 'postgres';
+
 /**
  * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
+  readonly kind: StoreKind;
   /**
    * The key that has, or had, a secret with this digest, whether that secret still works or not. At once, if the store
    * can tell without waiting.
@@ -200,6 +204,8 @@ export interface KeyRepository extends KeyFinder {
   clearStaged(batch?: string): Promise<void>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
+  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
+  hasSearchIndex(): Promise<boolean>;
   /**
    * Calls back when the changes of other processes are no longer heard, and when they are heard again. Meanwhile there
    * is no revision. A file is looked at instead, and is never reported.

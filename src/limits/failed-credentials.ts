@@ -10,7 +10,7 @@ const SWEEP = 1_000_000;
 
 /** Counts refused credentials, or what else is bounded, by where they come from, in the memory of this process. */
 export class FailedCredentials {
-  readonly #limit: Limit;
+  readonly limit: Limit;
   readonly #elapsed: () => number;
   /** When a limit is unused again, by source. */
   readonly #sources = new Map<string, number>();
@@ -24,12 +24,12 @@ export class FailedCredentials {
     if (limit === false) return undefined;
     const { values, issues } = parseLimits([limit]);
     if (!values[0]) throw new RangeError(issues[0]!.message);
-    return earlier && earlier.#limit === values[0] ? earlier : new FailedCredentials(values[0]);
+    return earlier && earlier.limit === values[0] ? earlier : new FailedCredentials(values[0]);
   }
 
   /** @param elapsed milliseconds since any moment, which nobody can set */
   constructor(limit: Limit, elapsed: () => number = () => performance.now()) {
-    this.#limit = limit;
+    this.limit = limit;
     this.#elapsed = elapsed;
   }
 
@@ -38,7 +38,7 @@ export class FailedCredentials {
    * @returns undefined within the limit; otherwise in how many microseconds there may be another one
    */
   add(source: string): number | undefined {
-    const rate = rateOf(this.#limit);
+    const rate = rateOf(this.limit);
     const now = Math.floor(this.#elapsed() * 1000);
     const known = this.#known(source, now);
     const unusedAt = this.#sources.get(known) ?? 0;

@@ -66,6 +66,7 @@ const ROOMS: Record<string, string[]> = {
     'list',
     'queries',
     'management',
+    'health',
     'service',
     'administration',
     'operator-keys',

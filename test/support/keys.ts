@@ -34,6 +34,8 @@ export async function openTestKeys(
     env?: NodeJS.ProcessEnv;
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
+    /** Where secrets, codes and ids come from. Default: the system. */
+    randomness?: Pick<KeysOptions, 'randomBytes' | 'randomId'>;
   } = {},
 ): Promise<TestKeys> {
   const database = options.database ?? (await migratedStore());
@@ -49,8 +51,7 @@ export async function openTestKeys(
     repository: options.repository?.(store.repository) ?? store.repository,
     catalog: createCatalog(options),
     clock: () => time.now,
-    randomBytes,
-    randomId: randomUUID,
+    ...(options.randomness ?? { randomBytes, randomId: randomUUID }),
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
     counterOf: (limit) => new FailedCredentials(limit, () => time.now),
