@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { OPERATOR } from './keys/authorization/principal.ts';
@@ -37,8 +38,9 @@ export interface RestoreOptions extends CatalogAdditions {
   isBlind: boolean;
   /** Agrees to what would be done, or says that nothing is to be done; undefined is a restore without a comparison. */
   agree: (plan: RestorePlan | undefined, contents: BackupContents) => Promise<boolean>;
-  /** In entries of the audit log, and in keys. */
+  /** In entries of the audit log, in keys, and in bytes or rows. */
   onVerified?: ProgressReport | undefined;
+  onCopied?: ProgressReport | undefined;
   onCompared?: ProgressReport | undefined;
 }
 
@@ -119,7 +121,7 @@ async function compared(
   source: RestoreSource,
   options: RestoreOptions,
 ): Promise<Restored> {
-  const { database, backup, env, busyTimeoutMs, bringBack, agree, onCompared: onProgress } = options;
+  const { database, backup, env, busyTimeoutMs, bringBack, agree, onCompared: onProgress, onCopied } = options;
   const { repository } = present;
   const transactions = await transactionsOn(repository, options);
   const old = createKeyRepository(file);
@@ -130,12 +132,18 @@ async function compared(
   const from = await openConnection({ database, env, busyTimeoutMs, mustExist: true });
   const previous = keptPath(from.dialect === 'sqlite' ? from.location : backup);
   try {
-    await backUpStore(from, previous, { overwrite: false, auditKey: readAuditKey(env) });
+    await backUpStore(from, previous, { overwrite: false, auditKey: readAuditKey(env), onCopied });
   } finally {
     await from.close();
   }
   const keys = await old.write((writer) => writer.findBy('id', takenIds(plan)));
-  await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, source }));
+  try {
+    await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, source }));
+  } catch (error) {
+    // Nothing was changed. After other errors of a database server, that may be unknown.
+    if (isKeysError(error) && error.code === 'RESTORE_OUTDATED') rmSync(previous, { force: true });
+    throw error;
+  }
   return { ...result, previous };
 }
 

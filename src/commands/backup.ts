@@ -16,7 +16,7 @@ const BROKEN = 1;
 
 export default class Backup extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
-  static override summary = 'Write a backup of the whole key store into a file, and check it.';
+  static override summary = 'Write a backup of the key store into a file, and check it.';
   static override description =
     'The backup is the store as it is at one moment: keys with the digests of their secrets, their usage, and the ' +
     'audit log. Servers and commands may use the store meanwhile. The file gets its name once it is whole, on disk ' +

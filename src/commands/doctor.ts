@@ -10,7 +10,7 @@ const FAILED = 1;
 
 export default class Doctor extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
-  static override summary = 'Check the key store, the configuration and the environment, and change nothing.';
+  static override summary = 'Check store, configuration and environment; change nothing.';
   static override description =
     'Each check is ok, a warning, a failure, or was skipped since another one failed; what is wrong comes with what ' +
     'to do. Exits with 1 if there is a failure; warnings alone exit with 0. It also runs where there is no store, or ' +

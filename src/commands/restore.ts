@@ -23,9 +23,9 @@ const BLIND =
 
 export default class Restore extends StoreCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
-  static override summary = 'Make the keys of the store those of a backup, without those that were revoked since.';
+  static override summary = 'Restore a backup, without what was revoked since.';
   static override description =
-    'The backup is checked first, and compared with the store. Keys that were deleted since stay deleted, and those ' +
+    'The keys of the store become those of the backup, which is checked first, and compared with the store. Keys that were deleted since stay deleted, and those ' +
     'that were disabled, rotated or narrowed stay so, unless --bring-back names them; they are listed, and so are ' +
     'keys that were created since, which are deleted. The audit log and the usage of the store stay, and the log ' +
     'says what was restored. Before anything is changed, the store is copied beside itself. Servers may run meanwhile.';
@@ -90,6 +90,7 @@ export default class Restore extends StoreCommand {
         agree: agree(progress),
         onVerified: progress.of('Verifying', 'entries'),
         onCompared: progress.of('Comparing', 'keys'),
+        onCopied: progress.of('Copying the store as it is', 'bytes'),
       }),
     );
     return this.show(restored, flags['dry-run'] ?? false);

@@ -42,6 +42,11 @@ async function runAndKill(
   return signal === 'SIGKILL';
 }
 
+/** Whatever the umask lets others do. */
+const umask = process.umask();
+before(() => void process.umask(0));
+after(() => void process.umask(umask));
+
 const has = (folder: string, infix: string) => readdirSync(folder).some((name) => name.includes(infix));
 
 describe('backup that is killed', () => {

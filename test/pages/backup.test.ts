@@ -25,7 +25,7 @@ describe('docs/backup.md', () => {
 
   it('makes a backup, says what restoring it would do, and asks before it does', async () => {
     assert.equal((await run(make)).code, 0);
-    const [name] = readdirSync(folder).filter((each) => /^keys-\d{4}-\d\d-\d\d\.sqlite$/.test(each));
+    const name = readdirSync(folder).find((each) => /^keys-\d{4}-\d\d-\d\d\.sqlite$/.test(each));
     assert.equal(statSync(join(folder, name!)).mode & 0o777, 0o600);
     await cli.given('After');
     const { code, stdout, stderr } = await run(blockWith('--dry-run\nsvc-api restore', PAGE));

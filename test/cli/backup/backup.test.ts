@@ -116,6 +116,22 @@ describeOnEach('backup', (dialect) => {
     assert.deepEqual(await codeOf('restore', path, '--yes'), [1, 'BACKUP_INVALID']);
   });
 
+  it('of a log with a key is checked with that key, which restoring needs', async () => {
+    const auditKey = join(folder, 'audit.key');
+    writeFileSync(auditKey, 'ab'.repeat(32), { mode: 0o600 });
+    const env = { SVC_API_AUDIT_KEY: auditKey };
+    assert.equal((await cli.run(['apikey', 'create', 'A', '--roles', 'GUEST'], { env })).code, 0);
+    const logOf = async (file: string, surroundings = {}) => {
+      const { code, stdout } = await cli.run(['backup', file, '--json'], surroundings);
+      return [code, (JSON.parse(stdout) as { log: string }).log];
+    };
+    assert.deepEqual(await logOf(path, { env }), [0, 'whole']);
+    assert.deepEqual(await logOf(`${path}-2`), [0, 'unverifiable']);
+    assert.deepEqual(await codeOf('restore', path, '--yes'), [1, 'STORE_AUDIT_KEY']);
+    assert.equal((await cli.run(['restore', path, '--yes'], { env })).code, 0);
+    assert.equal((await cli.run(['apikey', 'log', '--verify'], { env })).code, 0);
+  });
+
   it('goes into a store that does not exist, without a comparison', async () => {
     const { key } = await cli.given('A');
     await cli.run(['backup', path]);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
 import { namesIn } from '../../support/stored.ts';
@@ -29,6 +30,14 @@ describe('restore on a terminal', () => {
   it('is left by Ctrl-C, and nothing is changed', async () => {
     session.type(KEYS.ctrlC);
     assert.deepEqual([await session.end(), await namesIn(cli.database)], [130, ['A', 'Created since']]);
+  });
+
+  it('restores nothing if keys were changed before the answer', async () => {
+    await cli.given('Meanwhile');
+    session.type(`y${KEYS.enter}`);
+    await session.see('Code: RESTORE_OUTDATED');
+    assert.deepEqual([await session.end(), await namesIn(cli.database)], [1, ['A', 'Created since', 'Meanwhile']]);
+    assert.deepEqual(readdirSync(dirname(cli.database)).toSorted(), ['keys.sqlite', 'keys.sqlite-reserve']);
   });
 
   it('restores after a Yes', async () => {
