@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -18,7 +20,7 @@ import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-migrate.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, unlockAuditLog } from '../../support/direct.ts';
-import { isAccepted } from '../../support/stored.ts';
+import { isAccepted, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
 describeOnEach('backup', (dialect) => {
@@ -293,6 +295,28 @@ describe('restore without a comparison', () => {
         [false],
       );
     }
+  });
+
+  it('keeps the -wal that a killed program has left with the store that was there, and not beside the new one', async () => {
+    const [cli, source] = [testCli(), testCli()];
+    await source.given('A');
+    const backup = join(tempFolder(), 'backup.sqlite');
+    await source.run(['backup', backup]);
+    const reader = new Database(source.database);
+    reader.exec('begin');
+    reader.prepare('select * from api_keys').all();
+    for (const name of ['B', 'C']) await source.given(name);
+    for (const suffix of ['', '-wal']) {
+      copyFileSync(source.database + suffix, cli.database + suffix);
+      chmodSync(cli.database + suffix, 0o600);
+    }
+    reader.close();
+    const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', '--without-comparison']);
+    assert.equal(code, 0, stdout);
+    assert.deepEqual(await namesIn(cli.database), ['A']);
+    const { previous } = JSON.parse(stdout) as { previous: string };
+    assert.equal(statSync(`${previous}-wal`).mode & 0o777, 0o600);
+    assert.deepEqual(await namesIn(previous), ['A', 'B', 'C']);
   });
 
   it('does not replace a database of another program', async () => {
