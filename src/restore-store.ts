@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { OPERATOR } from './keys/authorization/principal.ts';
@@ -66,7 +66,7 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   const database = storeLocation(options.database, env);
   const present = options.isBlind ? undefined : await openPresent(database, options);
   try {
-    const near = isPostgresUrl(database) ? join(tmpdir(), 'svc-api') : database;
+    const near = isPostgresUrl(database) ? join(tmpdir(), 'svc-api') : placeOf(database);
     return await withBackup({ path: backup, near, auditKey, onVerified }, (opened) => {
       const source = { backup: basename(backup), head: opened.contents.head };
       return present ? compared(present, opened, source, options) : blind(database, opened, source, options);
@@ -74,6 +74,11 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   } finally {
     await present?.close();
   }
+}
+
+/** Where a file is that a path leads to, if there is one: a backup that may become it must be on the same file system. */
+function placeOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** Codes of a store that is lost for this program. */

@@ -2,8 +2,13 @@ import { InterruptedError } from './errors.ts';
 import type { ProgressReport } from '../keys/progress.ts';
 import { TERMINATING_SIGNALS } from './signals.ts';
 
-/** Lets a report of progress end the work, once a signal has come. */
-export type Interruptible = (report: ProgressReport) => ProgressReport;
+/** Signals that end work at its next report of progress. */
+export interface Stoppable {
+  /** Lets a report of progress end the work, once a signal has come. */
+  by(report: ProgressReport): ProgressReport;
+  /** Runs what waits for the user, whom a signal must not keep waiting: there it has its usual effect. */
+  asking<Result>(work: () => Promise<Result>): Promise<Result>;
+}
 
 /**
  * Runs work that a signal ends at its next report of progress, so that it can clean up.
@@ -12,20 +17,32 @@ export type Interruptible = (report: ProgressReport) => ProgressReport;
  */
 export async function interruptible<Result>(
   outcome: string,
-  work: (stoppable: Interruptible) => Promise<Result>,
+  work: (stoppable: Stoppable) => Promise<Result>,
 ): Promise<Result> {
   const heard: { signal?: NodeJS.Signals } = {};
   const listener = (signal: NodeJS.Signals) => void (heard.signal ??= signal);
-  for (const signal of TERMINATING_SIGNALS) process.on(signal, listener);
+  const listen = () => TERMINATING_SIGNALS.forEach((signal) => process.on(signal, listener));
+  const leave = () => TERMINATING_SIGNALS.forEach((signal) => process.off(signal, listener));
+  listen();
   try {
-    return await work((report) => async (done, total) => {
-      if (heard.signal) throw new InterruptedError(heard.signal, outcome);
-      await report(done, total);
+    return await work({
+      by: (report) => async (done, total) => {
+        if (heard.signal) throw new InterruptedError(heard.signal, outcome);
+        await report(done, total);
+      },
+      asking: async (ask) => {
+        leave();
+        try {
+          return await ask();
+        } finally {
+          listen();
+        }
+      },
     });
   } catch (error) {
     // What failed may have been told by another error.
     throw heard.signal ? new InterruptedError(heard.signal, outcome) : error;
   } finally {
-    for (const signal of TERMINATING_SIGNALS) process.off(signal, listener);
+    leave();
   }
 }

@@ -54,8 +54,8 @@ export default class Backup extends BaseCommand {
           backUpStore(from, path, {
             overwrite: flags.overwrite ?? false,
             auditKey,
-            onCopied: stoppable(progress.of('Copying', from.dialect === 'sqlite' ? 'bytes' : 'rows')),
-            onVerified: stoppable(progress.of('Verifying', 'entries')),
+            onCopied: stoppable.by(progress.of('Copying', from.dialect === 'sqlite' ? 'bytes' : 'rows')),
+            onVerified: stoppable.by(progress.of('Verifying', 'entries')),
           }),
         ),
       );

@@ -6,6 +6,7 @@ import { changesNothing, planJson, planLines } from '../cli/backup/restore-view.
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError, shownText } from '../cli/errors.ts';
 import { exclusiveFlags } from '../cli/input/exclusive-flags.ts';
+import { interruptible, type Stoppable } from '../cli/interruptible.ts';
 import { noInputFlag, yesFlag } from '../cli/input/question-flags.ts';
 import { StoreCommand } from '../cli/manage/store-command.ts';
 import { commandText } from '../cli/command-text.ts';
@@ -71,27 +72,30 @@ export default class Restore extends StoreCommand {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const additions = await this.additions();
     const { restoreStore } = await import('../restore-store.ts');
-    const agree = (progress: Progress) => async (plan: RestorePlan | undefined, contents: BackupContents) => {
-      progress.end();
-      if (flags['dry-run']) return false;
-      if (!this.jsonEnabled()) await this.announce(plan, contents);
-      await this.confirm(flags.yes ?? false);
-      return true;
-    };
-    const restored = await withProgress(this.terminal, (progress) =>
-      restoreStore({
-        ...additions,
-        backup: resolve(args.file),
-        database: flags.database,
-        env: this.environment,
-        busyTimeoutMs: BUSY_TIMEOUT_MS,
-        bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
-        isBlind,
-        agree: agree(progress),
-        onVerified: progress.of('Verifying', 'entries'),
-        onCompared: progress.of('Comparing', 'keys'),
-        onCopied: progress.of('Copying the store as it is', 'bytes'),
-      }),
+    const agree =
+      (progress: Progress, stoppable: Stoppable) => async (plan: RestorePlan | undefined, contents: BackupContents) => {
+        progress.end();
+        if (flags['dry-run']) return false;
+        if (!this.jsonEnabled()) await this.announce(plan, contents);
+        await stoppable.asking(() => this.confirm(flags.yes ?? false));
+        return true;
+      };
+    const restored = await interruptible('Nothing was restored.', (stoppable) =>
+      withProgress(this.terminal, (progress) =>
+        restoreStore({
+          ...additions,
+          backup: resolve(args.file),
+          database: flags.database,
+          env: this.environment,
+          busyTimeoutMs: BUSY_TIMEOUT_MS,
+          bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
+          isBlind,
+          agree: agree(progress, stoppable),
+          onVerified: stoppable.by(progress.of('Verifying', 'entries')),
+          onCompared: stoppable.by(progress.of('Comparing', 'keys')),
+          onCopied: stoppable.by(progress.of('Copying the store as it is', 'bytes')),
+        }),
+      ),
     );
     return this.show(restored, flags['dry-run'] ?? false);
   }

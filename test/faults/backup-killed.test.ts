@@ -120,6 +120,22 @@ describe('restore that is killed', () => {
     });
   }
 
+  it('by a signal that it hears removes its copy of the backup', async () => {
+    const store = tempStore();
+    const backup = join(tempFolder(), 'backup.sqlite');
+    await fillStore(store, KEYS);
+    await runCli(['backup', backup, '--database', store]);
+    const folder = dirname(store);
+    const child = startCli(['restore', backup, '--dry-run', '--database', store, '--json']);
+    const ended = finished(child);
+    await until(() => has(folder, '.restore-') || child.exitCode !== null);
+    child.kill('SIGTERM');
+    const { code, stdout } = await ended;
+    // It may have been done by then.
+    if (code !== 0) assert.deepEqual([code, (JSON.parse(stdout) as { code: string }).code], [143, 'INTERRUPTED']);
+    assert.equal(has(folder, '.restore-'), false);
+  });
+
   for (const wait of [0, 10, 30, 60, 100, 160]) {
     it(`without a comparison, ${wait} ms after its copy was begun, leaves a whole store or none`, async () => {
       const store = tempStore();

@@ -110,15 +110,22 @@ function requireReplaceable(path: string, overwrite: boolean): void {
 /**
  * Removes what programs left beside a path that were killed.
  * @param kind what such files are called after that path
- * @throws an error of the file system
  */
 export function removeAbandoned(path: string, kind: 'partial' | 'restore'): void {
   const prefix = `${basename(path)}.${kind}-`;
-  for (const name of readdirSync(dirname(path))) {
+  for (const name of namesIn(dirname(path))) {
     const file = join(dirname(path), name);
     if (!name.startsWith(prefix) || !/^[0-9a-f]{8}(-wal|-shm|-journal)?$/.test(name.slice(prefix.length))) continue;
     const stat = statSync(file, { throwIfNoEntry: false });
     if (stat && Date.now() - stat.mtimeMs > ABANDONED_MS) rmSync(file, { force: true });
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // What is done there next tells why.
   }
 }
 

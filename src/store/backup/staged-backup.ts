@@ -1,15 +1,5 @@
-import {
-  closeSync,
-  constants,
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  fstatSync,
-  openSync,
-  readSync,
-} from 'node:fs';
+import { closeSync, constants, createReadStream, createWriteStream, fstatSync, openSync, readSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
-import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
@@ -30,8 +20,8 @@ export const MAGIC = 'SQLite format 3\0';
  */
 export async function stageBackup(backup: string, near: string): Promise<string> {
   const staged = `${near}.restore-${randomBytes(4).toString('hex')}`;
+  removeAbandoned(near, 'restore');
   try {
-    if (existsSync(dirname(near))) removeAbandoned(near, 'restore');
     await copyFile(backup, staged, { isWal: false });
     await copyFile(`${backup}-wal`, `${staged}-wal`, { isWal: true });
     return staged;

@@ -4,6 +4,7 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -317,6 +318,25 @@ describe('restore without a comparison', () => {
     const { previous } = JSON.parse(stdout) as { previous: string };
     assert.equal(statSync(`${previous}-wal`).mode & 0o777, 0o600);
     assert.deepEqual(await namesIn(previous), ['A', 'B', 'C']);
+  });
+
+  it('replaces the file that a link leads to, on whatever file system', async () => {
+    const [cli, folder] = [testCli(), tempFolder()];
+    const { key } = await cli.given('A');
+    const backup = join(folder, 'backup.sqlite');
+    await cli.run(['backup', backup]);
+    const link = join(folder, 'link.sqlite');
+    symlinkSync(cli.database, link);
+    await cli.given('B');
+    const args = ['restore', backup, '--yes', '--json', '--without-comparison', '--database', link];
+    const { code, stdout } = await cli.run(args);
+    assert.equal(code, 0, stdout);
+    assert.ok(lstatSync(link).isSymbolicLink());
+    assert.deepEqual([await namesIn(cli.database), await isAccepted(link, key)], [['A'], true]);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.includes('.restore-')),
+      [],
+    );
   });
 
   it('does not replace a database of another program', async () => {
