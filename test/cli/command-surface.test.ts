@@ -167,7 +167,7 @@ const SURFACE: Record<string, string[]> = {
     '--server <url>',
     ...ALWAYS,
   ],
-  logout: ['--server <url>', ...ALWAYS],
+  logout: ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
   restore: [
     '<file>',
     '--bring-back <name> (list)',

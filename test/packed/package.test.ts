@@ -148,7 +148,7 @@ describe('the packed package', () => {
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
       /^docs\/images\/[a-z-]+-(light|dark)\.png$/,
-      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|systemd\/svc-api\.service)$/,
+      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api\.service)$/,
       /^examples\/(ansible\/keys\.yml|github-actions\/deploy\.yml|gitlab-ci\/\.gitlab-ci\.yml)$/,
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
