@@ -76,7 +76,7 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   }
 }
 
-/** Where a file is that a path leads to, if there is one: a backup that may become it must be on the same file system. */
+/** Where a path leads to, if to anything: a backup that may become that file must be on the same file system. */
 function placeOf(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
@@ -142,8 +142,13 @@ async function compared(
     await from.close();
   }
   const keys = await old.write((writer) => writer.findBy('id', takenIds(plan)));
+  const clients = new Map<string, string>();
+  for (const { id } of plan.broughtBack) {
+    const client = await old.consents.clientOf(id);
+    if (client !== undefined) clients.set(id, client);
+  }
   try {
-    await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, source }));
+    await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, clients, source }));
   } catch (error) {
     // Nothing was changed. After other errors of a database server, that may be unknown.
     if (isKeysError(error) && error.code === 'RESTORE_OUTDATED') rmSync(previous, { force: true });

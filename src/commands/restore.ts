@@ -26,10 +26,11 @@ export default class Restore extends StoreCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
   static override summary = 'Restore a backup, without what was revoked since.';
   static override description =
-    'The keys of the store become those of the backup, which is checked first, and compared with the store. Keys that were deleted since stay deleted, and those ' +
-    'that were disabled, rotated or narrowed stay so, unless --bring-back names them; they are listed, and so are ' +
-    'keys that were created since, which are deleted. The audit log and the usage of the store stay, and the log ' +
-    'says what was restored. Before anything is changed, the store is copied beside itself. Servers may run meanwhile.';
+    'The keys of the store become those of the backup, which is checked first, and compared with the store. ' +
+    'Keys that were deleted since stay deleted, and those that were disabled, rotated or narrowed stay so, unless ' +
+    '--bring-back names them; they are listed, and so are keys that were created since, which are deleted. The audit ' +
+    'log and the usage of the store stay, and the log says what was restored. Before anything is changed, the store ' +
+    'is copied beside itself. Servers may run meanwhile.';
   static override examples = [
     {
       description: 'See what a backup would change',

@@ -16,6 +16,16 @@ export interface RestoreSource {
   head: AuditPosition | undefined;
 }
 
+/** What is restored. */
+export interface Restoration {
+  plan: RestorePlan;
+  /** Those of the backup that the plan takes: see `takenIds`. */
+  keys: readonly StoredKey[];
+  /** The ids of the applications that were given some of them, by the ids of the keys. */
+  clients: ReadonlyMap<string, string>;
+  source: RestoreSource;
+}
+
 /** The ids of the keys that a plan takes from the backup. */
 export function takenIds({ kept, broughtBack, changed }: RestorePlan): string[] {
   return [...[...kept, ...broughtBack].map(({ id }) => id), ...changed];
@@ -23,12 +33,11 @@ export function takenIds({ kept, broughtBack, changed }: RestorePlan): string[] 
 
 /**
  * Makes the keys of a store those of a backup, as planned. Everything else of the store stays, the audit log among it.
- * @param keys those of the backup that the plan takes: see `takenIds`
  * @throws KeysError RESTORE_OUTDATED if keys were changed since the plan was made
  */
 export async function restoreKeys(
   transaction: Transaction,
-  { plan, keys, source }: { plan: RestorePlan; keys: readonly StoredKey[]; source: RestoreSource },
+  { plan, keys, clients, source }: Restoration,
 ): Promise<void> {
   const { find, catalog, now } = transaction;
   await requireUnchanged(transaction, plan);
@@ -52,6 +61,10 @@ export async function restoreKeys(
     })
     .filter(({ before, after }) => !before || isChange(before, after));
   await transaction.restore(creatorsFirst(changes));
+  for (const { before, after } of changes) {
+    const client = before ? undefined : clients.get(after.id);
+    if (client !== undefined) await transaction.consents.rememberClient(after.id, client);
+  }
 }
 
 /** Notes in the audit log that a backup was put in the place of a store, and what became of its keys, if known. */

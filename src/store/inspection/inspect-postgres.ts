@@ -20,6 +20,7 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   key_usage_days: ['select', 'insert', 'update', 'delete'],
   key_usage_leftovers: ['select', 'delete'],
   rotated_secrets: ['select'],
+  application_keys: ['select'],
   audit_log: ['select', 'insert'],
   audit_head: ['select', 'insert', 'update'],
   audit_start: ['select'],

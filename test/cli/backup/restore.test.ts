@@ -8,7 +8,7 @@ import { isPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { contentOf } from '../../support/direct.ts';
+import { changeDirectly, contentOf, readDirectly } from '../../support/direct.ts';
 import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -144,6 +144,15 @@ describeOnEach('restore', () => {
     assert.equal(back.code, 0, back.stderr);
     assert.equal(await isAccepted(cli.database, key('Created').key), true);
     await verifies();
+  });
+
+  it('still knows which application a key was given to that comes back', async () => {
+    const { id } = key('Deleted');
+    await changeDirectly(backup, `insert into application_keys (key_id, client_id) values ('${id}', 'app')`);
+    await restore('--bring-back', 'Deleted');
+    assert.deepEqual(await readDirectly(cli.database, 'select key_id, client_id from application_keys'), [
+      { key_id: id, client_id: 'app' },
+    ]);
   });
 
   it('changes nothing in a dry run, without --yes, and where a name is unknown', async () => {
