@@ -29,7 +29,7 @@ export default class Backup extends BaseCommand {
     },
     {
       description: 'Replace the previous one',
-      command: '<%= config.bin %> <%= command.id %> /var/backups/svc-api.sqlite --overwrite',
+      command: '<%= config.bin %> <%= command.id %> keys.sqlite --overwrite',
     },
   ];
   static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
