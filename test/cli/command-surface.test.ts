@@ -178,7 +178,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
     ...ASKING,
   ],
-  serve: [...SERVING, '--fastcgi-port <port>'].toSorted(),
+  serve: [...SERVING, '--fastcgi-port <port>', '--no-console'].toSorted(),
 };
 
 interface Manifest {
