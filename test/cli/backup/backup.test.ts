@@ -20,7 +20,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-migrate.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { changeDirectly, contentOf, unlockAuditLog } from '../../support/direct.ts';
+import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -138,6 +138,7 @@ describeOnEach('backup', (dialect) => {
   it('goes into a store that does not exist, without a comparison', async () => {
     const { key } = await cli.given('A');
     await cli.run(['backup', path]);
+    await changeDirectly(path, "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}')");
     const other = testCli();
     const args = ['restore', path, '--yes', '--json', '--database', other.database];
     assert.deepEqual(await codeOf(...args.slice(0, -1), other.database), [1, 'RESTORE_BLIND']);
@@ -145,6 +146,8 @@ describeOnEach('backup', (dialect) => {
     assert.equal(code, 0, stdout);
     assert.equal(await isAccepted(other.database, key), true);
     assert.equal((await other.run(['apikey', 'log', '--verify'])).code, 0);
+    const open = await readDirectly(other.database, 'select id from consent_requests');
+    assert.deepEqual(open, [], 'what was under way has ended');
     if (dialect === 'sqlite') return;
     const again = await other.run([...args, '--without-comparison']);
     assert.equal((JSON.parse(again.stdout) as { code: string }).code, 'STORE_NOT_EMPTY');

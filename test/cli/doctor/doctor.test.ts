@@ -254,6 +254,27 @@ describeOn('postgres', 'doctor, as a user of the database', () => {
   });
 });
 
+describeOn('postgres', 'doctor, as the user of docs/storage.md', () => {
+  it('finds that a server may do what it must', async () => {
+    const cli = testCli();
+    await cli.given('A');
+    const url = new URL(cli.database);
+    const role = `doctor_${randomBytes(6).toString('hex')}`;
+    const [, statements] = /^```sql\n(create role [^]*?)^```/m.exec(readFileSync('docs/storage.md', 'utf8'))!;
+    const schema = url.searchParams.get('schema')!;
+    await changeDirectly(cli.database, statements!.replaceAll('svc_api_server', role).replaceAll('svc_api', schema));
+    try {
+      [url.username, url.password] = [role, 'choose another'];
+      const { code, stdout } = await cli.run(['doctor', '--json', '--database', url.href]);
+      const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+      assert.deepEqual([code, wrong(checks)], [0, []]);
+      assert.match(checks.find(({ check }) => check === 'RIGHTS')!.message, /may serve\.$/);
+    } finally {
+      await changeDirectly(cli.database, `drop owned by ${role}`, `drop role ${role}`);
+    }
+  });
+});
+
 describe('doctor, on a version of Node that is not supported', () => {
   it('says so', () => {
     const own = Object.getOwnPropertyDescriptor(process, 'versions')!;
