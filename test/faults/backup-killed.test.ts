@@ -42,14 +42,17 @@ async function runAndKill(
   return signal === 'SIGKILL';
 }
 
-/** Whatever the umask lets others do. */
-const umask = process.umask();
-before(() => void process.umask(0));
-after(() => void process.umask(umask));
+/** Runs the tests of a `describe` with an umask that lets others do everything. */
+function withOpenUmask(): void {
+  const umask = process.umask();
+  before(() => void process.umask(0));
+  after(() => void process.umask(umask));
+}
 
 const has = (folder: string, infix: string) => readdirSync(folder).some((name) => name.includes(infix));
 
 describe('backup that is killed', () => {
+  withOpenUmask();
   let store: string;
   before(async () => {
     store = tempStore();
@@ -85,6 +88,7 @@ describe('backup that is killed', () => {
 });
 
 describe('restore that is killed', () => {
+  withOpenUmask();
   const moments = [
     ...[0, 20, 60].map((wait) => ({ infix: '.restore-', wait })),
     ...[0, 10, 30, 60, 100, 160, 240].map((wait) => ({ infix: '.replaced-', wait })),
