@@ -146,6 +146,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   insertStaged(staged: StagedKeys): Promise<boolean>;
   /** Changes the fields of a key that differ. */
   update(before: StoredKey, after: StoredKey): Promise<void>;
+  /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
+  replace(keys: readonly StoredKey[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */

@@ -185,6 +185,19 @@ function writerOf(
         .execute();
     },
 
+    async replace(keys) {
+      const ids = keys.map(({ id }) => id);
+      keysChanged(ids);
+      // No name is an id: so each finds its own free, and a checksum of another row is not taken for its own.
+      for (const chunk of chunksOf(ids))
+        await db
+          .updateTable('api_keys')
+          .set((row) => ({ name: row.ref('id'), checksum: '' }))
+          .where('id', 'in', chunk)
+          .execute();
+      for (const key of keys) await db.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+    },
+
     async delete(ids) {
       keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();

@@ -147,6 +147,8 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
+  backup: ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
+  doctor: [...ALWAYS, ...PLACE],
   guard: [
     '<upstream>',
     '--any-key',
@@ -166,6 +168,16 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
   ],
   logout: ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
+  restore: [
+    '<file>',
+    '--bring-back <name> (list)',
+    '--bring-back-all',
+    '--dry-run',
+    '--without-comparison',
+    ...ALWAYS,
+    ...PLACE,
+    ...ASKING,
+  ],
   serve: [...SERVING, '--fastcgi-port <port>', '--no-console'].toSorted(),
 };
 
