@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { peerOf, type Received } from './client-address.ts';
+import { notesOf, type RequestNotes } from './request-notes.ts';
 
 /** The head of a request as Hono has it. */
 export class HonoHead implements Received {
@@ -14,8 +16,20 @@ export class HonoHead implements Received {
     return this.c.req.header(name);
   }
 
-  peer(): string | undefined {
-    const { incoming } = (this.c.env ?? {}) as Partial<HttpBindings>;
-    return peerOf(incoming?.socket);
+  get notes(): RequestNotes | undefined {
+    return notesOf(this.#incoming);
   }
+
+  peer(): string | undefined {
+    return peerOf(this.#incoming?.socket);
+  }
+
+  get #incoming(): IncomingMessage | undefined {
+    return ((this.c.env ?? {}) as Partial<HttpBindings>).incoming as IncomingMessage | undefined;
+  }
+}
+
+/** The id of a request, if it has one. */
+export function requestIdIn(c: Context): string | undefined {
+  return new HonoHead(c).notes?.id;
 }

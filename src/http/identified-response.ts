@@ -1,0 +1,37 @@
+import { ServerResponse } from 'node:http';
+import { REQUEST_ID } from './request-id.ts';
+import { notesOf } from './request-notes.ts';
+
+const NAME = REQUEST_ID.toLowerCase();
+
+type Headers = readonly unknown[] | Readonly<Record<string, unknown>> | undefined;
+
+/** A response that has the id of its request, whoever writes its head, unless that has one of its own. */
+export class IdentifiedResponse extends ServerResponse {
+  override writeHead(status: number, ...rest: unknown[]): this {
+    const id = notesOf(this.req)?.id;
+    const [reason, headers] = typeof rest[0] === 'string' ? rest : [undefined, rest[0] ?? rest[1]];
+    const all = id === undefined || this.hasHeader(NAME) ? headers : withId(headers as Headers, id);
+    const given = reason === undefined ? [all] : [reason, all];
+    return super.writeHead(status, ...(given as [string, string[]]));
+  }
+}
+
+function withId(headers: Headers, id: string): Headers {
+  if (Array.isArray(headers)) return hasId(headers) ? headers : [...headers, ...entryFor(headers, id)];
+  const isThere = headers && Object.keys(headers).some((name) => name.toLowerCase() === NAME);
+  return isThere ? headers : { ...headers, [NAME]: id };
+}
+
+/** Node takes names and values in turn, or pairs of them. */
+function entryFor(headers: readonly unknown[], id: string): unknown[] {
+  return Array.isArray(headers[0]) ? [[NAME, id]] : [NAME, id];
+}
+
+function hasId(headers: readonly unknown[]): boolean {
+  const isName = (name: unknown) =>
+    typeof name === 'string' && name.length === NAME.length && name.toLowerCase() === NAME;
+  if (Array.isArray(headers[0])) return headers.some((pair) => isName((pair as unknown[])[0]));
+  for (let index = 0; index < headers.length; index += 2) if (isName(headers[index])) return true;
+  return false;
+}
