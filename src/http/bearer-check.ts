@@ -87,7 +87,9 @@ export class BearerCheck {
     if (credentials.kind !== 'token') return this.#refuseUnread(credentials);
     const { token } = credentials;
     const known = { token, digest: digestSecret(token) };
-    const verified = this.#keys.authenticator.findVerified(known.digest);
+    const { authenticator } = this.#keys;
+    const verified = authenticator.findVerified(known.digest);
+    if (verified) authenticator.counts.remembered += 1;
     return verified
       ? this.#letIn(request, known, verified)
       : this.#ask(request, token, (accepted) => this.#letIn(request, known, accepted));

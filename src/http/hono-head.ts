@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { peerOf, type Received } from './client-address.ts';
 import { notesOf, type RequestNotes } from './request-notes.ts';
@@ -25,7 +24,8 @@ export class HonoHead implements Received {
   }
 
   get #incoming(): IncomingMessage | undefined {
-    return ((this.c.env ?? {}) as Partial<HttpBindings>).incoming as IncomingMessage | undefined;
+    const { incoming } = (this.c.env ?? {}) as { incoming?: IncomingMessage };
+    return incoming;
   }
 }
 

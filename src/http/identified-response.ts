@@ -4,23 +4,24 @@ import { notesOf } from './request-notes.ts';
 
 const NAME = REQUEST_ID.toLowerCase();
 
-type Headers = readonly unknown[] | Readonly<Record<string, unknown>> | undefined;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A response that has the id of its request, whoever writes its head, unless that has one of its own. */
 export class IdentifiedResponse extends ServerResponse {
   override writeHead(status: number, ...rest: unknown[]): this {
     const id = notesOf(this.req)?.id;
     const [reason, headers] = typeof rest[0] === 'string' ? rest : [undefined, rest[0] ?? rest[1]];
-    const all = id === undefined || this.hasHeader(NAME) ? headers : withId(headers as Headers, id);
+    const all = id === undefined || this.hasHeader(NAME) ? headers : withId(headers, id);
     const given = reason === undefined ? [all] : [reason, all];
     return super.writeHead(status, ...(given as [string, string[]]));
   }
 }
 
-function withId(headers: Headers, id: string): Headers {
-  if (Array.isArray(headers)) return hasId(headers) ? headers : [...headers, ...entryFor(headers, id)];
-  const isThere = headers && Object.keys(headers).some((name) => name.toLowerCase() === NAME);
-  return isThere ? headers : { ...headers, [NAME]: id };
+function withId(headers: unknown, id: string): unknown {
+  if (Array.isArray(headers)) return hasId(headers) ? headers : [...(headers as unknown[]), ...entryFor(headers, id)];
+  const fields = headers as Fields | undefined;
+  const isThere = fields && Object.keys(fields).some((name) => name.toLowerCase() === NAME);
+  return isThere ? fields : { ...fields, [NAME]: id };
 }
 
 /** Node takes names and values in turn, or pairs of them. */

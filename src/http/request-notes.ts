@@ -31,5 +31,6 @@ export function keepNotes(incoming: IncomingMessage, notes: RequestNotes): void 
 
 /** The notes of a request; undefined for one that came by a server of somebody else. */
 export function notesOf(incoming: IncomingMessage | undefined): RequestNotes | undefined {
-  return (incoming as Noted | undefined)?.[NOTES];
+  const noted: Noted | undefined = incoming;
+  return noted?.[NOTES];
 }
