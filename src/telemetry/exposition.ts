@@ -1,5 +1,5 @@
 import { AggregatorRegistry, Registry } from 'prom-client';
-import type { Sample } from './metrics.ts';
+import type { Sample } from './sample.ts';
 
 /** The media type of Prometheus' text format. */
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;

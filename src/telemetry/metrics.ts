@@ -1,18 +1,16 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { packageVersion } from '../version.ts';
+import { exposed } from './exposition.ts';
 import { addKeyMetrics, type KeysInUse, type MeasuredKeys } from './key-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
+import type { Sample } from './sample.ts';
 import { addStoreMetrics } from './store-metrics.ts';
 
-/** Metrics with their values, as processes tell them to one another. */
-export interface Sample {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  /** How the values of several processes become one. */
-  readonly aggregator: string;
-  readonly values: readonly { readonly value: number; readonly labels: object }[];
-}
+/** More than any delay of the event loop, in seconds. */
+const MAX_LAG = 1_000_000;
+
+/** Gauges with names of counters, which are sums of others. */
+const MISNAMED = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
 /** The metrics of this process. */
 export class Metrics {
@@ -26,6 +24,7 @@ export class Metrics {
   constructor() {
     const registry = this.#registry;
     collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED) registry.removeSingleMetric(name);
     this.requests = new RequestMetrics(registry);
     this.storeTimer = addStoreMetrics(registry);
     addKeyMetrics(registry, this.#inUse);
@@ -44,9 +43,9 @@ export class Metrics {
   }
 
   /** In Prometheus' text format, of this process alone. */
-  text(): Promise<string> {
-    this.#inUse.counts = true;
-    return this.#registry.metrics();
+  async text(): Promise<string> {
+    const samples = await this.collect(true);
+    return exposed([samples.map((sample) => ({ ...sample, aggregator: 'first' }))]);
   }
 
   /** For the first of several processes. @param counts whether the keys in the store are counted, too, which one process does for all */
@@ -58,10 +57,14 @@ export class Metrics {
   }
 }
 
-/** Without values that are no numbers, which have no form in JSON, and with how those of processes are summed up. */
+/**
+ * Without values that are no numbers, which have no form in JSON, and with how those of processes are summed up. Where
+ * the event loop was not measured since the last time, its least delay is the largest number that Node has.
+ */
 function asToldToOthers(sample: Sample): Sample {
   const { name } = sample;
   const isLag = name.startsWith('nodejs_eventloop_lag_');
+  const isMeasured = ({ value }: { value: number }) => Number.isFinite(value) && !(isLag && value > MAX_LAG);
   const aggregator = isLag ? (name.includes('_min_') ? 'min' : 'max') : sample.aggregator;
-  return { ...sample, aggregator, values: sample.values.filter(({ value }) => Number.isFinite(value)) };
+  return { ...sample, aggregator, values: sample.values.filter(isMeasured) };
 }

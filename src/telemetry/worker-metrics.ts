@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { exposed, summed } from './exposition.ts';
-import type { Metrics, Sample } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
+import type { Sample } from './sample.ts';
 
 /** What the first process asks its workers, one of which counts the keys in the store. */
 interface Question {
