@@ -6,6 +6,7 @@ import type { NamedOperation, RequestNotes } from './request-notes.ts';
 export class NotedRequest implements RequestNotes {
   readonly head: Received;
   keyId: string | undefined = undefined;
+  trace: readonly string[] | undefined = undefined;
   errors = 0;
   protected readonly clients: ClientAddresses;
   #id: string | undefined = undefined;

@@ -13,6 +13,8 @@ export interface RequestNotes {
   readonly id: string;
   /** The id of the key that makes it, once that is known. */
   keyId: string | undefined;
+  /** Headers that tell an upstream of the trace that it belongs to, names and values in turn; undefined for none. */
+  readonly trace: readonly string[] | undefined;
   /** How many errors the answer of GraphQL has. */
   errors: number;
   /** Notes what GraphQL was asked. @param token the secret by which, which a name must not show */

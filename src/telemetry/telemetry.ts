@@ -11,6 +11,8 @@ export interface TelemetryOptions {
   requestLog: boolean;
   /** Where metrics are served; `primary` where the first of several processes does so, and asks this one. */
   metrics: { host: string; port: number } | 'primary' | undefined;
+  /** Whether OpenTelemetry's variables ask for traces. */
+  traces: boolean;
   log: Log;
 }
 
@@ -32,16 +34,31 @@ export interface Telemetry {
  * Starts what operators see of a process. Loads only what is asked for.
  * @throws KeysError LISTEN_FAILED if the address for metrics is not available
  */
-export async function startTelemetry({ requestLog, metrics, log }: TelemetryOptions): Promise<Telemetry> {
+export async function startTelemetry({
+  requestLog,
+  metrics,
+  traces: isTracing,
+  log,
+}: TelemetryOptions): Promise<Telemetry> {
   const measured = metrics && (await startMetrics(metrics));
   if (measured?.server) warnIfOpen(measured.server, log);
+  const traces = isTracing ? await startTraces(log) : undefined;
+  const requests = requestLog ? new RequestLog(log) : undefined;
   return {
-    watchers: [...(requestLog ? [new RequestLog(log)] : []), ...(measured ? [measured.metrics.requests] : [])],
+    watchers: [requests, measured?.metrics.requests, traces].filter((watcher) => watcher !== undefined),
     storeTimer: measured?.metrics.storeTimer,
     details: measured?.server ? { metrics: measured.server.url } : {},
     measure: (keys) => measured?.metrics.measure(keys),
-    stop: async () => measured?.server?.stop(),
+    stop: async () => {
+      await Promise.all([measured?.server?.stop(), traces?.stop()]);
+    },
   };
+}
+
+async function startTraces(log: Log) {
+  const [{ startSdk }, { Traces }] = await Promise.all([import('./tracing-sdk.ts'), import('./traces.ts')]);
+  const sdk = await startSdk(process.env, log);
+  return sdk && new Traces(sdk);
 }
 
 async function startMetrics(place: Exclude<TelemetryOptions['metrics'], undefined>) {

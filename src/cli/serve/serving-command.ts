@@ -174,7 +174,7 @@ export abstract class ServingCommand extends BaseCommand {
 
   /** Starts what was asked for; what nobody asks for is not even loaded. */
   private async startTelemetry(options: ServingContext['telemetry']): Promise<Telemetry | undefined> {
-    if (!options.requestLog && !options.metrics) return undefined;
+    if (!options.requestLog && !options.metrics && !options.traces) return undefined;
     const { startTelemetry } = await import('../../telemetry/telemetry.ts');
     return startTelemetry({ ...options, log: this.logger });
   }

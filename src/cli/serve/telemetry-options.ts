@@ -8,6 +8,8 @@ export interface TelemetryOptions {
   requestLog: boolean;
   /** Where metrics are served; undefined for nowhere. */
   metrics: { host: string; port: number } | undefined;
+  /** Whether requests are traced. */
+  traces: boolean;
 }
 
 /** The flags about it, as they were typed. */
@@ -28,7 +30,14 @@ export function readTelemetry(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Te
   return {
     requestLog: flags['request-log'] || isOn('SVC_API_REQUEST_LOG', env['SVC_API_REQUEST_LOG']),
     metrics: port && { host: host?.value.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: readPort(port) },
+    traces: wantsTraces(env),
   };
+}
+
+/** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can switch off again. */
+function wantsTraces(env: NodeJS.ProcessEnv): boolean {
+  if (env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return false;
+  return Boolean(env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
 }
 
 function isOn(name: string, value = ''): boolean {

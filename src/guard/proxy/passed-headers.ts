@@ -17,6 +17,8 @@ export interface RequestToPass {
   readonly identity: readonly string[];
   /** The id by which the upstream may log it, too; undefined where it has none. */
   readonly requestId: string | undefined;
+  /** The headers of the trace that it goes on with, names and values in turn; undefined for the client's own. */
+  readonly trace: readonly string[] | undefined;
   /** The protocol to upgrade to. */
   readonly upgrade: string | undefined;
   /** Whether a header has the key, which is not passed on. The name is canonical. */
@@ -36,7 +38,7 @@ const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host', 'x-req
  * Content-Disposition that comes after a Content-Length.
  */
 export function requestHeaders(request: RequestToPass): string[] {
-  const { rawHeaders, target, host, framing, peer, identity, requestId, upgrade } = request;
+  const { rawHeaders, target, host, framing, peer, identity, requestId, trace = [], upgrade } = request;
   const ofConnection = connectionOptions(rawHeaders);
   const headers = ['Host', host];
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -49,6 +51,7 @@ export function requestHeaders(request: RequestToPass): string[] {
   }
   headers.push(...forwardingHeaders(rawHeaders, peer, target.host), 'Via', VIA, ...identity);
   if (requestId !== undefined) headers.push(REQUEST_ID, requestId);
+  headers.push(...trace);
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
   else if (takesTrailers(rawHeaders)) headers.push('Connection', 'keep-alive, TE', 'TE', 'trailers');
   headers.push(...framing);
@@ -85,8 +88,12 @@ export function answerHeaders(
   return headers;
 }
 
+/** Headers that a trace is passed on by. */
+const TRACING: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
+
 /** Whether a header is the client's own matter. */
 function isOwn(name: string, value: string, request: RequestToPass): boolean {
+  if (request.trace && TRACING.has(name)) return false;
   return (
     !isHopByHop(name) && !REWRITTEN.has(name) && !name.startsWith(IDENTITY_PREFIX) && !request.isCredential(name, value)
   );

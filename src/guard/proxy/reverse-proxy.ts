@@ -53,7 +53,7 @@ export class ReverseProxy {
   pass(received: ReceivedRequest, { identity, isCredential, trust, fields }: Passing): void {
     const { incoming, outgoing, target, framing, switching } = received;
     const { upstream, rewriteHost } = this.#options;
-    const requestId = notesOf(incoming)?.id;
+    const { id: requestId, trace } = notesOf(incoming) ?? {};
     const toPass: RequestToPass = {
       rawHeaders: incoming.rawHeaders,
       target,
@@ -62,6 +62,7 @@ export class ReverseProxy {
       peer: peerAt(incoming.socket, trust),
       identity,
       requestId,
+      trace,
       upgrade: switching?.protocol,
       isCredential,
     };
