@@ -55,7 +55,7 @@ export type ServiceApp = Hono<BearerEnv> & {
   /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
   readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
   /** Answers a web server that asks by FastCGI on a connection, until that ends. */
-  readonly answerFastCgi: (socket: Socket, watchers?: readonly RequestWatcher[] | undefined) => void;
+  readonly answerFastCgi: (socket: Socket, watchers?: readonly RequestWatcher[]) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */

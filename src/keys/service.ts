@@ -106,7 +106,10 @@ export class KeysService extends KeyManagement {
     return this.#shared.activity.unwrittenUses;
   }
 
-  /** Counts the keys by their status, for the operator. It reads through all of them, in slices. @throws KeysError STORE_… */
+  /**
+   * Counts the keys by their status, for the operator. It reads through all of them, in slices.
+   * @throws KeysError STORE_…
+   */
   countKeys(): Promise<KeyCounts> {
     return this.#options.repository.count(this.#options.clock());
   }

@@ -16,5 +16,5 @@ export function exposed(processes: readonly Sample[][]): Promise<string> {
 }
 
 function aggregated(processes: readonly Sample[][]): Registry {
-  return AggregatorRegistry.aggregate(processes as object[] as Parameters<typeof AggregatorRegistry.aggregate>[0]);
+  return AggregatorRegistry.aggregate([...processes]);
 }

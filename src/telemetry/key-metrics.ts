@@ -1,7 +1,8 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { noChecks } from '../keys/authentication/check-counts.ts';
 import type { KeysService } from '../keys/service.ts';
 import type { Limited } from '../limits/limiter.ts';
+import { addCounter, addGauge, type Value } from './collected.ts';
 import { KeyCounter } from './key-counter.ts';
 
 /** What is told of the keys of a process. */
@@ -21,103 +22,86 @@ export function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
 }
 
 function addChecks(registry: Registry, inUse: KeysInUse): void {
-  const registers = [registry];
-  new Counter({
-    name: 'svc_api_key_checks_total',
-    help: 'Checks of secrets: hit for one that was remembered, miss for one that the store was asked for, or refused.',
-    labelNames: ['result', 'reason'],
-    registers,
-    collect() {
-      this.reset();
+  addCounter(
+    registry,
+    {
+      name: 'svc_api_key_checks_total',
+      help: 'Checks of secrets: hit for one that was remembered, miss for one that the store was asked for, or refused.',
+      labelNames: ['result', 'reason'],
+    },
+    () => {
       const { remembered, found, refused } = inUse.keys?.authenticator.counts ?? noChecks();
-      this.inc({ result: 'hit', reason: '' }, remembered);
-      this.inc({ result: 'miss', reason: '' }, found);
-      for (const [reason, count] of Object.entries(refused)) this.inc({ result: 'refused', reason }, count);
+      const refusals = Object.entries(refused);
+      return [
+        [remembered, { result: 'hit', reason: '' }],
+        [found, { result: 'miss', reason: '' }],
+        ...refusals.map(([reason, count]): Value => [count, { result: 'refused', reason }]),
+      ];
     },
-  });
-  new Gauge({
-    name: 'svc_api_verified_keys',
-    help: 'Accepted secrets that are remembered.',
-    registers,
-    collect() {
-      this.set(inUse.keys?.authenticator.remembered ?? 0);
+  );
+  addGauge(registry, { name: 'svc_api_verified_keys', help: 'Accepted secrets that are remembered.' }, () => [
+    [inUse.keys?.authenticator.remembered ?? 0],
+  ]);
+  addCounter(
+    registry,
+    {
+      name: 'svc_api_verified_keys_evicted_total',
+      help: 'Accepted secrets that were forgotten to make room for others: see --max-verified-keys.',
     },
-  });
-  new Counter({
-    name: 'svc_api_verified_keys_evicted_total',
-    help: 'Accepted secrets that were forgotten to make room for others: see --max-verified-keys.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(inUse.keys?.authenticator.counts.evicted ?? 0);
-    },
-  });
+    () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
+  );
 }
 
 function addLimits(registry: Registry, inUse: KeysInUse): void {
-  const registers = [registry];
-  new Counter({
-    name: 'svc_api_limited_requests_total',
-    help: 'Requests that were refused as a limit of their key was used up.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(inUse.keys?.limiter.counts.refused ?? 0);
-    },
-  });
-  new Counter({
-    name: 'svc_api_limit_leases_total',
-    help: 'Leases of limits that the store was asked for, or told of.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(inUse.keys?.limiter.counts.leases ?? 0);
-    },
-  });
-  new Gauge({
-    name: 'svc_api_limited_keys',
-    help: 'Keys with limits that were used lately.',
-    registers,
-    collect() {
-      this.set(inUse.keys?.limiter.size ?? 0);
-    },
-  });
+  addCounter(
+    registry,
+    { name: 'svc_api_limited_requests_total', help: 'Requests that were refused as a limit of their key was used up.' },
+    () => [[inUse.keys?.limiter.counts.refused ?? 0]],
+  );
+  addCounter(
+    registry,
+    { name: 'svc_api_limit_leases_total', help: 'Leases of limits that the store was asked for, or told of.' },
+    () => [[inUse.keys?.limiter.counts.leases ?? 0]],
+  );
+  addGauge(registry, { name: 'svc_api_limited_keys', help: 'Keys with limits that were used lately.' }, () => [
+    [inUse.keys?.limiter.size ?? 0],
+  ]);
 }
 
 function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
-  const registers = [registry];
   const counter = new KeyCounter(async () => inUse.keys!.countKeys());
   const latest = async () => (inUse.counts && inUse.keys ? counter.latest() : undefined);
-  new Gauge({
-    name: 'svc_api_keys',
-    help: 'Keys in the store by status, as they were counted, at most some minutes ago.',
-    labelNames: ['status'],
-    aggregator: 'max',
-    registers,
-    async collect() {
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_keys',
+      help: 'Keys in the store by status, as they were counted, at most some minutes ago.',
+      labelNames: ['status'],
+      aggregator: 'max',
+    },
+    async () => {
       const found = await latest();
-      this.reset();
-      for (const [status, count] of Object.entries(found?.counts ?? {}))
-        this.set({ status: status.toLowerCase() }, count);
+      return Object.entries(found?.counts ?? {}).map(([status, count]): Value => [
+        count,
+        { status: status.toLowerCase() },
+      ]);
     },
-  });
-  new Gauge({
-    name: 'svc_api_next_key_expiry_timestamp_seconds',
-    help: 'When the next of the active keys expires, since 1970; absent where none does.',
-    aggregator: 'max',
-    registers,
-    async collect() {
+  );
+  addGauge(
+    registry,
+    {
+      name: 'svc_api_next_key_expiry_timestamp_seconds',
+      help: 'When the next of the active keys expires, since 1970; absent where none does.',
+      aggregator: 'max',
+    },
+    async () => {
       const { nextExpiry = null } = (await latest()) ?? {};
-      if (nextExpiry === null) this.remove();
-      else this.set(nextExpiry / 1000);
+      return nextExpiry === null ? [] : [[nextExpiry / 1000]];
     },
-  });
-  new Gauge({
-    name: 'svc_api_unwritten_uses',
-    help: 'Uses of keys that are not written to the store yet.',
-    registers,
-    collect() {
-      this.set(inUse.keys?.unwrittenUses ?? 0);
-    },
-  });
+  );
+  addGauge(
+    registry,
+    { name: 'svc_api_unwritten_uses', help: 'Uses of keys that are not written to the store yet.' },
+    () => [[inUse.keys?.unwrittenUses ?? 0]],
+  );
 }

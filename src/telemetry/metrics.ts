@@ -1,5 +1,6 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { packageVersion } from '../version.ts';
+import { addGauge } from './collected.ts';
 import { exposed } from './exposition.ts';
 import { addKeyMetrics, type KeysInUse, type MeasuredKeys } from './key-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
@@ -28,13 +29,17 @@ export class Metrics {
     this.requests = new RequestMetrics(registry);
     this.storeTimer = addStoreMetrics(registry);
     addKeyMetrics(registry, this.#inUse);
-    new Gauge({
-      name: 'svc_api_build_info',
-      help: 'The version of svc-api, with the value 1.',
-      labelNames: ['version'],
-      aggregator: 'max',
-      registers: [registry],
-    }).set({ version: packageVersion() }, 1);
+    const version = packageVersion();
+    addGauge(
+      registry,
+      {
+        name: 'svc_api_build_info',
+        help: 'The version of svc-api, with the value 1.',
+        labelNames: ['version'],
+        aggregator: 'max',
+      },
+      () => [[1, { version }]],
+    );
   }
 
   /** Goes on with the keys of a service over the same store. */
@@ -48,7 +53,10 @@ export class Metrics {
     return exposed([samples.map((sample) => ({ ...sample, aggregator: 'first' }))]);
   }
 
-  /** For the first of several processes. @param counts whether the keys in the store are counted, too, which one process does for all */
+  /**
+   * For the first of several processes.
+   * @param counts whether the keys in the store are counted, too, which one process does for all
+   */
   async collect(counts: boolean): Promise<Sample[]> {
     this.#inUse.counts = counts;
     // The declarations of prom-client take the type for a number.

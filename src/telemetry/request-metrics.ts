@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Histogram, type Registry } from 'prom-client';
 import { ENDPOINTS, type Endpoint } from '../http/endpoints.ts';
 import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
+import { addCounter, addGauge, type Value } from './collected.ts';
 import { typeOf } from './request-log.ts';
 
 /** From a request that is answered from memory, to one that waits for another service. */
@@ -21,44 +22,39 @@ export class RequestMetrics implements RequestWatcher {
   #inFlight = 0;
 
   constructor(registry: Registry) {
-    const [ended, operations] = [this.#ended, this.#operations];
-    const inFlight = () => this.#inFlight;
-    const registers = [registry];
-    new Counter({
-      name: 'svc_api_requests_total',
-      help: 'Requests that have ended, by endpoint and status; none where the client was gone before an answer.',
-      labelNames: ['endpoint', 'code'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [endpoint, codes] of ended) for (const [code, count] of codes) this.inc({ endpoint, code }, count);
+    addCounter(
+      registry,
+      {
+        name: 'svc_api_requests_total',
+        help: 'Requests that have ended, by endpoint and status; none where the client was gone before an answer.',
+        labelNames: ['endpoint', 'code'],
       },
-    });
-    new Counter({
-      name: 'svc_api_graphql_operations_total',
-      help: 'Operations of GraphQL, by type, and by whether the answer has errors.',
-      labelNames: ['type', 'outcome'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [type, outcomes] of Object.entries(operations))
-          for (const [outcome, count] of Object.entries(outcomes)) this.inc({ type, outcome }, count);
+      () =>
+        [...this.#ended].flatMap(([endpoint, codes]) =>
+          Array.from(codes, ([code, count]): Value => [count, { endpoint, code }]),
+        ),
+    );
+    addCounter(
+      registry,
+      {
+        name: 'svc_api_graphql_operations_total',
+        help: 'Operations of GraphQL, by type, and by whether the answer has errors.',
+        labelNames: ['type', 'outcome'],
       },
-    });
-    new Gauge({
-      name: 'svc_api_requests_in_flight',
-      help: 'Requests that have begun and not ended.',
-      registers,
-      collect() {
-        this.set(inFlight());
-      },
-    });
+      () =>
+        Object.entries(this.#operations).flatMap(([type, outcomes]) =>
+          Object.entries(outcomes).map(([outcome, count]): Value => [count, { type, outcome }]),
+        ),
+    );
+    addGauge(registry, { name: 'svc_api_requests_in_flight', help: 'Requests that have begun and not ended.' }, () => [
+      [this.#inFlight],
+    ]);
     this.#durations = new Histogram({
       name: 'svc_api_request_duration_seconds',
       help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
       labelNames: ['endpoint'],
       buckets: SECONDS,
-      registers,
+      registers: [registry],
     });
   }
 

@@ -23,15 +23,19 @@ export function tellPrimary(metrics: Metrics): void {
   process.on('message', (message: Partial<Question> | null) => {
     const { scrape, counts = false } = message ?? {};
     if (scrape === undefined) return;
-    void metrics.collect(counts).then((samples) => {
-      if (process.connected) process.send!({ scraped: scrape, samples } satisfies Told, undefined, {}, () => {});
-    });
+    void tell(scrape, metrics.collect(counts));
   });
 }
 
+async function tell(scraped: number, collected: Promise<Sample[]>): Promise<void> {
+  const told: Told = { scraped, samples: await collected };
+  // The first process may be gone.
+  if (process.connected) process.send!(told, undefined, {}, () => {});
+}
+
 /**
- * The metrics of all workers, in the first process. What a worker has counted stays counted when it is gone, or does not
- * answer in time: a sum that falls would look like a new start to Prometheus.
+ * The metrics of all workers, in the first process. What a worker has counted stays counted when it is gone, or does
+ * not answer in time: a sum that falls would look like a new start to Prometheus.
  */
 export class WorkerMetrics {
   /** Workers that can be asked: what is sent to one before it listens is lost. */

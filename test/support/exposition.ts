@@ -47,7 +47,7 @@ export function parseExposition(text: string): Map<string, Family> {
         line,
       );
       const labels = labelsIn(labelText);
-      const key = `${sample}${JSON.stringify(Object.entries(labels).toSorted())}`;
+      const key = `${sample}${JSON.stringify(Object.entries(labels).toSorted(([one], [other]) => (one < other ? -1 : 1)))}`;
       assert.ok(!series.has(key), `twice: ${line}`);
       series.add(key);
       family.samples.push({ name: sample, labels, value: numberIn(value) });
@@ -88,7 +88,7 @@ function checkFamily(name: string, { type, samples }: Family): void {
   assert.doesNotMatch(name, OTHER_UNITS);
   if (type === 'counter') for (const { value } of samples) assert.ok(value >= 0, name);
   if (type !== 'histogram') return;
-  const byLabels = Map.groupBy(samples, ({ labels: { le: _, ...others } }) => JSON.stringify(others));
+  const byLabels = Map.groupBy(samples, ({ labels }) => JSON.stringify({ ...labels, le: '' }));
   for (const [labels, own] of byLabels) {
     const buckets = own.filter((sample) => sample.name === `${name}_bucket`);
     const bounds = buckets.map(({ labels: { le } }) => numberIn(le!));

@@ -5,7 +5,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { RequestLog } from '../../src/telemetry/request-log.ts';
 import { startGuarded } from '../support/guard.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { collectingLog, type LogLine } from '../support/log.ts';
+import { collectingLog, type LogLine, withoutRequestId } from '../support/log.ts';
 import { sendAndCut, sendRaw } from '../support/raw-http.ts';
 import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -20,7 +20,10 @@ const taken = async (count: number): Promise<Fields[]> => {
   return lines.splice(0).map(({ fields }: LogLine) => fields as Fields);
 };
 /** A line without what differs each time. */
-const steady = ({ requestId: _, durationMs: _d, ...fields }: Fields) => fields;
+const steady = (fields: Fields) => {
+  const { durationMs: _, ...others } = withoutRequestId(fields) as Fields;
+  return others;
+};
 
 describe('the request log', () => {
   let test: TestKeys;

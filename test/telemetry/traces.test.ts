@@ -69,7 +69,7 @@ describe('traces', () => {
     });
     assert.ok(span.end > span.start && Number(span.end - span.start) < 60e9);
     assert.ok(Math.abs(Number(span.start / 1_000_000n) - Date.now()) < 600_000);
-    const [asked] = spans.filter(({ parentSpanId }) => parentSpanId === span.spanId);
+    const asked = spans.find(({ parentSpanId }) => parentSpanId === span.spanId);
     assert.deepEqual([asked!.name, asked!.traceId], ['store find key', TRACE]);
     assert.ok(asked!.start >= span.start && asked!.end <= span.end);
     const roots = spans.filter(({ parentSpanId }) => parentSpanId === '');

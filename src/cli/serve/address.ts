@@ -75,7 +75,11 @@ export interface Given {
   isTyped: boolean;
 }
 
-/** What was typed for a flag. @throws CliError USAGE if it is empty. @param wanted what the flag takes, for the error if it is empty */
+/**
+ * What was typed for a flag.
+ * @param wanted what the flag takes, for the error
+ * @throws CliError USAGE if it is empty
+ */
 export function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
   if (value?.trim() === '') throw new CliError('USAGE', `${from} is empty. Give ${wanted}.`);
   return value === undefined ? undefined : { value, from, isTyped: true };

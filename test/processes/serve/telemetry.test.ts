@@ -8,8 +8,11 @@ import { pathToFileURL } from 'node:url';
 import { testCli } from '../../support/cli.ts';
 import { type Family, parseExposition, valueOf } from '../../support/exposition.ts';
 import { cleanEnv, finished, ROOT, startCli } from '../../support/process.ts';
+import { startOtlpReceiver } from '../../support/otlp.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
+
+const HOOK = pathToFileURL(join(ROOT, 'test/support/loaded-child.ts')).href;
 
 type Line = Record<string, unknown> & { pid: number; msg: string };
 
@@ -95,13 +98,37 @@ describe('what operators see of serve', () => {
 
   it('is not even loaded where nobody asks for it', async () => {
     const loaded = join(tempFolder(), 'loaded');
-    const hook = pathToFileURL(join(ROOT, 'test/support/loaded-child.ts')).href;
-    const env = { LOADED_MODULES: loaded, NODE_OPTIONS: `--import=${hook}` };
+    const env = { LOADED_MODULES: loaded, NODE_OPTIONS: `--import=${HOOK}` };
     const server = await start([], { env });
     assert.equal(await server.ask(), 200);
     assert.equal(await server.stop(), 0);
     const modules = readFileSync(loaded, 'utf8').replaceAll(pathToFileURL(ROOT).href, '');
     assert.match(modules, /\/hono\//);
     assert.doesNotMatch(modules, /telemetry|prom-client|opentelemetry/);
+  });
+
+  it('is traced where the variables of OpenTelemetry say so, up to the last request', async () => {
+    const receiver = await startOtlpReceiver();
+    const server = await start([], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url } });
+    assert.equal(await server.ask(), 200);
+    assert.equal(await server.stop(), 0);
+    const span = receiver.spans.find(({ kind }) => kind === 2);
+    assert.deepEqual([span!.name, span!.resource['service.name']], ['POST /graphql', 'svc-api']);
+    receiver.stop();
+  });
+
+  it('says what to install for that, and serves all the same', async () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+      LOADED_MODULES: '/dev/null',
+      MISSING_PACKAGES: '@opentelemetry/sdk-trace',
+      NODE_OPTIONS: `--import=${HOOK}`,
+    };
+    const server = await start([], { env });
+    const line = server.lines.find(({ msg }) => msg.startsWith('requests are not traced'))!;
+    assert.equal(line['level'], 50);
+    assert.match(String(line['install']), /^npm install @opentelemetry\/api .*@opentelemetry\/sdk-trace /);
+    assert.equal(await server.ask(), 200);
+    assert.equal(await server.stop(), 0);
   });
 });
