@@ -26,7 +26,7 @@ function addChecks(registry: Registry, inUse: KeysInUse): void {
     registry,
     {
       name: 'svc_api_key_checks_total',
-      help: 'Checks of secrets: hit for one that was remembered, miss for one that the store was asked for, or refused.',
+      help: 'Checks of secrets: hit for one that was remembered, miss where the store was asked, or refused.',
       labelNames: ['result', 'reason'],
     },
     () => {

@@ -88,7 +88,9 @@ function checkFamily(name: string, { type, samples }: Family): void {
   assert.doesNotMatch(name, OTHER_UNITS);
   if (type === 'counter') for (const { value } of samples) assert.ok(value >= 0, name);
   if (type !== 'histogram') return;
-  const byLabels = Map.groupBy(samples, ({ labels }) => JSON.stringify({ ...labels, le: '' }));
+  const byLabels = Map.groupBy(samples, ({ labels }) =>
+    JSON.stringify(Object.entries(labels).filter(([label]) => label !== 'le')),
+  );
   for (const [labels, own] of byLabels) {
     const buckets = own.filter((sample) => sample.name === `${name}_bucket`);
     const bounds = buckets.map(({ labels: { le } }) => numberIn(le!));
