@@ -8,12 +8,12 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** A response that has the id of its request, whoever writes its head, unless that has one of its own. */
 export class IdentifiedResponse extends ServerResponse {
-  override writeHead(status: number, ...rest: unknown[]): this {
+  override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     const id = notesOf(this.req)?.id;
-    const [reason, headers] = typeof rest[0] === 'string' ? rest : [undefined, rest[0] ?? rest[1]];
-    const all = id === undefined || this.hasHeader(NAME) ? headers : withId(headers, id);
-    const given = reason === undefined ? [all] : [reason, all];
-    return super.writeHead(status, ...(given as [string, string[]]));
+    const isNamed = typeof reason === 'string';
+    const given = isNamed ? headers : (reason ?? headers);
+    const all = (id === undefined || this.hasHeader(NAME) ? given : withId(given, id)) as string[];
+    return isNamed ? super.writeHead(status, reason, all) : super.writeHead(status, all);
   }
 }
 

@@ -25,7 +25,8 @@ export function notingFor(places: RequestPlaces, watchers: readonly RequestWatch
     const request = new WatchedRequest(new NodeHead(incoming), places.clients, what);
     keepNotes(incoming, request);
     for (const watcher of watchers) watcher.began?.(request);
-    outgoing.once('close', () => {
+    // It is emitted once; `once` would cost more.
+    outgoing.on('close', () => {
       request.endWith(outgoing);
       for (const watcher of watchers) watcher.ended(request);
     });

@@ -1,8 +1,9 @@
 import { STATUS_CODES } from 'node:http';
-import { Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { ENDPOINTS, type Endpoint } from '../http/endpoints.ts';
 import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
 import { addCounter, addGauge, type Value } from './collected.ts';
+import { Durations } from './durations.ts';
 import { typeOf } from './request-log.ts';
 
 /** From a request that is answered from memory, to one that waits for another service. */
@@ -18,7 +19,7 @@ const OTHER = 'other';
 export class RequestMetrics implements RequestWatcher {
   readonly #ended = new Map<Endpoint, Map<string, number>>(ENDPOINTS.map((endpoint) => [endpoint, new Map()]));
   readonly #operations = { query: { ok: 0, errors: 0 }, mutation: { ok: 0, errors: 0 } };
-  readonly #durations: Histogram<'endpoint'>;
+  readonly #durations: Durations;
   #inFlight = 0;
 
   constructor(registry: Registry) {
@@ -49,13 +50,14 @@ export class RequestMetrics implements RequestWatcher {
     addGauge(registry, { name: 'svc_api_requests_in_flight', help: 'Requests that have begun and not ended.' }, () => [
       [this.#inFlight],
     ]);
-    this.#durations = new Histogram({
-      name: 'svc_api_request_duration_seconds',
-      help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
-      labelNames: ['endpoint'],
-      buckets: SECONDS,
-      registers: [registry],
-    });
+    this.#durations = new Durations(
+      registry,
+      {
+        name: 'svc_api_request_duration_seconds',
+        help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
+      },
+      { label: 'endpoint', bounds: SECONDS },
+    );
   }
 
   began(): void {
@@ -66,7 +68,7 @@ export class RequestMetrics implements RequestWatcher {
     const { endpoint, status, operation } = request;
     this.#inFlight -= 1;
     this.#count(endpoint, status);
-    if (status !== 101) this.#durations.observe({ endpoint }, request.durationMs / 1000);
+    if (status !== 101) this.#durations.observe(endpoint, request.durationMs / 1000);
     if (operation) this.#operations[typeOf(operation)][request.errors > 0 ? 'errors' : 'ok'] += 1;
   }
 

@@ -44,6 +44,7 @@ export class Traces implements RequestWatcher {
     const span = this.#tracer.startSpan(name, { kind: api.SpanKind.SERVER, startTime: at(from), attributes }, parent);
     const context = api.trace.setSpan(parent, span);
     this.#begun.set(request, { span, context });
+    if (endpoint !== 'guard') return;
     const forwarded: string[] = [];
     propagator.inject(context, forwarded, { set: (headers, header, value) => headers.push(header, value) });
     request.trace = forwarded;
