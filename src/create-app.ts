@@ -35,8 +35,8 @@ export interface CreateAppOptions {
   /** Which pages of other origins may call the service from a browser. Default: none. */
   cors?: CorsOptions;
   /**
-   * The origin under which clients reach the service, such as `https://keys.example.org`. Default: the one that a
-   * request was made to.
+   * The address under which clients reach the service, with the path that it is beneath, such as
+   * `https://keys.example.org`. Default: the one that a request was made to.
    */
   publicUrl?: string;
   /** Applications that may ask for keys, beside the program itself. Default: none. */
@@ -51,7 +51,7 @@ export interface CreateAppOptions {
 
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`.
- * @throws RangeError if a place for credentials, a network, a limit, an origin or a client is invalid
+ * @throws RangeError if a place for credentials, a network, a limit, the public URL or a client is invalid
  * @throws KeysError SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED if graphql is
  * @example
  * const app = await createApp({ keys: await openKeys() });
@@ -59,15 +59,16 @@ export interface CreateAppOptions {
  */
 export async function createApp({ keys, extensions, config, ...others }: CreateAppOptions): Promise<ServiceApp> {
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }] = await Promise.all([
-    import('./graphql/schema.ts'),
-    import('./http/app.ts'),
-    import('./guard/serve-forward-auth.ts'),
-    import('./routes/router.ts'),
-  ]);
+  const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }, { describeService }] =
+    await Promise.all([
+      import('./graphql/schema.ts'),
+      import('./http/app.ts'),
+      import('./guard/serve-forward-auth.ts'),
+      import('./routes/router.ts'),
+      import('./describe-service.ts'),
+    ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
-  const schema = await createSchema(keys, info, extensions);
   const configured = config && {
     credentials: config.credentials,
     trust: config.trust.texts,
@@ -77,10 +78,13 @@ export async function createApp({ keys, extensions, config, ...others }: CreateA
     clients: config.clients,
     failedCredentials: config.limits.failedCredentials,
   };
+  const router = createRouter(config?.routes ?? []);
+  const described = describeService({ router, file: config?.file, ...configured, ...others });
+  const schema = await createSchema(keys, info, extensions, described);
   const app = createHttpApp({ keys, schema, startedAt, ...configured, ...others });
   return serveForwardAuth(app, {
     catalog: keys.catalog,
-    router: createRouter(config?.routes ?? []),
+    router,
     trust: new Networks(others.trust ?? configured?.trust ?? LOOPBACK),
   });
 }

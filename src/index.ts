@@ -57,7 +57,8 @@ export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
 export type { AppliedLimit, Restrictions } from './keys/authorization/restrictions.ts';
 export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
 export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';
-export type { ConsentChoice } from './keys/consent/decide.ts';
+export type { ConsentChoice } from './keys/consent/approval.ts';
+export type { Ended, KeyToEnd, RefusedEnd } from './keys/consent/revoke.ts';
 export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
 export type { Client } from './keys/requests/clients.ts';
 export type {
@@ -92,9 +93,10 @@ export type { UsageTotals } from './keys/key/usage.ts';
 export type { Outcome, OutcomeCounts } from './keys/usage/outcomes.ts';
 export type { Period, PeriodUsage, UsageByPeriod, UsageRange } from './keys/usage/periods.ts';
 export type { UsageRequest } from './keys/usage/usage-request.ts';
+export type { Health } from './keys/health.ts';
 export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
 export type { Standing } from './limits/allowance.ts';
-export type { FailedCredentials } from './limits/failed-credentials.ts';
+export type { AttemptCounter } from './limits/attempt-counter.ts';
 export type { Answer, Decision, Limited, Limiter } from './limits/limiter.ts';
 export type { Page, PageQuery } from './keys/list.ts';
 export type {
@@ -108,7 +110,7 @@ export type {
 } from './keys/permissions/catalog.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
 export type { Networks } from './keys/networks.ts';
-export type { HearingReport, KeyCounts } from './keys/repository.ts';
+export type { HearingReport, KeyCounts, StoreKind } from './keys/repository.ts';
 export type { KeyQueries } from './keys/queries.ts';
 export type { CreatedKey, RotatedKey } from './keys/management.ts';
 export type { KeyManagement } from './keys/management.ts';

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
 import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
-import { FailedCredentials } from './limits/failed-credentials.ts';
+import { AttemptCounter } from './limits/attempt-counter.ts';
 import { type Limited, Limiter } from './limits/limiter.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import type { OpenStoreOptions, Store } from './store/open.ts';
@@ -73,12 +73,13 @@ export async function openKeys({
     repository: store.repository,
     catalog,
     clock: () => clock.now(),
+    clockBehindMs: () => clock.behind(),
     randomBytes,
     randomId: randomUUID,
     schedule,
     operator: userName(),
     maxVerifiedKeys,
-    counterOf: (limit) => new FailedCredentials(limit),
+    counterOf: (limit) => new AttemptCounter(limit),
   });
   return openedBy(service, { store, clock, limiter });
 }
@@ -103,7 +104,7 @@ function openedBy(service: KeysService, shared: Shared): OpenKeys {
     exists: store.exists,
     clockBehindMs: () => clock.behind(),
     watchHearing: (report: HearingReport) => store.repository.watchHearing(report),
-    hasSearchIndex: () => store.hasSearchIndex(),
+    hasSearchIndex: () => store.repository.hasSearchIndex(),
     withAdditions: (additions: CatalogAdditions) => openedBy(service.withCatalog(createCatalog(additions)), shared),
     close: async () => {
       try {

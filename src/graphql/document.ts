@@ -14,7 +14,7 @@ import { limitExceeded } from './limit-exceeded.ts';
 import { checkRepeatedFields } from './repeated-fields.ts';
 
 /** Limits of a document. The introspection query of common tools has a depth of 15 and some 230 fields. */
-const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
+export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
 
 /**
  * Parses a document after checking its size, so that it cannot exhaust the parser's stack or the validator's time.

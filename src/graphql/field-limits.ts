@@ -3,9 +3,9 @@ import { fragmentsOf } from './fragments.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 
 /** Limits of an operation, with fragments expanded. */
-const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
+export const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
 /** The most fragments in a document. Validation compares each pair. */
-const MAX_FRAGMENTS = 100;
+export const MAX_FRAGMENTS = 100;
 
 /** The size of a selection with its fragments expanded. */
 interface Size {

@@ -3,7 +3,7 @@ import { fragmentsOf } from './fragments.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 
 /** The most pairs of fields that share a place in the answer. Validation compares each pair. */
-const MAX_REPEATED_PAIRS = 2500;
+export const MAX_REPEATED_PAIRS = 2500;
 
 /**
  * Counts the fields that are merged into one place in the answer. Call `checkFieldLimits` first: it bounds the number

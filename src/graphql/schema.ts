@@ -12,6 +12,9 @@ import { readHostPart } from './host-part.ts';
 import { documentsOf, readRequirements } from './requirements.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
+import { routeResolversOf } from './route-resolvers.ts';
+import type { ServiceParts } from './service-parts.ts';
+import { serviceResolversOf } from './service-resolvers.ts';
 import { typeDefsOf } from './type-defs.ts';
 
 /**
@@ -23,6 +26,7 @@ export async function createSchema(
   keys: KeysService,
   info: ServiceInfo,
   extensions: readonly SchemaExtension[] = [],
+  service: ServiceParts = {},
 ): Promise<GraphQLSchema> {
   try {
     const parts = await Promise.all(extensions.map(readHostPart));
@@ -37,6 +41,8 @@ export async function createSchema(
         auditResolversOf(keys),
         applyResolversOf(keys),
         consentResolversOf(keys),
+        routeResolversOf(keys, service),
+        serviceResolversOf(keys, service),
         ...parts.map(({ resolvers }) => resolvers),
       ] as never,
     });

@@ -5,6 +5,8 @@ import { COST_TYPE_DEFS } from './budget/cost-directives.ts';
 import { DateTime } from './date-time.ts';
 import { KEY_CHANGE_TYPE_DEFS } from './key-change-type-defs.ts';
 import { KEY_TYPE_DEFS } from './key-type-defs.ts';
+import { ROUTE_TYPE_DEFS } from './route-type-defs.ts';
+import { SERVICE_TYPE_DEFS } from './service-type-defs.ts';
 import type { Catalog } from '../keys/permissions/catalog.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../keys/page.ts';
 
@@ -18,6 +20,8 @@ export function typeDefsOf(catalog: Catalog): string[] {
     AUDIT_TYPE_DEFS,
     APPLY_TYPE_DEFS,
     CONSENT_TYPE_DEFS,
+    ROUTE_TYPE_DEFS,
+    SERVICE_TYPE_DEFS,
   ];
 }
 

@@ -56,7 +56,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   UNAUTHENTICATED: [401, 'No API key, or one that is not valid.'],
   INVALID_REQUEST: [400, 'The credentials are malformed, or there are several.'],
   BAD_REQUEST: [400, 'The request is not valid: its HTTP, its body, or its operation.'],
-  NOT_FOUND: [404, 'There is nothing at this address. As a GraphQL error: no API key has this id.'],
+  NOT_FOUND: [404, 'There is nothing at this address. As a GraphQL error: no API key has this id or name.'],
   METHOD_NOT_ALLOWED: [405, 'The address is for another method; GraphQL has queries alone by GET.'],
   NOT_ACCEPTABLE: [406, 'The client accepts neither media type of the replies.'],
   TIMEOUT: [408, 'The request took too long to arrive.'],

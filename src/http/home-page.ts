@@ -17,6 +17,7 @@ const PAGE = `<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>svc-api</title>
 <style>${STYLE}</style>
+<main>
 <h1>svc-api</h1>
 <p>This is a GraphQL service for programs. It answers those that send a valid API key.</p>
 <dl>
@@ -28,6 +29,7 @@ queries also by <code>GET /graphql?query=…</code></dd>
 </dl>
 <p>Keys come from whoever runs this service, by <code>svc-api apikey create</code>. The documentation is in the folder
 <code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
+</main>
 </html>
 `;
 

@@ -89,6 +89,8 @@ export interface ConsentFinder {
   find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
   /** Those that are open at a time, in milliseconds since 1970, oldest first. */
   listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
+  /** The application that was given a key; undefined for a key that no application has asked for. */
+  clientOf(keyId: string): Promise<string | undefined>;
 }
 
 /** Changes requests of applications for keys, in a transaction. */
@@ -97,6 +99,8 @@ export interface ConsentWriter extends ConsentFinder {
   countRecent(now: number): Promise<number>;
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
+  /** Remembers which application was given a key, until that is deleted. */
+  rememberClient(keyId: string, clientId: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;
 }
@@ -162,10 +166,14 @@ export interface KeyCounts {
 /** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
 export type HearingReport = (problem: Error | undefined) => void;
 
+/** The database that a store is in. */
+export type StoreKind = 'sqlite' | 'postgres';
+
 /**
  * Where keys are kept. All methods reject with a `KeysError` whose code starts with `STORE_` if the store fails.
  */
 export interface KeyRepository extends KeyFinder {
+  readonly kind: StoreKind;
   /**
    * The key that has, or had, a secret with this digest, whether that secret still works or not. At once, if the store
    * can tell without waiting.
@@ -208,6 +216,8 @@ export interface KeyRepository extends KeyFinder {
   clearStaged(batch?: string): Promise<void>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
+  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
+  hasSearchIndex(): Promise<boolean>;
   /**
    * Calls back when the changes of other processes are no longer heard, and when they are heard again. Meanwhile there
    * is no revision. A file is looked at instead, and is never reported.

@@ -13,6 +13,7 @@ import type { SecretDelivery } from './changes/delivery.ts';
 import { Transactions } from './changes/transactions.ts';
 import { Consent } from './consent/consent.ts';
 import { Pace, type SourceCounter } from './consent/pace.ts';
+import { type Health, type HealthOptions, lookAtHealth } from './health.ts';
 import type { Limit } from './limit.ts';
 import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
@@ -25,9 +26,7 @@ import { importKeys } from './transfer/import-keys.ts';
 import { readImport } from './transfer/read-import.ts';
 
 /** What the rules need from outside. */
-export interface KeysOptions extends ManagementOptions {
-  /** Runs work after a delay in milliseconds. */
-  schedule: (work: () => void, delayMs: number) => void;
+export interface KeysOptions extends ManagementOptions, HealthOptions {
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
   /** Makes a counter of what each source does, by a limit. */
@@ -148,6 +147,11 @@ export class KeysService extends KeyManagement {
       },
       { delivery },
     );
+  }
+
+  /** Looks how the service and its store are. */
+  health(): Promise<Health> {
+    return lookAtHealth(this.#options);
   }
 
   /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */

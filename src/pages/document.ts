@@ -12,10 +12,11 @@ export type Html = ReturnType<typeof html>;
 
 const STYLE = `
 :root { color-scheme: light dark; }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem; }
-code { overflow-wrap: anywhere; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 1.5rem auto; padding: 0 1rem; }
+body { overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
 dt { font-weight: 600; }
-dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
+dd { margin: 0 0 .5rem; }
 fieldset { border: 1px solid; border-radius: .3rem; margin: 1rem 0; }
 label { display: block; margin: .5rem 0; }
 label small { display: block; }

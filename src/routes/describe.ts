@@ -1,6 +1,8 @@
 import type { Permission } from '../keys/permissions/catalog.ts';
-import { listOf } from '../keys/text.ts';
+import type { Status } from '../keys/key/status.ts';
+import { listOf, printable } from '../keys/text.ts';
 import type { Decision } from './decide.ts';
+import type { Explanation } from './explain.ts';
 import type { Match } from './route-tree.ts';
 import type { Allow, Route } from './route.ts';
 
@@ -21,12 +23,22 @@ export function describeAllow(allow: Allow): string {
 }
 
 /** Why a decision is as it is: `the key lacks A:READ_ANY`. */
-export function describeReason(decision: Decision): string {
+function describeReason(decision: Decision): string {
   if (!decision.match) return decision.refusal;
   const { allow } = decision.match.route;
   if (decision.outcome === 'forbidden') return `the key lacks ${permissionsText(allow.kind, decision.missing)}`;
   if (decision.outcome === 'refused') return 'it has no valid key';
   return decision.used.length > 0 ? `the key has ${listOf(decision.used)}` : `it requires ${describeAllow(allow)}`;
+}
+
+/** Why a request is decided as explained. @param key the one that was named, whose status may be the reason */
+export function describeExplanation(
+  { decision, preflightFor }: Explanation,
+  key: { readonly name: string; readonly status: Status } | undefined,
+): string {
+  if (key && key.status !== 'ACTIVE' && decision.outcome === 'refused')
+    return `API key "${printable(key.name, 100)}" is ${key.status}`;
+  return preflightFor === undefined ? describeReason(decision) : `a preflight for ${preflightFor} needs no key here`;
 }
 
 /** A decision and its reason: `forbidden by route 3 (…), as the key lacks A:READ_ANY`. */

@@ -21,8 +21,17 @@ export interface Explanation {
   readonly otherMethods: readonly Match[];
 }
 
-/** Explains what becomes of a request. @param permissions what its key may do; undefined if it has none */
-export function explain(router: Router, parts: RequestParts, permissions: PermissionSet | undefined): Explanation {
+/**
+ * Explains what becomes of a request.
+ * @param permissions what its key may do; undefined if it has none
+ * @param most how many other routes are named, of each kind: the first ones
+ */
+export function explain(
+  router: Router,
+  parts: RequestParts,
+  permissions: PermissionSet | undefined,
+  most = Number.POSITIVE_INFINITY,
+): Explanation {
   const decision = decide(router, parts, permissions);
   const canonical = canonicalRequest(parts);
   const nothing = { preflightFor: undefined, otherCaseOf: undefined, others: [], otherMethods: [] };
@@ -35,16 +44,16 @@ export function explain(router: Router, parts: RequestParts, permissions: Permis
   const lookedUp = { ...request, method: preflightFor ?? request.method };
   const matches = router.findAll(lookedUp);
   const others = matches
-    .slice(1)
+    .slice(1, most + 1)
     .map((match, index) => ({ match, because: whyBefore(matches[index]!.route, match.route) }));
-  return { ...nothing, decision, request, preflightFor, others, otherMethods: forOtherMethods(router, lookedUp) };
+  const otherMethods = forOtherMethods(router, lookedUp).slice(0, most);
+  return { ...nothing, decision, request, preflightFor, others, otherMethods };
 }
 
 function forOtherMethods(router: Router, request: RouteRequest): Match[] {
-  const methods = new Set(router.routes.flatMap(({ methods }) => methods ?? []));
-  const found = [...methods].flatMap((method) => router.findAll({ ...request, method }));
+  const found = router.findForAnyMethod(request);
   const others = found.filter(({ route }) => route.methods && !route.methods.includes(request.method));
-  return [...new Map(others.map((match) => [match.index, match])).values()].toSorted((a, b) => a.index - b.index);
+  return others.toSorted((a, b) => a.index - b.index);
 }
 
 /** Why one of two routes that match the same request comes before the other. */

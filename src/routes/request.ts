@@ -51,6 +51,11 @@ export function preflightParts(
   return { origin: header('origin'), requestMethod: header('access-control-request-method') };
 }
 
+/** The CORS preflight that a browser sends before a request from a page of another origin. */
+export function preflightOf(request: RequestParts): RequestParts {
+  return { ...request, method: 'OPTIONS', origin: 'https://origin.example', requestMethod: request.method };
+}
+
 /** The method that a CORS preflight asks for (Fetch standard, 3.2.2); undefined for any other request. */
 export function preflightMethod({ method, origin, requestMethod }: RequestParts): string | undefined {
   if (method !== 'OPTIONS' || origin === undefined || requestMethod === undefined) return undefined;

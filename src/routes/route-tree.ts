@@ -23,6 +23,11 @@ export class MethodTable {
   find(method: string | undefined): Match | undefined {
     return (method === undefined ? undefined : this.byMethod.get(method)) ?? this.anyMethod;
   }
+
+  /** Each route that counts for some method. */
+  all(): Set<Match> {
+    return new Set([...this.byMethod.values(), ...(this.anyMethod ? [this.anyMethod] : [])]);
+  }
 }
 
 /** The routes of one host whose paths begin with the same segments. */

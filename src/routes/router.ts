@@ -2,6 +2,7 @@ import type { RouteRequest } from './request.ts';
 import { treesOf } from './host-trees.ts';
 import { type Match, type MethodTable, type RouteTree, segmentsOf, withoutCase } from './route-tree.ts';
 import type { Route } from './route.ts';
+import { coverOf } from './unreachable.ts';
 
 /** The route that would decide about a request if some letters of its path had another case. */
 export interface OtherCase {
@@ -15,6 +16,10 @@ export interface Router {
   find(request: RouteRequest): Match | OtherCase | undefined;
   /** All routes that match a request, most specific first. The first one decides, if `find` finds one. */
   findAll(request: RouteRequest): Match[];
+  /** All routes that match by host and path, each once, most specific first. */
+  findForAnyMethod(request: Omit<RouteRequest, 'method'>): Match[];
+  /** The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides. */
+  coverOf(index: number): readonly number[];
 }
 
 /**
@@ -34,7 +39,7 @@ export interface Router {
 export function createRouter(routes: readonly Route[]): Router {
   const hosts = treesOf(routes);
   const depth = routes.reduce((most, { path }) => Math.max(most, segmentsOf(path).length), 0);
-  const searchFor = ({ method, host, path }: RouteRequest, all: boolean): Search => {
+  const searchFor = ({ method, host, path }: Searched, all: boolean): Search => {
     // One segment more than any route has tells that the path goes on.
     const search: Search = { method, segments: segmentsOf(path, depth + 1), all, found: [] };
     if (searchTree(hosts.get(host), search, 0)) return search;
@@ -51,11 +56,16 @@ export function createRouter(routes: readonly Route[]): Router {
       return otherCaseOf ? { otherCaseOf } : found[0];
     },
     findAll: (request) => searchFor(request, true).found,
+    findForAnyMethod: (request) => searchFor({ ...request, method: undefined }, true).found,
+    coverOf: (index) => coverOf(hosts, { route: routes[index]!, index }),
   };
 }
 
+/** A request; without a method, one with any. */
+type Searched = Omit<RouteRequest, 'method'> & { readonly method: string | undefined };
+
 interface Search {
-  readonly method: string;
+  readonly method: string | undefined;
   readonly segments: readonly string[];
   /** Whether all matches are wanted, in whatever case others are. */
   readonly all: boolean;
@@ -92,6 +102,10 @@ function searchOtherCases(tree: RouteTree, search: Search, index: number): boole
 
 function collect(table: MethodTable | undefined, { method, all, found }: Search): boolean {
   if (!table) return false;
+  if (method === undefined) {
+    for (const match of table.all()) found.push(match);
+    return false;
+  }
   const match = table.byMethod.get(method);
   if (match) found.push(match);
   if (table.anyMethod && (all || !match)) found.push(table.anyMethod);

@@ -1,5 +1,5 @@
 import { parsedPatterns, treesOf } from './host-trees.ts';
-import type { RouteTree } from './route-tree.ts';
+import type { Match, RouteTree } from './route-tree.ts';
 import type { Route } from './route.ts';
 
 /** A route that never decides. */
@@ -18,16 +18,25 @@ export interface UnreachableRoute {
 export function findUnreachable(routes: readonly Route[]): UnreachableRoute[] {
   const hosts = treesOf(routes);
   return routes.flatMap((route, index) => {
-    const { host, path } = parsedPatterns(route);
-    const { tree, part } = hosts.get(host)!.at(path);
-    const covers = (route.methods ?? [undefined]).map((method) => {
-      const own = method === undefined ? tree[part]!.anyMethod : tree[part]!.byMethod.get(method);
-      if (own!.index !== index) return [own!.index];
-      return part === 'rest' ? coverOfRest(tree, method) : undefined;
-    });
-    const behind = new Set(covers.flatMap((cover) => cover ?? []));
-    return covers.includes(undefined) ? [] : [{ index, behind: [...behind].toSorted((a, b) => a - b) }];
+    const behind = coverOf(hosts, { route, index });
+    return behind.length > 0 ? [{ index, behind }] : [];
   });
+}
+
+/**
+ * The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides.
+ * @param hosts all routes, as `treesOf` has them
+ */
+export function coverOf(hosts: ReadonlyMap<string, RouteTree>, { route, index }: Match): number[] {
+  const { host, path } = parsedPatterns(route);
+  const { tree, part } = hosts.get(host)!.at(path);
+  const covers = (route.methods ?? [undefined]).map((method) => {
+    const own = method === undefined ? tree[part]!.anyMethod : tree[part]!.byMethod.get(method);
+    if (own!.index !== index) return [own!.index];
+    return part === 'rest' ? coverOfRest(tree, method) : undefined;
+  });
+  if (covers.includes(undefined)) return [];
+  return [...new Set(covers.flatMap((cover) => cover ?? []))].toSorted((a, b) => a - b);
 }
 
 /** The routes that leave nothing to a `**` here: one for no segment, and others for one and more. */

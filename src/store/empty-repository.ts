@@ -1,5 +1,5 @@
 import { KeysError } from '../keys/errors.ts';
-import type { KeyRepository } from '../keys/repository.ts';
+import type { KeyRepository, StoreKind } from '../keys/repository.ts';
 
 /** The error for a store that does not exist. */
 export function missingStore(location: string): KeysError {
@@ -7,11 +7,12 @@ export function missingStore(location: string): KeysError {
 }
 
 /** The repository of a store that does not exist, for a dry run: it holds no keys, and takes none. */
-export function emptyRepository(location: string): KeyRepository {
+export function emptyRepository(location: string, kind: StoreKind): KeyRepository {
   const none = async () => [];
   const nothing = async () => undefined;
   const missing = () => missingStore(location);
   return {
+    kind,
     findById: nothing,
     findByName: nothing,
     findBy: none,
@@ -28,7 +29,7 @@ export function emptyRepository(location: string): KeyRepository {
     findPeriodUsage: none,
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
-    consents: { find: nothing, listOpen: none },
+    consents: { find: nothing, listOpen: none, clientOf: nothing },
     revision: () => undefined,
     keysChangedSince: () => 'any',
     watchHearing: () => {},
@@ -36,6 +37,7 @@ export function emptyRepository(location: string): KeyRepository {
     stage: () => Promise.reject(missing()),
     clearStaged: () => Promise.reject(missing()),
     write: () => Promise.reject(missing()),
+    hasSearchIndex: async () => true,
     check: () => Promise.reject(missing()),
   };
 }

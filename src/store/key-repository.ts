@@ -16,6 +16,7 @@ import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
 import { listKeys } from './list-keys.ts';
 import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
+import { hasSearchIndex } from './search-index.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
@@ -33,6 +34,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   const run: Connection['run'] = (work) => connection.run(work);
   const reader = auditReaderOf(run, auditKey);
   return {
+    kind: dialect,
     findById: (id) => run((db) => finderOf(db, apiKeyOf).findById(id)),
     findByName: (name) => run((db) => finderOf(db, apiKeyOf).findByName(name)),
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
@@ -82,6 +84,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         options,
       ),
 
+    hasSearchIndex: () => hasSearchIndex(connection),
     check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
   };
 }

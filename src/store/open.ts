@@ -8,7 +8,6 @@ import type { LimitStore } from '../limits/limit-store.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
 import { storeLocation } from './location.ts';
-import { hasSearchIndex } from './search-index.ts';
 import { type StoreTimer, timedConnection } from './timed-connection.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 
@@ -26,8 +25,6 @@ export interface Store {
   created: boolean;
   /** Whether there is a store; otherwise this is an empty one that takes no changes. */
   exists: boolean;
-  /** Whether searches of keys go by an index: see `hasSearchIndex`. */
-  hasSearchIndex(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -73,21 +70,20 @@ export async function openStore(
     location: connection.location,
     created: connection.created,
     exists: true,
-    hasSearchIndex: () => hasSearchIndex(connection),
     close: () => connection.close(),
   };
 }
 
 function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
   const place = storeLocation(database, env);
-  const location = isPostgresUrl(place) ? readPostgresUrl(place).location : place;
+  const isPostgres = isPostgresUrl(place);
+  const location = isPostgres ? readPostgresUrl(place).location : place;
   return {
-    repository: emptyRepository(location),
+    repository: emptyRepository(location, isPostgres ? 'postgres' : 'sqlite'),
     limits: { lease: () => Promise.reject(missingStore(location)) },
     location,
     created: false,
     exists: false,
-    hasSearchIndex: async () => true,
     close: async () => {},
   };
 }

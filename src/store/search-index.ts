@@ -59,7 +59,7 @@ export async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
   return rows[0]!.isIndexed === 1;
 }
 
-/** Whether searches of keys go by an index: a PostgreSQL store may lack it. */
+/** See `KeyRepository.hasSearchIndex`. */
 export async function hasSearchIndex(connection: Connection): Promise<boolean> {
   if (connection.dialect === 'sqlite') return true;
   const { rows } = await connection.run((db) =>

@@ -178,6 +178,12 @@ export interface ConsentRequestTable {
   details: string;
 }
 
+/** A row of `application_keys`: a key that an application was given. */
+export interface ApplicationKeyTable {
+  key_id: string;
+  client_id: string;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -193,6 +199,7 @@ export interface Tables {
   limit_states: LimitStateTable;
   staged_keys: StagedKeyTable;
   consent_requests: ConsentRequestTable;
+  application_keys: ApplicationKeyTable;
 }
 
 /** The tables of what is under way, which no copy of a store has. */
@@ -212,6 +219,7 @@ export const TABLES = {
   audit_start: ['one'],
   clock: ['one'],
   limit_states: ['key_id', 'unit'],
+  application_keys: ['key_id'],
 } as const satisfies Record<Exclude<keyof Tables, (typeof PASSING_TABLES)[number]>, readonly string[]>;
 
 /** Their names. */

@@ -18,8 +18,13 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 const QUERY = {
   me: '(): ApiKey',
   online: '(): Boolean',
-  consentRequest: '(userCode: String!): ConsentRequest',
+  consentRequest: '(userCode: String, requestId: ID): ConsentRequest',
   consentRequests: '(first: Int = 50): [ConsentRequest!]',
+  routes: '(first: Int = 100, after: String): RouteConnection',
+  explainRequest:
+    '(method: String = "GET", url: String!, preflight: Boolean = false, keyId: ID, keyName: String): RequestExplanation',
+  limits: '(): ServiceLimits',
+  health: '(): Health',
   info: '(): Info',
   apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus): ApiKeyConnection',
   apiKey: '(id: ID, name: String): ApiKey',

@@ -41,6 +41,12 @@ describe('an explanation', () => {
     );
   });
 
+  it('names as many other routes as are wanted, the nearest ones', () => {
+    const router = createRouter(['h/a', 'h/*', 'h/**', '*/**', 'PUT h/a', 'PUT h/*'].map((pattern) => route(pattern)));
+    const { others, otherMethods } = explain(router, { method: 'GET', host: 'h', target: '/a' }, undefined, 1);
+    assert.deepEqual([others.map(({ match }) => match.index), otherMethods.map(({ index }) => index)], [[1], [4]]);
+  });
+
   it('has the decision, and the request as it was compared', () => {
     const router = createRouter([route('h/a', 'A:READ_ANY')]);
     const parts = { method: 'GET', host: 'H:80', target: '/%61/?b' };

@@ -104,6 +104,8 @@ describe('routes that can never match', () => {
         idle,
         `seed ${seed}`,
       );
+      const covered = routes.flatMap((_, index) => (router.coverOf(index).length > 0 ? [index] : []));
+      assert.deepEqual(covered, idle, `seed ${seed}`);
     }
   });
 });

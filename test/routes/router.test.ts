@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRouter } from '../../src/routes/router.ts';
 import { Random } from '../support/random.ts';
-import { decidingIndex, randomRequest, randomRoutes, route, slowlyFound } from '../support/routes.ts';
+import { decidingIndex, METHODS, randomRequest, randomRoutes, route, slowlyFound } from '../support/routes.ts';
 
 /** The pattern of the route that decides about `GET example.org/path`. */
 function decides(patterns: readonly string[], request: string): string | undefined {
@@ -59,6 +59,10 @@ describe('the route that decides', () => {
         const found = router.findAll(request).map(({ index }) => index);
         assert.deepEqual(found, expected, `seed ${seed}: ${JSON.stringify({ routes, request })}`);
         assert.equal(decidingIndex(router, request), expected[0]);
+        const ofAny = METHODS.flatMap((method) => slowlyFound(routes, { ...request, method }));
+        const foundOfAny = router.findForAnyMethod(request).map(({ index }) => index);
+        assert.deepEqual(new Set(foundOfAny), new Set(ofAny), `seed ${seed}`);
+        assert.equal(foundOfAny.length, new Set(foundOfAny).size);
       }
     }
   });

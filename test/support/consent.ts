@@ -70,7 +70,7 @@ export function authorizeUrl(url: string, parameters: Record<string, string> = {
 }
 
 /** The fields of the form on a page, as a browser sends them, but for the key and the decision. */
-function fieldsIn(page: string): [string, string][] {
+export function fieldsIn(page: string): [string, string][] {
   const inputs = page.matchAll(/<input [^>]*>/g);
   return [...inputs].flatMap(([input]): [string, string][] => {
     const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(input)?.[1];

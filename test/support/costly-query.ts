@@ -9,6 +9,7 @@ import {
   isEnumType,
   isListType,
   isObjectType,
+  isRequiredArgument,
 } from 'graphql';
 import type { Random } from './random.ts';
 
@@ -44,7 +45,8 @@ export function costlyQuery(schema: GraphQLSchema, random: Random, now = Date.no
     all += isCompositeType(getNamedType(field.type)) ? 2 : 1;
     const alias = index > 0 ? `a${aliases}: ` : '';
     const type = getNamedType(field.type);
-    const given = field.args.filter(({ name }) => name === 'first' || random.chance(0.3)).map(argumentOf);
+    const isGiven = (arg: GraphQLArgument) => arg.name === 'first' || isRequiredArgument(arg) || random.chance(0.3);
+    const given = field.args.filter(isGiven).map(argumentOf);
     const args = field.name === 'apiKey' ? '(name: "Key 7")' : given.length > 0 ? `(${given.join(', ')})` : '';
     const inner = isCompositeType(type)
       ? isObjectType(type)
@@ -57,6 +59,7 @@ export function costlyQuery(schema: GraphQLSchema, random: Random, now = Date.no
   function argumentOf({ name, type }: GraphQLArgument): string {
     if (name === 'first') return `first: ${pageSize}`;
     if (name === 'after') return 'after: null';
+    if (name === 'url') return 'url: "https://h/a/b"';
     const named = getNamedType(type);
     const value = isEnumType(named)
       ? random.pick(named.getValues()).name

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { closeBrowser } from './browser/launch.ts';
 import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts';
 import { ROOT } from './process.ts';
 import { removeTempFolders } from './temp.ts';
@@ -12,4 +13,4 @@ export async function mochaGlobalSetup(): Promise<void> {
 export const mochaGlobalTeardown = stopPostgres;
 
 /** What mocha does after the tests of each file. */
-export const mochaHooks = { afterAll: [removeTempFolders, removePostgresStores] };
+export const mochaHooks = { afterAll: [closeBrowser, removeTempFolders, removePostgresStores] };

@@ -11,14 +11,13 @@ export function run(
   args: readonly string[],
   options: { cwd: string; env?: NodeJS.ProcessEnv },
 ): Promise<Finished> {
+  return finished(spawn(command, args, { ...options, env: hostEnv(options.env), stdio: ['ignore', 'pipe', 'pipe'] }));
+}
+
+/** The environment of programs outside this checkout, whose `node` and `npm` are those that run the tests. */
+export function hostEnv(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const path = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
-  return finished(
-    spawn(command, args, {
-      ...options,
-      env: cleanEnv({ ...withoutNpm(), PATH: path, ...options.env }),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }),
-  );
+  return cleanEnv({ ...withoutNpm(), PATH: path, ...env });
 }
 
 /** Runs a program that must succeed. */

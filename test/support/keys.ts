@@ -6,7 +6,7 @@ import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
-import { FailedCredentials } from '../../src/limits/failed-credentials.ts';
+import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
 import { type Limited, Limiter } from '../../src/limits/limiter.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import type { StoreTimer } from '../../src/store/timed-connection.ts';
@@ -37,6 +37,8 @@ export async function openTestKeys(
     timer?: StoreTimer;
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
+    /** Where secrets, codes and ids come from. Default: the system. */
+    randomness?: Pick<KeysOptions, 'randomBytes' | 'randomId'>;
   } = {},
 ): Promise<TestKeys> {
   const database = options.database ?? (await migratedStore());
@@ -53,11 +55,10 @@ export async function openTestKeys(
     repository: options.repository?.(store.repository) ?? store.repository,
     catalog: createCatalog(options),
     clock: () => time.now,
-    randomBytes,
-    randomId: randomUUID,
+    ...(options.randomness ?? { randomBytes, randomId: randomUUID }),
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
-    counterOf: (limit) => new FailedCredentials(limit, () => time.now),
+    counterOf: (limit) => new AttemptCounter(limit, () => time.now),
   };
   const { schedule } = service;
   const limiter = new Limiter({ store: store.limits, elapsed: () => time.now, schedule, id: randomUUID() });

@@ -1,3 +1,5 @@
+import type { KeysOptions } from '../../src/keys/service.ts';
+
 /** Random choices that are the same for the same seed, so that a failure can be reproduced. */
 export class Random {
   #state: number;
@@ -25,4 +27,16 @@ export class Random {
   some<Item>(items: readonly Item[], most: number): Item[] {
     return Array.from({ length: 1 + Math.floor(this.next() * most) }, () => this.pick(items));
   }
+}
+
+/** Bytes and ids for a service that are the same each time, for what pictures show. */
+export function steadyRandomness(): Pick<KeysOptions, 'randomBytes' | 'randomId'> {
+  const random = new Random(1);
+  const randomBytes = (size: number) =>
+    Buffer.from(Array.from({ length: size }, () => Math.floor(random.next() * 256)));
+  const randomId = () => {
+    const hex = randomBytes(16).toString('hex');
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
+  };
+  return { randomBytes, randomId };
 }

@@ -50,7 +50,7 @@ export function randomRoutes(random: Random, count: number, { hosts, segments } 
 /** What `randomRoutes` name, and some that they do not. */
 const HOSTS = ['a.example.org', 'b.a.example.org', 'x.example.org', 'y.x.a.example.org', 'example.org', 'x.org', 'x'];
 const SEGMENTS = ['a', 'b', 'c', 'x'];
-const METHODS = ['GET', 'POST', 'PUT', 'PURGE'];
+export const METHODS = ['GET', 'POST', 'PUT', 'PURGE'];
 
 export function randomRequest(random: Random): RouteRequest {
   const segments = random.chance(0.1) ? [] : random.some(SEGMENTS, 5);

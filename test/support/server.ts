@@ -48,7 +48,7 @@ export async function startTestService({
 }: Parameters<typeof openTestKeys>[0] & {
   extensions?: SchemaExtension[];
   log?: Log;
-  app?: Pick<CreateAppOptions, 'credentials' | 'trust' | 'failedCredentials' | 'clients' | 'publicUrl'>;
+  app?: Omit<CreateAppOptions, 'keys' | 'extensions' | 'log' | 'replaces'>;
 } = {}): Promise<TestService> {
   const test = await openTestKeys({ asServer: true, ...options });
   const server = await startServer(test.keys, { extensions, log, ...app });

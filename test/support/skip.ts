@@ -11,7 +11,7 @@ export function skipUnlessCI(context: Mocha.Context, reason: string): never {
 
 /** Leaves a test to machines on which programs are installed, and to CI. */
 export function needsPrograms(context: Mocha.Context, ...programs: readonly string[]): void {
-  for (const program of programs) if (!isInstalled(program)) skipUnlessCI(context, `${program} is not installed`);
+  for (const program of programs) if (!pathOf(program)) skipUnlessCI(context, `${program} is not installed`);
 }
 
 /** Leaves a test to root, and to CI. */
@@ -19,8 +19,8 @@ export function needsRoot(context: Mocha.Context): void {
   if (process.getuid?.() !== 0) skipUnlessCI(context, 'it needs root');
 }
 
-/** Whether a program is in the PATH, or where Debian has servers. */
-function isInstalled(program: string): boolean {
+/** Where a program is: in the PATH, or where Debian has servers. */
+export function pathOf(program: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];
-  return folders.some((folder) => existsSync(join(folder, program)));
+  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
 }

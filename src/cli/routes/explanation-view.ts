@@ -39,13 +39,10 @@ function jsonOf({ file, explanation, key }: Explained): object {
 }
 
 async function textOf({ file, typed, explanation, key }: Explained): Promise<string> {
-  const { describeAllow, describeMatch, describeReason } = await import('../../routes/describe.ts');
-  const { decision, request, preflightFor, otherCaseOf, others, otherMethods } = explanation;
+  const { describeAllow, describeExplanation, describeMatch } = await import('../../routes/describe.ts');
+  const { decision, request, otherCaseOf, others, otherMethods } = explanation;
   const subject = request ? `${request.method} ${request.host}${request.path}` : printable(typed, 200);
-  const isRefusedKey = key && key.status !== 'ACTIVE' && decision.outcome === 'refused';
-  let reason = describeReason(decision);
-  if (preflightFor !== undefined) reason = `a preflight for ${preflightFor} needs no key here`;
-  if (isRefusedKey) reason = `API key "${printable(key.key.name, 100)}" is ${key.status}`;
+  const reason = describeExplanation(explanation, key && { name: key.key.name, status: key.status });
   const lines = [`${subject} is ${decision.outcome}: ${reason}`];
   const add = (match: Parameters<typeof describeMatch>[0], text: string) =>
     lines.push(atRoute(file, match, `${describeMatch(match)} ${text}`));

@@ -87,11 +87,13 @@ async function readRequest(
   { method, url }: { method: string; url: string },
   isPreflight: boolean,
 ): Promise<RequestParts> {
-  const { parseRequest } = await import('../../routes/request-text.ts');
+  const [{ parseRequest }, { preflightOf }] = await Promise.all([
+    import('../../routes/request-text.ts'),
+    import('../../routes/request.ts'),
+  ]);
   const request = parseRequest(method, url);
   if ('fault' in request) throw new KeysError('INPUT_INVALID', request.fault);
-  if (!isPreflight) return request.value;
-  return { ...request.value, method: 'OPTIONS', origin: 'https://origin.example', requestMethod: method };
+  return isPreflight ? preflightOf(request.value) : request.value;
 }
 
 /** @throws ValidationError PERMISSION_INVALID */

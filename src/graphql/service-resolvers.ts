@@ -1,0 +1,48 @@
+import { MAX_PAGE_SIZE } from '../keys/page.ts';
+import type { KeysService } from '../keys/service.ts';
+import { MAX_ERRORS } from './budget/answer.ts';
+import type { BudgetLimits } from './budget/request-budget.ts';
+import { DOCUMENT_LIMITS } from './document.ts';
+import type { Resolvers } from './extension.ts';
+import { FIELD_LIMITS, MAX_FRAGMENTS } from './field-limits.ts';
+import { MAX_REPEATED_PAIRS } from './repeated-fields.ts';
+import type { Resolve } from './resolve.ts';
+import type { ServiceParts } from './service-parts.ts';
+
+/** The resolvers for what the service allows, and how it is. */
+export function serviceResolversOf(keys: KeysService, service: ServiceParts): Resolvers {
+  const limits: Resolve = () =>
+    service.limits && {
+      defaultKeyLimits: keys.catalog.defaultLimits,
+      failedCredentials: service.limits.failedCredentials,
+      request: requestLimitsOf(service.limits.request),
+    };
+
+  const health: Resolve = async () => {
+    const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.health();
+    return {
+      storeKind: { sqlite: 'SQLITE', postgres: 'POSTGRESQL' }[store],
+      storeAnswers: answeredInMs !== undefined,
+      answeredInMs,
+      hearsChanges,
+      searchIndex: hasSearchIndex,
+      clockBehind: clockBehindMs / 1000,
+    };
+  };
+
+  return { Query: { limits, health } };
+}
+
+function requestLimitsOf(budget: BudgetLimits): object {
+  // JSON has no infinity.
+  const finite = Object.entries(budget).map(([name, limit]) => [name, Number.isFinite(limit) ? limit : null]);
+  return {
+    ...Object.fromEntries(finite),
+    errors: MAX_ERRORS,
+    pageSize: MAX_PAGE_SIZE,
+    ...DOCUMENT_LIMITS,
+    ...FIELD_LIMITS,
+    fragments: MAX_FRAGMENTS,
+    repeatedPairs: MAX_REPEATED_PAIRS,
+  };
+}

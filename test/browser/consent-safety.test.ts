@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { inBrowser } from '../support/browser.ts';
+import { expectAccessible } from '../support/browser/accessible.ts';
+import { askedByCode, button, isHeaded, ownKey, problem, sentByApplication } from '../support/browser/consent-pages.ts';
+
+describe('the pages of consent, in a browser, after mistakes and under attack', () => {
+  it(
+    'lead nowhere else: the policy holds for what the service does not know of',
+    inBrowser(async (visit) => {
+      const { page, key } = await sentByApplication(visit);
+      const other = await visit.site();
+      visit.expectTrouble(/form-action|csp|ContentSecurityPolicyIssue/);
+      await page.evaluate(`document.forms[0].action = '${other.url}/thief'`);
+      await ownKey(page).fill(key);
+      const refused = page.waitForEvent('console');
+      // Otherwise it would wait for where the form does not lead.
+      await button(page, 'Agree').click({ noWaitAfter: true });
+      await refused;
+      assert.deepEqual(other.asked, []);
+    }),
+  );
+
+  it(
+    'say that a key is wrong, keep what was chosen, and do not keep the key',
+    inBrowser(async (visit) => {
+      const { page, key, granted } = await askedByCode(visit);
+      const wrong = visit.isSecret(`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`);
+      visit.expectTrouble(/^status 403: POST \S+\/device$/);
+      await page.getByRole('checkbox', { name: 'role:GUEST' }).uncheck();
+      await page.getByLabel('It ends after').fill('7d');
+      await ownKey(page).fill(wrong);
+      await button(page, 'Agree').click();
+      assert.match(await problem(page), /key/);
+      await expectAccessible(page);
+      assert.equal(await page.getByRole('checkbox', { name: 'role:GUEST' }).isChecked(), false);
+      assert.equal(await page.getByLabel('It ends after').inputValue(), '7d');
+      assert.equal(await ownKey(page).inputValue(), '');
+      assert.ok(!(await page.content()).includes(wrong));
+      await ownKey(page).fill(key);
+      await button(page, 'Agree').click();
+      await isHeaded(page, 'Agreed');
+      assert.equal(await granted(), 'DOCKER:READ_ANY');
+    }),
+  );
+
+  it(
+    'have no key and nothing to decide when somebody goes back after the decision',
+    inBrowser(async (visit) => {
+      const { page, key } = await askedByCode(visit);
+      await ownKey(page).fill(key);
+      await button(page, 'Agree').click();
+      await isHeaded(page, 'Agreed');
+      visit.expectTrouble(/^status 4\d\d: GET \S+\/device\?user_code=/);
+      await page.goBack();
+      assert.match(await problem(page), /was approved already/);
+      assert.equal(await ownKey(page).count(), 0);
+    }),
+  );
+
+  it(
+    'are asked anew, without the key, when somebody goes back from the application',
+    inBrowser(async (visit) => {
+      const { page, key, site } = await sentByApplication(visit);
+      await ownKey(page).fill(key);
+      await button(page, 'Agree').click();
+      await page.waitForURL(`${site.url}/done?**`);
+      await page.goBack();
+      await isHeaded(page, 'Grafana sync asks for an API key');
+      assert.equal(await ownKey(page).inputValue(), '');
+    }),
+  );
+
+  it(
+    'are shown by no other page',
+    inBrowser(async (visit) => {
+      const { url, user_code, page } = await askedByCode(visit);
+      for (const path of ['/', `/device?user_code=${user_code}`]) {
+        const attacker = await visit.site(`<!doctype html><title>Win</title><iframe src="${url}${path}"></iframe>`);
+        visit.expectTrouble(/frame-ancestors|X-Frame-Options|BLOCKED_BY|ContentSecurityPolicyIssue/);
+        await page.goto(attacker.url);
+        assert.doesNotMatch(await page.frames()[1]!.content(), /svc-api|API key/);
+      }
+    }),
+  );
+});

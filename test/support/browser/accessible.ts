@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AxeResults } from 'axe-core';
+import type { CDPSession, Page } from 'playwright-core';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** All rules for WCAG 2.2, A and AA, and what is held to be good practice. */
+const OPTIONS = {
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'],
+  rules: { 'target-size': { enabled: true } },
+  resultTypes: ['violations'],
+};
+const WIDE = 1280;
+const NARROW = 360;
+const HEIGHT = 800;
+const MAX_MS = 20_000;
+
+/** How wide a page is that scrolls sideways, and the innermost elements that reach over its right edge. */
+const TOO_WIDE = `(() => {
+  const { scrollWidth, clientWidth } = document.documentElement;
+  if (scrollWidth <= clientWidth) return [];
+  const isWide = (element) => {
+    const { left, right } = element.getBoundingClientRect();
+    return Math.max(right, left + element.scrollWidth) > clientWidth;
+  };
+  const wide = [...document.querySelectorAll('body *')].filter(isWide);
+  const innermost = wide.filter((one) => !wide.some((other) => other !== one && one.contains(other)));
+  return ['the page is ' + scrollWidth + ' px wide', ...innermost.map((element) => element.outerHTML.slice(0, 200))];
+})()`;
+
+/**
+ * Fails where axe finds something on a page as it is now, light or dark, wide or narrow, or where the page scrolls
+ * sideways on a narrow screen. The page's own Content-Security-Policy holds meanwhile: axe runs in a world of its own,
+ * as an extension does. The page is left as it was.
+ */
+export async function expectAccessible(page: Page): Promise<void> {
+  const found = new Map<string, string[]>();
+  const [before, isDark] = [page.viewportSize()!, await page.evaluate<boolean>(DARK)];
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [WIDE, NARROW]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: HEIGHT });
+      for (const finding of [...(await axeFindings(page)), ...(width === NARROW ? await tooWide(page) : [])])
+        found.set(finding, [...(found.get(finding) ?? []), `${colorScheme} at ${width} px`]);
+    }
+  await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' });
+  await page.setViewportSize(before);
+  const lines = [...found].map(([finding, looks]) => `${finding}\n    (${looks.join(', ')})`);
+  assert.ok(found.size === 0, `${page.url()} is not accessible:\n  ${lines.join('\n  ')}`);
+}
+
+const DARK = "matchMedia('(prefers-color-scheme: dark)').matches";
+
+async function tooWide(page: Page): Promise<string[]> {
+  const [width, ...elements] = await page.evaluate<string[]>(TOO_WIDE);
+  return width === undefined ? [] : [`it scrolls sideways: ${[width, ...elements].join('\n    ')}`];
+}
+
+async function axeFindings(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    const { frameTree } = await session.send('Page.getFrameTree');
+    const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id });
+    await evaluate(session, executionContextId, `${AXE};0`);
+    const run = `axe.run(document, ${JSON.stringify(OPTIONS)}).then(({ violations }) => violations)`;
+    const ended = delay(MAX_MS, undefined, { ref: false }).then(() =>
+      assert.fail('axe does not end: it needs JavaScript'),
+    );
+    const evaluated = evaluate(session, executionContextId, run) as Promise<AxeResults['violations']>;
+    const violations = await Promise.race([evaluated, ended]);
+    return violations.flatMap(({ id, help, nodes }) =>
+      nodes.map(({ target, failureSummary }) => {
+        const summary = failureSummary?.split('\n').slice(1).join('\n    ') ?? '';
+        return `${id}: ${help}: ${target.join(' ')}\n    ${summary.trim()}`;
+      }),
+    );
+  } finally {
+    await session.detach();
+  }
+}
+
+async function evaluate(session: CDPSession, contextId: number, expression: string): Promise<unknown> {
+  const options = { contextId, expression, awaitPromise: true, returnByValue: true };
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', options);
+  if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+  return result.value;
+}

@@ -1,0 +1,52 @@
+import type { Page } from 'playwright-core';
+import { APP, askDevice, authorizeUrl, exchange, newPkce, pollDevice } from '../consent.ts';
+import { createPrincipal } from '../keys.ts';
+import { steadyRandomness } from '../random.ts';
+import type { Visit } from './visit.ts';
+
+/** A service with an application, and a key of somebody who may grant what it asks for. */
+async function start(visit: Visit) {
+  const service = await visit.serve({ app: { clients: [APP] }, randomness: steadyRandomness() });
+  const owner = await createPrincipal(service.keys, { name: 'Owner', roles: ['ADMIN'] });
+  return { ...service, key: visit.isSecret(owner.secret) };
+}
+
+/** The page that a person opens for a code, by the address that an application shows them. */
+export async function askedByCode(
+  visit: Visit,
+  look: Parameters<Visit['open']>[1] = {},
+  scope = 'DOCKER:READ_ANY role:GUEST',
+) {
+  const service = await start(visit);
+  const asked = await askDevice(service.url, { scope, key_expires_in: '30d' });
+  const page = await visit.open(`${service.url}/device?user_code=${asked.user_code}`, look);
+  const granted = async () => {
+    const { body } = await pollDevice(service.url, asked.device_code);
+    if (typeof body['access_token'] === 'string') visit.isSecret(body['access_token']);
+    return body['scope'] ?? body['error'];
+  };
+  return { ...service, ...asked, page, granted };
+}
+
+/** The page that an application sends a person to, which is on a site of its own. */
+export async function sentByApplication(visit: Visit, look: Parameters<Visit['open']>[1] = {}) {
+  const service = await start(visit);
+  const site = await visit.site('<!doctype html><html lang="en"><title>Grafana sync</title><h1>Done</h1></html>');
+  const { verifier, challenge } = newPkce();
+  const redirect_uri = `${site.url}/done`;
+  const page = await visit.open(authorizeUrl(service.url, { redirect_uri, code_challenge: challenge }), look);
+  const granted = async () => {
+    const code = new URL(page.url()).searchParams.get('code')!;
+    const { body } = await exchange(service.url, code, verifier, { redirect_uri });
+    visit.isSecret(body['access_token'] as string);
+    return body['scope'];
+  };
+  return { ...service, site, page, granted };
+}
+
+export const button = (page: Page, name: 'Agree' | 'Refuse' | 'Go on') => page.getByRole('button', { name });
+export const ownKey = (page: Page) => page.getByLabel('Your own API key');
+/** Waits until a page says what it is: the one before it may still be there. */
+export const isHeaded = (page: Page, name: string) =>
+  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+export const problem = (page: Page) => page.getByRole('alert').innerText();

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import type { JSHandle, Locator, Page } from 'playwright-core';
+
+/** More stops than any page has. */
+const MAX_STOPS = 200;
+
+/** Where the focus is: as people would say it, and what keeps them from seeing it. */
+interface Stop {
+  readonly name: string;
+  readonly problem?: string;
+}
+
+/** Notes how each element looks, as far as a focus may change it, to compare the one that has it afterwards. */
+const STOPS = `(() => {
+  const look = (element) => {
+    const style = getComputedStyle(element);
+    const isOutlined = style.outlineStyle !== 'none' && style.outlineWidth !== '0px';
+    const outline = isOutlined ? style.outline : '';
+    return [outline, style.boxShadow, style.borderColor, style.backgroundColor, style.textDecoration].join();
+  };
+  const looks = new Map(Array.from(document.querySelectorAll('*'), (element) => [element, look(element)]));
+  const problemOf = (element) => {
+    if (looks.get(element) === look(element)) return 'looks no different with the focus';
+    const { left, top, width, height } = element.getBoundingClientRect();
+    const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+    return element.contains(seen) ? undefined : 'is hidden or out of sight';
+  };
+  const stop = () => {
+    const element = document.activeElement;
+    if (element === null || element === document.body || element === document.documentElement) return undefined;
+    const label = element.labels?.[0] ?? element;
+    const name = (element.getAttribute('aria-label') ?? label.innerText).trim().replaceAll(/\\s+/g, ' ');
+    return { name: element.localName + ' "' + name + '"', problem: problemOf(element) };
+  };
+  return { stop };
+})()`;
+
+/** Somebody who uses a page by its keyboard alone, and sees at each stop where the focus is. */
+export class Keyboard {
+  readonly #page: Page;
+
+  constructor(page: Page) {
+    this.#page = page;
+  }
+
+  /**
+   * Goes to the next stop, and fails if nobody could see that.
+   * @returns the element and what it is called, such as `button "Agree"`; undefined at the end of the page
+   */
+  async tab(key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<string | undefined> {
+    const stops: JSHandle<{ stop(): Stop | undefined }> = await this.#page.evaluateHandle(STOPS);
+    await this.#page.keyboard.press(key);
+    const stop = await stops.evaluate((stops) => stops.stop());
+    await stops.dispose();
+    assert.equal(stop?.problem, undefined, `${stop?.name} ${stop?.problem}`);
+    return stop?.name;
+  }
+
+  /** Presses Tab until an element has the focus. */
+  async tabTo(target: Locator): Promise<void> {
+    for (let stop = 0; stop < MAX_STOPS; stop++) {
+      await this.tab();
+      if (await target.evaluate((element: { matches(selector: string): boolean }) => element.matches(':focus'))) return;
+    }
+    assert.fail(`Tab does not lead to ${target.toString()}`);
+  }
+
+  /** All stops of a page, from its beginning to its end. */
+  async stops(): Promise<string[]> {
+    const stops: string[] = [];
+    for (let stop = await this.tab(); stop !== undefined && stops.length < MAX_STOPS; stop = await this.tab())
+      stops.push(stop);
+    return stops;
+  }
+
+  /** Presses a key, such as `Space` or `Enter`, where the focus is. */
+  press(key: string): Promise<void> {
+    return this.#page.keyboard.press(key);
+  }
+
+  /** Types a text where the focus is. */
+  type(text: string): Promise<void> {
+    return this.#page.keyboard.type(text);
+  }
+}

@@ -1,0 +1,27 @@
+import type { Browser } from 'playwright-core';
+import { pathOf } from '../skip.ts';
+
+let launched: Promise<Browser> | undefined;
+
+/** The one browser of this process: Debian's Chromium, without a window. */
+export function theBrowser(): Promise<Browser> {
+  return (launched ??= launch());
+}
+
+/** Ends the browser of this process, if there is one. */
+export async function closeBrowser(): Promise<void> {
+  const browser = await launched;
+  launched = undefined;
+  await browser?.close();
+}
+
+async function launch(): Promise<Browser> {
+  const { chromium } = await import('playwright-core');
+  return chromium.launch({
+    executablePath: pathOf('chromium')!,
+    // Chromium's sandbox refuses to work for root.
+    chromiumSandbox: process.getuid?.() !== 0,
+    // Nothing but this machine is ever asked for anything, nor for a name.
+    args: ['--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1'],
+  });
+}

@@ -1,0 +1,20 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { ROOT } from '../process.ts';
+
+const IMAGES = join(ROOT, 'docs/images');
+
+/**
+ * Takes the pictures `NAME-light.png` and `NAME-dark.png` for the documentation, of what a test is looking at, if it is
+ * run by `npm run screenshots`. What the page shows is to be the same each time: `steadyRandomness` and the
+ * stopped clock of `visit.serve` see to that.
+ */
+export async function takePicture(page: Page, name: string): Promise<void> {
+  if (!process.env['TAKE_PICTURES']) return;
+  mkdirSync(IMAGES, { recursive: true });
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(IMAGES, `${name}-${colorScheme}.png`), animations: 'disabled' });
+  }
+}

@@ -1,0 +1,104 @@
+import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core';
+
+/** A text that others may read, and where it was found. */
+export interface Trace {
+  readonly where: string;
+  readonly text: string;
+}
+
+/** That a response was none is known already; this message says no more. */
+const ANSWERED_WITH_ERROR = /^Failed to load resource: the server responded with a status of/;
+
+/**
+ * What happens in a browser during a test: what is wrong there, and where something could be read that is secret.
+ * Nothing is added to the pages for that, so that they are as everybody has them, and those without JavaScript, too.
+ */
+export class Recording {
+  /** What should not happen, each in a line. */
+  readonly troubles: string[] = [];
+  readonly traces: Trace[] = [];
+  readonly #origins: ReadonlySet<string>;
+  readonly #contexts: BrowserContext[] = [];
+  readonly #sessions = new Map<Page, Promise<CDPSession>>();
+
+  /** @param origins where requests may go */
+  constructor(origins: ReadonlySet<string>) {
+    this.#origins = origins;
+  }
+
+  /** Records a context that has no page yet. */
+  follow(context: BrowserContext): void {
+    this.#contexts.push(context);
+    context.on('page', (page) => this.#sessions.set(page, this.#followPage(context, page)));
+    context.on('console', (message) => {
+      this.#trace('a console message', message.text());
+      if (!ANSWERED_WITH_ERROR.test(message.text()))
+        this.troubles.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
+    });
+    context.on('weberror', (error) => this.troubles.push(`page error: ${error.error().stack}`));
+    context.on('request', (request) => this.#request(request));
+    context.on('requestfailed', (request) =>
+      this.troubles.push(`failed: ${request.method()} ${request.url()}: ${request.failure()?.errorText}`),
+    );
+    context.on('response', (response) => {
+      if (response.status() < 400) return;
+      this.troubles.push(`status ${response.status()}: ${response.request().method()} ${response.url()}`);
+    });
+  }
+
+  /** Waits until all open pages are recorded: before one goes anywhere. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#sessions.values());
+  }
+
+  /** Looks at what pages leave behind, once nothing more is to happen. */
+  async finish(): Promise<void> {
+    for (const context of this.#contexts) {
+      for (const { name, value, httpOnly } of await context.cookies())
+        if (!httpOnly) this.#trace('a cookie that scripts can read', `${name}=${value}`);
+      for (const page of context.pages()) await this.#finishPage(page);
+    }
+  }
+
+  async #followPage(context: BrowserContext, page: Page): Promise<CDPSession> {
+    page.on('framenavigated', (frame) => this.#trace('the address', frame.url()));
+    page.on('websocket', (socket) => this.#address(socket.url()));
+    const session = await context.newCDPSession(page);
+    // What the browser's own tools would list as issues: violations of policies, Trusted Types, and faults of forms.
+    session.on('Audits.issueAdded', ({ issue: { code, details } }) =>
+      this.troubles.push(`issue ${code}: ${JSON.stringify(details)}`),
+    );
+    for (const event of ['DOMStorage.domStorageItemAdded', 'DOMStorage.domStorageItemUpdated'] as const)
+      session.on(event, ({ storageId, key, newValue }) =>
+        this.#trace(storageId.isLocalStorage ? 'localStorage' : 'sessionStorage', `${key}=${newValue}`),
+      );
+    await session.send('Audits.enable');
+    await session.send('DOMStorage.enable');
+    return session;
+  }
+
+  async #finishPage(page: Page): Promise<void> {
+    // The session's events arrive in order: after this answer, none is under way.
+    const session = await this.#sessions.get(page)!;
+    const { entries } = await session.send('Page.getNavigationHistory');
+    for (const { url, userTypedURL, title } of entries) this.#trace('the history', `${url} ${userTypedURL} ${title}`);
+    this.#trace('window.name', await page.evaluate<string>('window.name'));
+    this.#trace('history.state', await page.evaluate<string>('`${JSON.stringify(history.state)}`'));
+  }
+
+  #request(request: Request): void {
+    this.#trace('the address of a request', request.url());
+    this.#trace('a referrer', request.headers()['referer'] ?? '');
+    this.#address(request.url());
+  }
+
+  #address(url: string): void {
+    const { origin, protocol } = new URL(url.replace(/^ws/, 'http'));
+    const isLocal = ['data:', 'blob:', 'about:', 'chrome-error:'].includes(protocol);
+    if (!isLocal && !this.#origins.has(origin)) this.troubles.push(`other origin: ${url}`);
+  }
+
+  #trace(where: string, text: string): void {
+    this.traces.push({ where, text });
+  }
+}

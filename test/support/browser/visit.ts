@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { collectingLog, type LogLine } from '../log.ts';
+import { startTestService, type TestService } from '../server.ts';
+import { Recording } from './recording.ts';
+import { type Site, startSite } from './site.ts';
+
+/** How a page is looked at. */
+export interface Look {
+  /** Default: true. */
+  javaScript?: boolean;
+  /** In CSS pixels. Default: 1280. */
+  width?: number;
+  /** Default: light. */
+  colorScheme?: 'light' | 'dark';
+}
+
+/** What a test has of the browser, and what is looked at when it ends. */
+export class Visit {
+  readonly #browser: Browser;
+  readonly #origins = new Set<string>();
+  readonly #recording = new Recording(this.#origins);
+  readonly #secrets: string[] = [];
+  readonly #expected: RegExp[] = [];
+  readonly #logs: (readonly LogLine[])[] = [];
+  readonly #ends: (() => Promise<void>)[] = [];
+
+  constructor(browser: Browser) {
+    this.#browser = browser;
+  }
+
+  /** Starts a service over a store of its own, which is stopped with the test. Its log may have no secret either. */
+  async serve(options: Omit<Parameters<typeof startTestService>[0] & object, 'log'> = {}): Promise<TestService> {
+    const { log, lines } = collectingLog();
+    const service = await startTestService({ ...options, log });
+    this.#logs.push(lines);
+    this.#ends.push(() => service.stop());
+    this.#origins.add(service.url);
+    return service;
+  }
+
+  /** Starts somebody else's site, where requests may go, too: one to come back to, or one that attacks. */
+  async site(html = '<!doctype html><title>Another site</title>'): Promise<Site> {
+    const site = await startSite(html);
+    this.#ends.push(() => site.stop());
+    this.#origins.add(site.url);
+    return site;
+  }
+
+  /** A browser that has never been anywhere: no cookies, no storage, no history. */
+  async context({ javaScript = true, width = 1280, colorScheme = 'light' }: Look = {}): Promise<BrowserContext> {
+    const context = await this.#browser.newContext({
+      javaScriptEnabled: javaScript,
+      viewport: { width, height: 800 },
+      colorScheme,
+      reducedMotion: 'reduce',
+      locale: 'en-US',
+      timezoneId: 'UTC',
+    });
+    context.setDefaultTimeout(10_000);
+    this.#ends.unshift(() => context.close());
+    this.#recording.follow(context);
+    return context;
+  }
+
+  /** Opens a page: in a context of its own, unless one is given. */
+  async open(url: string, look: Look | BrowserContext = {}): Promise<Page> {
+    const context = 'newPage' in look ? look : await this.context(look);
+    const page = await context.newPage();
+    await this.#recording.ready();
+    await page.goto(url);
+    return page;
+  }
+
+  /** From now on, the test fails if this is found where it could be read, whenever that was. @returns the secret */
+  isSecret(secret: string): string {
+    this.#secrets.push(secret);
+    return secret;
+  }
+
+  /**
+   * Says that something happens which otherwise makes the test fail. It fails if that does not happen, too.
+   * @param trouble matches its line, such as `status 404: GET http://127.0.0.1:4000/device`
+   */
+  expectTrouble(trouble: RegExp): void {
+    this.#expected.push(trouble);
+  }
+
+  /** What happened that should not. */
+  get troubles(): readonly string[] {
+    return this.#recording.troubles.filter((line) => !this.#expected.some((expected) => expected.test(line)));
+  }
+
+  /** Fails if something happened that should not, or a secret can be read where it should not. */
+  async check(): Promise<void> {
+    await this.#recording.finish();
+    assert.deepEqual(this.troubles, [], 'the browser had trouble');
+    for (const expected of this.#expected)
+      assert.ok(
+        this.#recording.troubles.some((line) => expected.test(line)),
+        `${expected} did not happen`,
+      );
+    const logged = this.#logs.flat().map((line) => ({ where: 'the log of the server', text: JSON.stringify(line) }));
+    const readable = [...this.#recording.traces, ...logged].filter(({ text }) =>
+      this.#secrets.some((secret) => text.includes(secret)),
+    );
+    assert.deepEqual(readable, [], 'a secret can be read');
+  }
+
+  /** Closes and stops all that was opened and started. */
+  async end(): Promise<void> {
+    for (const end of this.#ends) await end();
+  }
+}

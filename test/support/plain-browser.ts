@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { fieldsIn } from './consent.ts';
+
+/** A page that a browser shows. */
+export interface ShownPage {
+  status: number;
+  /** Where it is, behind all redirects. */
+  url: URL;
+  text: string;
+  headers: Headers;
+}
+
+/** Does what browsers do with pages without scripts: cookies, redirects, forms, and what a policy says of those. */
+export class Browser {
+  /** By name, as the server has set them. The ports of a host share them, as in browsers. */
+  readonly cookies = new Map<string, string>();
+  readonly #seen: string[];
+
+  /** @param seen gets each address, and the text of each page */
+  constructor(seen: string[] = []) {
+    this.#seen = seen;
+  }
+
+  /** Opens an address, and follows redirects. */
+  open(url: string | URL): Promise<ShownPage> {
+    return this.#go(new URL(url), {});
+  }
+
+  /** Presses a button, having filled in the fields of its form that are given, and follows redirects. */
+  submit(page: ShownPage, button: string, fill: Readonly<Record<string, string>> = {}): Promise<ShownPage> {
+    const { action, request } = formWith(page, button, fill);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    const [, sources = ''] = /form-action ([^;]*)/.exec(policy) ?? [];
+    const targets = sources.split(' ').map((source) => (source === "'self'" ? page.url.origin : source));
+    return this.#go(action, request, targets);
+  }
+
+  /** Presses a button. @returns where that leads, without going there */
+  async leadsTo(page: ShownPage, button: string): Promise<URL> {
+    const { action, request } = formWith(page, button, {});
+    const { headers } = await this.#request(action, request);
+    return new URL(headers.get('location')!, action);
+  }
+
+  /** @param targets where a form and the redirects behind it may lead: Chromium goes by the policy for both */
+  async #go(url: URL, request: RequestInit, targets?: readonly string[]): Promise<ShownPage> {
+    assert.ok(!targets || targets.includes(url.origin), `The policy of the page forbids ${url.origin}.`);
+    const { status, headers, text } = await this.#request(url, request);
+    const location = headers.get('location');
+    return location === null ? { status, url, text, headers } : this.#go(new URL(location, url), {}, targets);
+  }
+
+  async #request(url: URL, request: RequestInit) {
+    const cookies = Array.from(this.cookies, ([name, cookie]) => `${name}=${cookie.split(';')[0]}`).join('; ');
+    const own = request.headers as Record<string, string> | undefined;
+    const response = await fetch(url, { ...request, headers: { ...own, Cookie: cookies }, redirect: 'manual' });
+    const { status, headers } = response;
+    for (const line of headers.getSetCookie()) {
+      const [, name, cookie] = /^([^=]+)=(.*)$/.exec(line)!;
+      if (cookie!.includes('Max-Age=0')) this.cookies.delete(name!);
+      else this.cookies.set(name!, cookie!);
+    }
+    const text = await response.text();
+    this.#seen.push(url.href, headers.get('location') ?? '', text);
+    return { status, headers, text };
+  }
+}
+
+/** The form that a button belongs to, as it is sent. */
+function formWith(page: ShownPage, button: string, fill: Readonly<Record<string, string>>) {
+  const label = new RegExp(`<button(?: name="(\\w+)" value="(\\w+)")?[^>]*>${button}</button>`);
+  const forms = [...page.text.matchAll(/<form method="post" action="([^"]*)">(.*?)<\/form>/gs)];
+  const [, target, content] = forms.find(([form]) => label.test(form)) ?? assert.fail(`No ${button}: ${page.text}`);
+  const [, name, value] = label.exec(content!)!;
+  const body = new URLSearchParams(fieldsIn(content!));
+  for (const [field, text] of Object.entries(fill)) body.set(field, text);
+  if (name !== undefined) body.set(name, value!);
+  const headers = { Origin: page.url.origin, 'Sec-Fetch-Site': 'same-origin' };
+  return { action: new URL(target!, page.url), request: { method: 'POST', body, headers } };
+}
