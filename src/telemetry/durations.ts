@@ -8,7 +8,7 @@ interface Buckets {
   sum: number;
 }
 
-/** A histogram of seconds by one label, of few values. To count costs less than by that of prom-client, which tells it. */
+/** A histogram of seconds by one label, of few values. To count costs less than by prom-client's, which tells it. */
 export class Durations {
   readonly #label: string;
   readonly #bounds: readonly number[];
