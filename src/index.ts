@@ -59,6 +59,8 @@ export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
 export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';
 export type { ConsentChoice } from './keys/consent/approval.ts';
 export type { Ended, KeyToEnd, RefusedEnd } from './keys/consent/revoke.ts';
+export type { Session } from './keys/session.ts';
+export type { Sessions } from './keys/sessions.ts';
 export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
 export type { Client } from './keys/requests/clients.ts';
 export type {
@@ -70,6 +72,7 @@ export type {
   ConsentStatus,
   Grants,
 } from './keys/requests/consent-request.ts';
+export type { Descendants } from './keys/authorization/descendants.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';

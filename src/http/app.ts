@@ -45,6 +45,8 @@ export interface AppOptions {
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
   clients?: readonly Client[];
+  /** Whether the page at `/` leads to a console. */
+  hasConsole?: boolean;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
   replaces?: CheckParts | undefined;
@@ -70,7 +72,13 @@ export type ServiceApp = Hono<BearerEnv> & {
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & { readonly check: BearerCheck };
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & {
+    readonly check: BearerCheck;
+    /** Takes keys that people show in forms, wherever programs put theirs. */
+    readonly formCheck: BearerCheck;
+    readonly pipeline: GraphQLPipeline;
+    readonly issuer: Issuer;
+  };
 
 /**
  * The service: `/graphql` and `/introspect` behind the bearer check, what applications ask for keys by, health checks
@@ -85,6 +93,7 @@ export function createHttpApp({
   cors: corsOptions,
   publicUrl,
   clients = [],
+  hasConsole = false,
   log = NO_LOG,
   replaces,
   ...from
@@ -101,19 +110,21 @@ export function createHttpApp({
   app.all('/introspect', allowOrigins, bearerAuthBy(introspecting), answerIntrospection(keys, parts.failures));
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
-  addHomePage(app);
+  addHomePage(app, { hasConsole });
+  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const { credentials: _, ...fromForms } = from;
+  const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
   addOAuth(app, allowOrigins, {
     consent: keys.consent,
     catalog: keys.catalog,
     clients: checkClients(clients),
-    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
+    issuer,
     addresses,
-    check: new BearerCheck({ keys, ...fromForms }, parts),
+    check: formCheck,
     ...parts,
   });
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
-  return Object.assign(app, parts, { startedAt, check, addresses });
+  return Object.assign(app, parts, { startedAt, check, formCheck, pipeline, issuer, addresses });
 }

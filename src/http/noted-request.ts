@@ -20,7 +20,7 @@ export class NotedRequest implements RequestNotes {
     return (this.#id ??= requestIdOf(this.head, this.clients));
   }
 
-  noteOperation(_operation: NamedOperation, _token: string): void {}
+  noteOperation(_operation: NamedOperation, _token: string | undefined): void {}
 
   noteStoreTime(_from: number, _to: number): void {}
 }

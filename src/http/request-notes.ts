@@ -18,7 +18,7 @@ export interface RequestNotes {
   /** How many errors the answer of GraphQL has. */
   errors: number;
   /** Notes what GraphQL was asked. @param token the secret by which, which a name must not show */
-  noteOperation(operation: NamedOperation, token: string): void;
+  noteOperation(operation: NamedOperation, token: string | undefined): void;
   /** Notes when the store was waited for to know the key, in milliseconds of `performance.now()`. */
   noteStoreTime(from: number, to: number): void;
 }

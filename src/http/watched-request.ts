@@ -63,7 +63,7 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
     return this.to - this.from;
   }
 
-  override noteOperation({ isMutation, name }: NamedOperation, token: string): void {
+  override noteOperation({ isMutation, name }: NamedOperation, token: string | undefined): void {
     this.operation = { isMutation, name: name && nameWithout(token, name) };
   }
 
@@ -87,6 +87,7 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
 }
 
 /** A name without the secret by which it was sent, or any other. It is cut only then: a part would not be known. */
-function nameWithout(token: string, name: string): string {
-  return redactSecrets(name.replaceAll(token, '[redacted]')).slice(0, MAX_NAME);
+function nameWithout(token: string | undefined, name: string): string {
+  const shown = token === undefined ? name : name.replaceAll(token, '[redacted]');
+  return redactSecrets(shown).slice(0, MAX_NAME);
 }

@@ -4,6 +4,7 @@ import type { Permission, Role } from './permissions/catalog.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
+import type { Session, SessionBounds } from './session.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 import type { PeriodUsage, UsageRange } from './usage/periods.ts';
@@ -105,6 +106,23 @@ export interface ConsentWriter extends ConsentFinder {
   forget(before: { used: number; unused: number }): Promise<void>;
 }
 
+/** Finds sessions, also those that have ended and are still kept. */
+export interface SessionFinder {
+  find(tokenDigest: string): Promise<Session | undefined>;
+}
+
+/** Changes sessions, in a transaction. */
+export interface SessionWriter {
+  insert(session: Session): Promise<void>;
+  /** Notes that a session was used at a time, in milliseconds since 1970. */
+  touch(tokenDigest: string, usedAt: number): Promise<void>;
+  delete(tokenDigest: string): Promise<void>;
+  /** Deletes the sessions of a key, except so many that were used last. */
+  leaveNewest(keyId: string, count: number): Promise<void>;
+  /** Deletes those that have ended. */
+  forget(bounds: SessionBounds): Promise<void>;
+}
+
 /** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */
 export interface UsageBounds {
   /** Earlier hours become days. */
@@ -118,6 +136,7 @@ export interface UsageBounds {
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   readonly consents: ConsentWriter;
+  readonly sessions: SessionWriter;
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
   /**
@@ -195,6 +214,8 @@ export interface KeyRepository extends KeyFinder {
   readonly auditLog: AuditReader;
   /** The requests of applications for keys. */
   readonly consents: ConsentFinder;
+  /** The sessions of people who have signed in. */
+  readonly sessions: SessionFinder;
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
   /**

@@ -20,6 +20,7 @@ import { hasSearchIndex } from './search-index.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
+import { sessionFinderOf, sessionWriterOf } from './sessions.ts';
 import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { condenseUsage, noteLeftovers } from './condense-usage.ts';
@@ -57,6 +58,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     },
 
     consents: consentFinderOf(run),
+    sessions: sessionFinderOf(run),
 
     findByDigest: (digest) => findByDigest(connection, digest),
 
@@ -201,6 +203,7 @@ function writerOf(
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
     consents: consentWriterOf(db),
+    sessions: sessionWriterOf(db),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),

@@ -184,6 +184,15 @@ export interface ApplicationKeyTable {
   client_id: string;
 }
 
+/** A row of `sessions`. Times are milliseconds since 1970. */
+export interface SessionTable {
+  token_digest: string;
+  secret_digest: string;
+  key_id: string;
+  started_at: number;
+  used_at: number;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -200,10 +209,11 @@ export interface Tables {
   staged_keys: StagedKeyTable;
   consent_requests: ConsentRequestTable;
   application_keys: ApplicationKeyTable;
+  sessions: SessionTable;
 }
 
 /** The tables of what is under way, which no copy of a store has. */
-export const PASSING_TABLES = ['staged_keys', 'consent_requests'] as const;
+export const PASSING_TABLES = ['staged_keys', 'consent_requests', 'sessions'] as const;
 
 /** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {

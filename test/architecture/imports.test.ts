@@ -22,6 +22,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   },
   guard: { any: ['routes', 'http', 'keys', 'log'] },
   telemetry: { any: ['http', 'limits', 'keys', 'log', 'version'] },
+  console: { any: ['http', 'keys', 'log'] },
   http: { any: ['graphql', 'pages', 'limits', 'keys', 'log'] },
   pages: { any: ['keys'] },
   graphql: { any: ['keys'] },
@@ -46,6 +47,7 @@ const ROOMS: Record<string, string[]> = {
     'credential-places',
     'limit',
     'time',
+    'relative-time',
     'steady-clock',
     'turns',
     'progress',
@@ -56,6 +58,7 @@ const ROOMS: Record<string, string[]> = {
     'page',
     'audit',
     'requests',
+    'session',
     'repository',
     'authorization',
     'changes',
@@ -63,6 +66,7 @@ const ROOMS: Record<string, string[]> = {
     'consent',
     'transfer',
     'apply',
+    'sessions',
     'list',
     'queries',
     'management',
@@ -94,6 +98,7 @@ const ROOMS: Record<string, string[]> = {
     'limit-states',
     'application-keys',
     'consent-requests',
+    'sessions',
     'families',
     'find-by-digest',
     'select-keys',
@@ -125,6 +130,22 @@ const ROOMS: Record<string, string[]> = {
     'fastcgi',
     'serve-forward-auth',
     'proxy',
+  ],
+  console: [
+    'permission-words',
+    'islands',
+    'page-headers',
+    'assets',
+    'session-cookie',
+    'own-form',
+    'doorkeeper',
+    'operations',
+    'page-list',
+    'parts',
+    'visit',
+    'page-routes',
+    'pages',
+    'add-console',
   ],
   cli: [
     'signals',
@@ -172,7 +193,7 @@ const PACKAGES: Record<string, string[]> = {
   kysely: ['store'],
   'better-sqlite3': ['store'],
   pg: ['store'],
-  hono: ['http', 'guard', 'pages', 'type:create-app'],
+  hono: ['http', 'guard', 'pages', 'console', 'type:create-app'],
   '@hono/node-server': ['http', 'type:guard'],
   fastify: ['type:http/fastify-hook'],
   '@hono/graphql-server': ['http'],
@@ -195,7 +216,7 @@ const PACKAGES: Record<string, string[]> = {
   'bin/node-version.js': ['store', 'cli'],
 };
 
-const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
+const SOURCES = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
 const IMPORTS = SOURCES.flatMap((path) => importsOf(path, readFileSync(join(ROOT, path), 'utf8')));
 
 describe('imports', () => {
@@ -324,7 +345,7 @@ function folderOf(path: string): string {
 
 /** The folder below a folder of src, or the name of a file beside those. */
 function roomOf(path: string): string {
-  return path.split('/')[2]!.replace(/\.ts$/, '');
+  return path.split('/')[2]!.replace(/\.tsx?$/, '');
 }
 
 function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {

@@ -2,7 +2,7 @@ import type { ConsentState } from '../../keys/administration.ts';
 import type { ConsentFlow, ConsentStatus } from '../../keys/requests/consent-request.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
 import { formatTime } from '../../keys/time.ts';
-import { relativeTime } from './relative-time.ts';
+import { relativeTime } from '../../keys/relative-time.ts';
 import type { Column } from './table.ts';
 
 /** What an application asks for, in the JSON of every command: a closed list of fields. */

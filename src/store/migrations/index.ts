@@ -23,6 +23,7 @@ import { addLimits } from './019-limits.ts';
 import { createUsageByHour } from './020-usage-by-hour.ts';
 import { createConsentRequests } from './021-consent-requests.ts';
 import { createApplicationKeys } from './022-application-keys.ts';
+import { createSessions } from './023-sessions.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -51,4 +52,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createUsageByHour,
   createConsentRequests,
   createApplicationKeys,
+  createSessions,
 ];
