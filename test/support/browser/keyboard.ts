@@ -18,9 +18,11 @@ const STOPS = `(() => {
     const outline = isOutlined ? style.outline : '';
     return [outline, style.boxShadow, style.borderColor, style.backgroundColor, style.textDecoration].join();
   };
+  const before = document.activeElement;
   const looks = new Map(Array.from(document.querySelectorAll('*'), (element) => [element, look(element)]));
   const problemOf = (element) => {
-    if (looks.get(element) === look(element)) return 'looks no different with the focus';
+    // A field of several parts, such as a date, has the focus several times.
+    if (element !== before && looks.get(element) === look(element)) return 'looks no different with the focus';
     const { left, top, width, height } = element.getBoundingClientRect();
     const seen = document.elementFromPoint(left + width / 2, top + height / 2);
     return element.contains(seen) ? undefined : 'is hidden or out of sight';

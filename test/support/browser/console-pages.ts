@@ -1,0 +1,69 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createPrincipal } from '../keys.ts';
+import { steadyRandomness } from '../random.ts';
+import type { TestService } from '../server.ts';
+import type { Look, Visit } from './visit.ts';
+
+/** A service with the console, in which nothing is left to chance. */
+export function startConsole(visit: Visit, options: Parameters<Visit['serve']>[0] = {}): Promise<TestService> {
+  return visit.serve({ randomness: steadyRandomness(), ...options, app: { console: true, ...options.app } });
+}
+
+/** A key with which somebody signs in. Its secret may be found nowhere. */
+export async function personWith({ keys }: TestService, visit: Visit, fields: Partial<NewKey> = {}) {
+  const { secret, principal } = await createPrincipal(keys, { name: 'Ada', roles: ['ADMIN'], ...fields });
+  return { key: visit.isSecret(secret), id: principal.key.id, principal };
+}
+
+/** Sends the form on the page for signing in. */
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** A service, and somebody who has signed in there, on a page. @param path beneath `/console/` */
+export async function signedIn(
+  visit: Visit,
+  path: string,
+  {
+    look = {},
+    person = {},
+    service,
+  }: { look?: Look | BrowserContext; person?: Partial<NewKey>; service?: TestService } = {},
+) {
+  const test = service ?? (await startConsole(visit));
+  const { key, id, principal } = await personWith(test, visit, person);
+  const page = await visit.open(`${test.url}/console/${path}`, look);
+  await signIn(page, key);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  const open = (path: string) => page.goto(`${test.url}/console/${path}`);
+  return { ...test, key, id, principal, page, open, context: page.context() };
+}
+
+/** Keys as a small team has them, made a minute apart by the clock of the service, which is then at noon. */
+export async function addTeamKeys({ keys, time }: TestService): Promise<Record<string, string>> {
+  time.now = Date.UTC(2030, 0, 1, 11);
+  const ids: Record<string, string> = {};
+  for (const [name, fields] of Object.entries(TEAM)) {
+    time.now += 60_000;
+    const { key } = await keys.create({ name, ...fields }, OPERATOR);
+    ids[name] = key.id;
+  }
+  await keys.setEnabled(ids['Old importer']!, false, OPERATOR);
+  time.now = Date.UTC(2030, 0, 1, 12);
+  return ids;
+}
+
+const TEAM: Readonly<Record<string, Omit<NewKey, 'name'>>> = {
+  'Nightly backup': {
+    permissions: ['DISK:READ_ANY', 'ARRAY:READ_ANY', 'SHARE:READ_ANY', 'NOTIFICATIONS:CREATE_ANY'],
+    description: 'Copies the shares at night',
+    expiresIn: '90d',
+  },
+  'CI deploy': { permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'], expiresIn: '30d' },
+  'Wall display': { roles: ['VIEWER'], description: 'The screen in the hall' },
+  'Old importer': { permissions: ['DISK:READ_ANY'], expiresIn: '14d' },
+  'Visit of Bea': { roles: ['GUEST'], expiresIn: '30m' },
+};
