@@ -57,7 +57,7 @@ describe('the lists of the console, in a browser', () => {
       const config = await loadConfig({ file: configFile(yaml) });
       const service = await startConsole(visit, { ...additionsIn(config, []), app: { config } });
       const person = { name: 'W'.repeat(100), description: 'x'.repeat(1000), permissions: [`${resource}:READ_ANY`] };
-      const { page, open } = await signedIn(visit, 'keys', { service, person: person as never });
+      const { page, open } = await signedIn(visit, 'keys', { service, person });
       for (const path of ['keys', 'audit-log', `routes?url=https://x.example/${'long'.repeat(40)}/x`]) {
         await open(path);
         await expectAccessible(page);
