@@ -64,6 +64,7 @@ export type {
   ConsentStatus,
   Grants,
 } from './keys/requests/consent-request.ts';
+export type { Descendants } from './keys/authorization/descendants.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';

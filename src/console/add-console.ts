@@ -14,9 +14,11 @@ import { Pages, rootFrom, type Welcome } from './page-routes.ts';
 import { addAuditLog } from './pages/audit-log.tsx';
 import { addHealth } from './pages/health.tsx';
 import { addKeyList } from './pages/key-list.tsx';
-import { addKeyPage } from './pages/key.tsx';
+import { addKeyPage } from './pages/key/key.tsx';
 import { addLimits } from './pages/limits.tsx';
 import { MessagePage, NothingToSee } from './pages/message.tsx';
+import { addNewKey } from './pages/new-key/new-key.tsx';
+import { addRequests } from './pages/requests/requests.tsx';
 import { addRoutes } from './pages/routes/routes.tsx';
 import { addSignIn } from './pages/sign-in.tsx';
 import { SeenOrigin } from './session-cookie.ts';
@@ -76,6 +78,8 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addAssets(app, CONSOLE_PATH, assets);
   addSignIn(app, CONSOLE_PATH, { assets, doorkeeper, guarded, seenBy, refusals: parts.refusals });
   addKeyList(pages);
+  addNewKey(pages);
+  addRequests(pages);
   addKeyPage(pages);
   addAuditLog(pages);
   addRoutes(pages);
@@ -108,8 +112,7 @@ function toSignIn(c: Context, root: string): Response {
 }
 
 function saidOf(error: unknown, { pipeline, failures }: ConsoleParts): Said {
-  if (error instanceof OperationFailed)
-    return { status: error.status < 400 ? statusOf(error) : error.status, title: 'Not done', message: error.message };
+  if (error instanceof OperationFailed) return { status: error.pageStatus, title: 'Not done', message: error.message };
   if (error instanceof RequestRefused) return { status: error.status, title: 'Not done', message: error.message };
   if (isKeysError(error) && error.code.startsWith('STORE_')) {
     failures.add(error);
@@ -118,9 +121,4 @@ function saidOf(error: unknown, { pipeline, failures }: ConsoleParts): Said {
   const { status, text } = pipeline.failed(error);
   const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;
   return { status, title: 'Not done', message: `This failed. The log says why, at ${extensions.requestId}.` };
-}
-
-/** The status of a page that shows an error which came beside data. */
-function statusOf({ code }: OperationFailed): number {
-  return code === 'FORBIDDEN' ? 403 : code === 'NOT_FOUND' ? 404 : 400;
 }

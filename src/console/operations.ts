@@ -11,10 +11,24 @@ export interface OperationError {
   readonly path?: readonly (string | number)[];
   readonly extensions: {
     readonly code: string;
+    /** The message without what to do about it in terms of the schema. */
+    readonly reason?: string;
     /** Each fault of what was given, with where it is. */
     readonly problems?: readonly { readonly message: string; readonly path: readonly (string | number)[] }[];
   };
 }
+
+const STATUSES: Readonly<Record<string, number>> = {
+  FORBIDDEN: 403,
+  CHAIN_TOO_LONG: 403,
+  NOT_FOUND: 404,
+  NAME_TAKEN: 409,
+  NAME_CONFUSABLE: 409,
+  REQUEST_DECIDED: 409,
+  TOO_MANY_REQUESTS: 429,
+  INTERNAL_SERVER_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+};
 
 /** An operation was not done, or not all of it. */
 export class OperationFailed extends Error {
@@ -30,6 +44,26 @@ export class OperationFailed extends Error {
   /** The code of the first error. */
   get code(): string | undefined {
     return this.errors[0]?.extensions.code;
+  }
+
+  /** The status of a page that shows it: errors may come beside data. */
+  get pageStatus(): number {
+    return this.status >= 400 ? this.status : (STATUSES[this.code ?? ''] ?? 400);
+  }
+
+  /** What went wrong, in terms of no schema. */
+  get reason(): string {
+    return this.errors[0]?.extensions.reason ?? this.message;
+  }
+
+  /** What is wrong with the fields of what was given, by their names; what concerns no field has an empty one. */
+  get problems(): ReadonlyMap<string, string> {
+    const problems = new Map<string, string>();
+    for (const { message, path } of this.errors[0]?.extensions.problems ?? []) {
+      const field = `${path[0] ?? ''}`;
+      problems.set(field, [problems.get(field) ?? [], message].flat().join(' '));
+    }
+    return problems;
   }
 }
 

@@ -6,6 +6,7 @@ import type { Action } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import type { Admitted } from '../http/bearer-check.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
+import type { Issuer } from '../http/oauth/issuer.ts';
 import { readForm } from '../http/form.ts';
 import { respond } from '../http/replies.ts';
 import type { Assets } from './assets.ts';
@@ -14,10 +15,14 @@ import { PAGE_HEADERS } from './page-headers.ts';
 import { type ListedPage, PAGES } from './page-list.ts';
 import { Layout } from './parts/layout.tsx';
 
+/** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
+const MAX_FORM_BYTES = 256 * 1024;
+
 /** What pages are made with. */
 export interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
+  readonly issuer: Issuer;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
@@ -45,6 +50,11 @@ export class Visit {
     return this.#admitted.principal;
   }
 
+  /** The origin under which clients reach the service, such as `https://keys.example.org`. */
+  get origin(): string {
+    return this.#parts.issuer.of(this.c);
+  }
+
   /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */
   may(permission: `${string}:${Action}`): boolean {
     return this.principal.access.has(...splitPermission(permission));
@@ -67,7 +77,7 @@ export class Visit {
 
   /** The form that was sent. @throws RequestRefused */
   form(): Promise<URLSearchParams> {
-    return readForm(this.c, 'This page is answered');
+    return readForm(this.c, 'This page is answered', MAX_FORM_BYTES);
   }
 
   /** Does a GraphQL operation as the key. @throws OperationFailed if there was any error */

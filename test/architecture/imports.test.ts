@@ -128,6 +128,7 @@ const ROOMS: Record<string, string[]> = {
     'proxy',
   ],
   console: [
+    'permission-words',
     'islands',
     'page-headers',
     'assets',

@@ -19,8 +19,18 @@ export interface AuditedEntry {
 
 const ACTORS = { CLI: 'user', KEY: 'key', REQUEST: 'request' } as const;
 
-/** Entries of the audit log as a table. */
-export function AuditEntries({ root, now, entries }: { root: string; now: number; entries: readonly AuditedEntry[] }) {
+/** Entries of the audit log as a table. @param ofOneKey whether all are of the key whose page it is */
+export function AuditEntries({
+  root,
+  now,
+  entries,
+  ofOneKey = false,
+}: {
+  root: string;
+  now: number;
+  entries: readonly AuditedEntry[];
+  ofOneKey?: boolean;
+}) {
   return (
     <table class="list">
       <thead>
@@ -28,7 +38,7 @@ export function AuditEntries({ root, now, entries }: { root: string; now: number
           <th scope="col">When</th>
           <th scope="col">Who</th>
           <th scope="col">What</th>
-          <th scope="col">Key</th>
+          {!ofOneKey && <th scope="col">Key</th>}
           <th scope="col">Changes</th>
         </tr>
       </thead>
@@ -43,9 +53,11 @@ export function AuditEntries({ root, now, entries }: { root: string; now: number
               {address !== null && <span class="faint">{` from ${address}`}</span>}
             </td>
             <td data-label="What">{wordsOf(action)}</td>
-            <td data-label="Key">
-              <KeyLink root={root} id={keyId} name={keyName} />
-            </td>
+            {!ofOneKey && (
+              <td data-label="Key">
+                <KeyLink root={root} id={keyId} name={keyName} />
+              </td>
+            )}
             <td data-label="Changes">
               <Changes changes={changes} />
             </td>

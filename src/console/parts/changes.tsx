@@ -1,3 +1,6 @@
+import { formatDuration, readDate } from '../../keys/time.ts';
+import { exactTime } from './time.tsx';
+
 /** A field that was changed, as GraphQL has it: both values as JSON. */
 export interface Change {
   readonly field: string;
@@ -35,10 +38,11 @@ function textOf(json: string | null): string {
   return valueText(JSON.parse(json ?? 'null'));
 }
 
-function valueText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (Array.isArray(value)) return value.map(valueText).join(', ');
+function valueText(value: unknown, field = ''): string {
+  if (typeof value === 'string') return readDate(value) === undefined ? value : exactTime(value);
+  if (field === 'grace' && typeof value === 'number') return formatDuration(value);
+  if (Array.isArray(value)) return value.map((each) => valueText(each)).join(', ');
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const set = Object.entries(value).filter(([, each]) => each !== null);
-  return set.map(([name, each]) => `${wordsOf(name)} ${valueText(each)}`).join(', ');
+  return set.map(([name, each]) => `${wordsOf(name)} ${valueText(each, name)}`).join(', ');
 }

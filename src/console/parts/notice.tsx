@@ -18,6 +18,11 @@ export function Done({ children }: { children?: Child }) {
   );
 }
 
+/** What to know before doing something. */
+export function Warning({ children }: { children?: Child }) {
+  return <div class="notice warning">{children}</div>;
+}
+
 /** What stands where there is nothing yet: why, and what to do. */
 export function Empty({ title, children }: { title: string; children?: Child }) {
   return (

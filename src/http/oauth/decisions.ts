@@ -5,7 +5,7 @@ import { redirectTo } from '../../keys/requests/redirects.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
 import { codePage, consentPage } from '../../pages/consent-page.ts';
 import { messagePage, type Page } from '../../pages/document.ts';
-import { meaningOfScope } from '../../pages/meanings.ts';
+import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../failure-log.ts';
 import { readForm } from '../form.ts';
