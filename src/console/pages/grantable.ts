@@ -21,7 +21,8 @@ export function grantableOf({ principal: { access, chain } }: Visit, roles: read
 }
 
 /**
- * The roles that there are, as far as a key may know: without PERMISSION:READ_ANY, those that are built in, and its own.
+ * The roles that there are, as far as a key may know: without PERMISSION:READ_ANY, those that are built in, and its
+ * own.
  * @throws OperationFailed
  */
 export async function askRoles(visit: Visit): Promise<readonly GrantableRole[]> {

@@ -21,6 +21,8 @@ export function GrantsPicker({
   problem?: string | undefined;
 }) {
   const rows = rowsOf(grantable.permissions, chosen.permissions);
+  const held = new Set(permissionsOf(grantable.permissions));
+  const ticked = new Set(chosen.permissions);
   const verbs = VERBS.filter((verb) => rows.some(({ actions }) => actions.some((action) => action.startsWith(verb))));
   return (
     <fieldset class="picker" data-grants aria-describedby={problem === undefined ? 'grants-help' : 'grants-problem'}>
@@ -53,7 +55,7 @@ export function GrantsPicker({
                 </th>
                 {verbs.map((verb) => (
                   <td data-label={capitalized(verb)}>
-                    <Choices row={row} verb={verb} grantable={grantable} chosen={chosen.permissions} />
+                    <Choices row={row} verb={verb} held={held} ticked={ticked} />
                   </td>
                 ))}
               </tr>
@@ -61,6 +63,9 @@ export function GrantsPicker({
           </tbody>
         </table>
       </div>
+      {chosen.permissions.some((permission) => !held.has(permission)) && (
+        <p class="help">* Your key cannot grant it: once taken away, it is gone.</p>
+      )}
       <RolePicker field={FIELDS.role} grantable={grantable.roles} chosen={chosen.roles} />
       <div data-sum></div>
     </fieldset>
@@ -70,19 +75,19 @@ export function GrantsPicker({
 function Choices({
   row: { resource, actions },
   verb,
-  grantable,
-  chosen,
+  held,
+  ticked,
 }: {
   row: ResourceActions;
   verb: string;
-  grantable: Grantable;
-  chosen: readonly string[];
+  held: ReadonlySet<string>;
+  ticked: ReadonlySet<string>;
 }) {
   return (
     <>
       {EXTENTS.filter((extent) => actions.some((action) => action === `${verb}_${extent}`)).map((extent) => {
         const permission = `${resource}:${verb}_${extent}`;
-        const isGrantable = isIn(grantable.permissions, permission);
+        const isGrantable = held.has(permission);
         const meaning = meaningOfPermission(permission);
         return (
           <label title={isGrantable ? meaning : `${meaning} Your key cannot grant it: once taken away, it is gone.`}>
@@ -90,7 +95,7 @@ function Choices({
               type="checkbox"
               name={FIELDS.permission}
               value={permission}
-              checked={chosen.includes(permission)}
+              checked={ticked.has(permission)}
               aria-label={`${resource}: ${verb.toLowerCase()} ${extent.toLowerCase()}`}
             />
             {` ${extent.toLowerCase()}`}
@@ -100,10 +105,6 @@ function Choices({
       })}
     </>
   );
-}
-
-function isIn(grouped: readonly ResourceActions[], permission: string): boolean {
-  return grouped.some(({ resource, actions }) => actions.some((action) => `${resource}:${action}` === permission));
 }
 
 /** What can be granted, and what is chosen although it cannot, by the names of resources. */

@@ -102,7 +102,7 @@ export function NewKeyForm({
           <TextField
             name="limits"
             label="Limits"
-            help="How many requests a second, minute, hour, day or month, such as 100/m, 5000/d. Left empty: those of the service."
+            help="How many requests it may make, such as 100/m, 5000/d. Left empty: those of the service."
             value={draft.limits}
             problem={problems.get('limits')}
             autocomplete="off"

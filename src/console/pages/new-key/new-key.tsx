@@ -61,7 +61,7 @@ async function create(visit: Visit, draft: Draft): Promise<Response> {
       const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
       if (replacedIn(previewApiKey) !== draft.replaces)
         return await preview(visit, draft, {
-          note: 'Nothing was done: since the preview was shown, what it would replace has changed. This is how it is now.',
+          note: 'Nothing was done: what it would replace has changed since it was shown. This is how it is now.',
         });
     }
     const { createApiKey } = await visit.ask<{ createApiKey: Created }>(CREATE, made);
@@ -157,7 +157,7 @@ function refuse(visit: Visit): Promise<Response> {
       <h1>New key</h1>
       <Problem>
         {isRotated
-          ? 'You have signed in with the previous secret of a key that was rotated, which changes no keys. Sign in with the new one.'
+          ? 'You have signed in with the previous secret of a rotated key, which changes no keys. Sign in with the new one.'
           : 'Your key may not create keys: that takes API_KEY:CREATE_OWN.'}
       </Problem>
     </>,

@@ -69,7 +69,7 @@ export function DecisionPage({
         <dd>
           <code>{code.toUpperCase()}</code>: go on only if you have just started {clientName}, and it shows this code
         </dd>
-        <dt>Decide</dt>
+        <dt>The request ends</dt>
         <dd>
           <Time at={expiresAt} now={now} />
         </dd>
@@ -124,8 +124,8 @@ export function AgreedPage({ visit: { root, now }, request }: { visit: Visit; re
         <h1>Agreed</h1>
       </div>
       <Done>
-        {clientName} gets its key now, if it asks for it before <Time at={expiresAt} now={now} />. You can go back to
-        it.
+        {clientName} gets its key as soon as it asks again: you can go back to it. Its request ends{' '}
+        <Time at={expiresAt} now={now} />.
       </Done>
       <p>
         The key is called <strong>{keyName}</strong>

@@ -60,7 +60,7 @@ function CodeForm({ visit, said: { wrongCode } }: { visit: Visit; said: Said }) 
       <TextField
         name="code"
         label="The code that an application shows"
-        help="Go on only if you have just started that application yourself: whoever sends you a code wants your consent for theirs."
+        help="Go on only if you have just started it yourself: whoever sends you a code wants your consent for theirs."
         value={wrongCode?.code ?? visit.query('code')}
         placeholder="WDJB-MJHT"
         problem={wrongCode && 'Look at the code again.'}
@@ -102,7 +102,10 @@ function RequestTable({
         {requests.map((request) => (
           <tr>
             <th scope="row">
-              <strong>{request.clientName}</strong> <code class="faint">{request.clientId}</code>
+              <strong>{request.clientName}</strong>
+              <div>
+                <code class="faint">{request.clientId}</code>
+              </div>
               {request.status === 'APPROVED' && <div class="faint">agreed, and not fetched yet</div>}
             </th>
             <td data-label="It asks to">
