@@ -10,7 +10,7 @@ interface Stop {
   readonly problem?: string;
 }
 
-/** Notes how each element looks, as far as a focus may change it, to compare the one that has it afterwards. */
+/** Compares how an element looks, as far as a focus may change it, with how it looked before it had the focus. */
 const STOPS = `(() => {
   const look = (element) => {
     const style = getComputedStyle(element);
@@ -18,8 +18,13 @@ const STOPS = `(() => {
     const outline = isOutlined ? style.outline : '';
     return [outline, style.boxShadow, style.borderColor, style.backgroundColor, style.textDecoration].join();
   };
-  const before = document.activeElement;
-  const looks = new Map(Array.from(document.querySelectorAll('*'), (element) => [element, look(element)]));
+  const looks = new Map();
+  let before;
+  const leave = () => {
+    before = document.activeElement;
+    for (const element of document.querySelectorAll('*'))
+      if (element !== before && !looks.has(element)) looks.set(element, look(element));
+  };
   const problemOf = (element) => {
     // A field of several parts, such as a date, has the focus several times.
     if (element !== before && looks.get(element) === look(element)) return 'looks no different with the focus';
@@ -34,12 +39,15 @@ const STOPS = `(() => {
     const name = (element.getAttribute('aria-label') ?? label.innerText).trim().replaceAll(/\\s+/g, ' ');
     return { name: element.localName + ' "' + name + '"', problem: problemOf(element) };
   };
-  return { stop };
+  return { leave, stop };
 })()`;
+
+type Stops = JSHandle<{ leave(): void; stop(): Stop | undefined }>;
 
 /** Somebody who uses a page by its keyboard alone, and sees at each stop where the focus is. */
 export class Keyboard {
   readonly #page: Page;
+  #stops: Stops | undefined;
 
   constructor(page: Page) {
     this.#page = page;
@@ -50,12 +58,24 @@ export class Keyboard {
    * @returns the element and what it is called, such as `button "Agree"`; undefined at the end of the page
    */
   async tab(key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<string | undefined> {
-    const stops: JSHandle<{ stop(): Stop | undefined }> = await this.#page.evaluateHandle(STOPS);
+    const stops = await this.#leave();
     await this.#page.keyboard.press(key);
     const stop = await stops.evaluate((stops) => stops.stop());
-    await stops.dispose();
     assert.equal(stop?.problem, undefined, `${stop?.name} ${stop?.problem}`);
     return stop?.name;
+  }
+
+  /** Notes how the page looks before the focus moves: that which was noted already, unless the page is another one. */
+  async #leave(): Promise<Stops> {
+    try {
+      await this.#stops?.evaluate((stops) => stops.leave());
+    } catch {
+      this.#stops = undefined;
+    }
+    if (this.#stops) return this.#stops;
+    this.#stops = await this.#page.evaluateHandle<{ leave(): void; stop(): Stop | undefined }>(STOPS);
+    await this.#stops.evaluate((stops) => stops.leave());
+    return this.#stops;
   }
 
   /** Presses Tab until an element has the focus. */
