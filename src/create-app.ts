@@ -35,8 +35,8 @@ export interface CreateAppOptions {
   /** Which pages of other origins may call the service from a browser. Default: none. */
   cors?: CorsOptions;
   /**
-   * The origin under which clients reach the service, such as `https://keys.example.org`. Default: the one that a
-   * request was made to.
+   * The address under which clients reach the service, with the path that it is beneath, such as
+   * `https://keys.example.org`. Default: the one that a request was made to.
    */
   publicUrl?: string;
   /** Applications that may ask for keys, beside the program itself. Default: none. */
@@ -54,7 +54,7 @@ export interface CreateAppOptions {
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
  * and, if wanted, a console at `/console`.
- * @throws RangeError if a place for credentials, a network, a limit, an origin or a client is invalid
+ * @throws RangeError if a place for credentials, a network, a limit, the public URL or a client is invalid
  * @throws KeysError SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED if graphql is
  * @example
  * const app = await createApp({ keys: await openKeys() });

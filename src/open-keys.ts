@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
 import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
-import { FailedCredentials } from './limits/failed-credentials.ts';
+import { AttemptCounter } from './limits/attempt-counter.ts';
 import { type Limited, Limiter } from './limits/limiter.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import type { OpenStoreOptions, Store } from './store/open.ts';
@@ -79,7 +79,7 @@ export async function openKeys({
     schedule,
     operator: userName(),
     maxVerifiedKeys,
-    counterOf: (limit) => new FailedCredentials(limit),
+    counterOf: (limit) => new AttemptCounter(limit),
   });
   return openedBy(service, { store, clock, limiter });
 }

@@ -8,7 +8,7 @@ import type { CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK } from '../keys/networks.ts';
 import { checkClients, type Client } from '../keys/requests/clients.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { AttemptCounter } from '../limits/attempt-counter.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
@@ -61,7 +61,7 @@ export type ServiceApp = Hono<BearerEnv> & {
   /** Logs that the store did not answer, in sums. */
   readonly failures: FailureLog;
   /** Counts credentials that are not valid; undefined if there may be any number. */
-  readonly failedCredentials: FailedCredentials | undefined;
+  readonly failedCredentials: AttemptCounter | undefined;
   /** Since when the service runs, in milliseconds since 1970. */
   readonly startedAt: number;
 };

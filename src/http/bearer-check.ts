@@ -6,7 +6,7 @@ import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { listOf } from '../keys/text.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
-import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { AttemptCounter } from '../limits/attempt-counter.ts';
 import { type BearerAuthOptions, type CheckParts, partsOf } from './bearer-options.ts';
 import { Challenge, type Problem } from './challenge.ts';
 import { ClientAddresses, networkOf, type Received } from './client-address.ts';
@@ -50,7 +50,7 @@ export class BearerCheck {
   readonly #reader: CredentialReader;
   readonly #challenge: Challenge;
   readonly #failures: FailureLog;
-  readonly #failed: FailedCredentials | undefined;
+  readonly #failed: AttemptCounter | undefined;
   readonly #told: Told;
   readonly #limits: LimitCheck;
 

@@ -90,6 +90,8 @@ export interface ConsentFinder {
   find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
   /** Those that are open at a time, in milliseconds since 1970, oldest first. */
   listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
+  /** The application that was given a key; undefined for a key that no application has asked for. */
+  clientOf(keyId: string): Promise<string | undefined>;
 }
 
 /** Changes requests of applications for keys, in a transaction. */
@@ -98,6 +100,8 @@ export interface ConsentWriter extends ConsentFinder {
   countRecent(now: number): Promise<number>;
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
+  /** Remembers which application was given a key, until that is deleted. */
+  rememberClient(keyId: string, clientId: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;
 }

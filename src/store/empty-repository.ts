@@ -28,7 +28,7 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
     findPeriodUsage: none,
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),
     auditLog: { key: undefined, find: none, head: nothing, start: nothing, lastBefore: nothing, findLost: none },
-    consents: { find: nothing, listOpen: none },
+    consents: { find: nothing, listOpen: none, clientOf: nothing },
     sessions: { find: nothing },
     revision: () => undefined,
     keysChangedSince: () => 'any',

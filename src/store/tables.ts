@@ -178,6 +178,12 @@ export interface ConsentRequestTable {
   details: string;
 }
 
+/** A row of `application_keys`: a key that an application was given. */
+export interface ApplicationKeyTable {
+  key_id: string;
+  client_id: string;
+}
+
 /** A row of `sessions`. Times are milliseconds since 1970. */
 export interface SessionTable {
   token_digest: string;
@@ -202,6 +208,7 @@ export interface Tables {
   limit_states: LimitStateTable;
   staged_keys: StagedKeyTable;
   consent_requests: ConsentRequestTable;
+  application_keys: ApplicationKeyTable;
   sessions: SessionTable;
 }
 
@@ -222,6 +229,7 @@ export const TABLES = {
   audit_start: ['one'],
   clock: ['one'],
   limit_states: ['key_id', 'unit'],
+  application_keys: ['key_id'],
 } as const satisfies Record<Exclude<keyof Tables, (typeof PASSING_TABLES)[number]>, readonly string[]>;
 
 /** Their names. */

@@ -165,7 +165,7 @@ const SURFACE: Record<string, string[]> = {
     '--server <url>',
     ...ALWAYS,
   ],
-  logout: ['--server <url>', ...ALWAYS],
+  logout: ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
   serve: [...SERVING, '--fastcgi-port <port>'].toSorted(),
 };
 

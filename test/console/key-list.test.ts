@@ -64,6 +64,7 @@ describe('the list of keys in the console', () => {
       name: 'Bea',
       permissions: ['API_KEY:READ_OWN', 'API_KEY:CREATE_OWN'],
     });
+    test.time.now += 1;
     await test.keys.create({ name: 'Of Bea', permissions: ['API_KEY:READ_OWN'] }, principal);
     const bea = new Visitor(test.url);
     await bea.signIn(secret);

@@ -147,7 +147,7 @@ describe('what applications ask for, in the console', () => {
     assert.equal(hostile.status, 404);
     assert.match(hostile.html, /name="code"[^>]*value="&quot;&gt;&lt;b&gt;"/);
     assert.match((await look(visitor, 'BBBB-BBBB')).text, /No application waits for this code/);
-    assert.equal(visitor.page!.status, 404);
+    assert.equal(visitor.page.status, 404);
   });
 
   it('are looked for only so often', async () => {

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { TooManyRequestsError } from '../../keys/consent/pace.ts';
-import type { ConsentChoice } from '../../keys/consent/decide.ts';
+import type { ConsentChoice } from '../../keys/consent/approval.ts';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
 import { expiryIn } from '../../keys/key/expiry.ts';
 import type { Principal } from '../../keys/authorization/principal.ts';
@@ -30,7 +30,9 @@ export function requireOwnPage(c: Context, issuer: string): void {
   const [site, origin] = [c.req.header('sec-fetch-site'), c.req.header('origin')];
   // Without a referrer, browsers send "null" as the origin of our own page, too.
   const isOwn =
-    site === undefined ? origin === undefined || origin === 'null' || origin === issuer : site === 'same-origin';
+    site === undefined
+      ? origin === undefined || origin === 'null' || origin === new URL(issuer).origin
+      : site === 'same-origin';
   if (!isOwn)
     throw new DecisionRefused(403, 'The form was sent by another page. Open the page of the application again.');
 }

@@ -21,6 +21,7 @@ export const AUDIT_ACTIONS = [
   'CONSENT_DENY',
   'CONSENT_EXCHANGE',
   'CONSENT_REPLAY',
+  'CONSENT_REVOKE',
   'REFUSE',
   'PRUNE',
 ] as const;

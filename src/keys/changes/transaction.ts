@@ -143,6 +143,13 @@ export class Transaction {
     });
   }
 
+  /** Notes that whoever has a key has ended it. @param client the application that it was given to */
+  noteRevocation({ id, name }: ApiKey, client: string, address: string | undefined): void {
+    const [at, key] = [this.now, { id, name }];
+    const entry = { at, actor: this.#actor, action: 'CONSENT_REVOKE', key, before: null, after: { client } } as const;
+    this.#entries.push({ ...entry, ...(address !== undefined && { address }) });
+  }
+
   /** Writes down what was done: the last step. */
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);

@@ -157,7 +157,7 @@ function refuse(visit: Visit): Promise<Response> {
       <h1>New key</h1>
       <Problem>
         {isRotated
-          ? 'You have signed in with the previous secret of a rotated key, which changes no keys. Sign in with the new one.'
+          ? 'This session is by a previous secret of a rotated key, which changes nothing. Sign in with the new one.'
           : 'Your key may not create keys: that takes API_KEY:CREATE_OWN.'}
       </Problem>
     </>,
