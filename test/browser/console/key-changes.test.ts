@@ -42,11 +42,13 @@ for (const [words, look, handsOn] of WAYS)
         await isHeaded(page, 'Edit CI');
         await hands.fill(page.getByLabel('Description'), 'Builds and tests');
         await hands.tick(page.getByRole('checkbox', { name: 'DOCKER: read any' }));
+        await hands.skip(page.getByRole('link', { name: 'Skip the permissions' }));
         await hands.fill(page.getByLabel('Limits'), 'many');
         visit.expectTrouble(/^status 4\d\d: POST \S+\/edit$/);
         await hands.press(button('Save'));
         await page.getByRole('alert').waitFor();
         assert.match(await problem(page), /"many" is not a limit/);
+        await hands.skip(page.getByRole('link', { name: 'Skip the permissions' }));
         await hands.fill(page.getByLabel('Limits'), '100/m');
         await hands.press(button('Save'));
         await isHeaded(page, /^CI/);
@@ -88,7 +90,7 @@ for (const [words, look, handsOn] of WAYS)
           await hands.press(page.getByRole('link', { name: 'Rotate' }));
           await isHeaded(page, 'Give it a new secret');
           await hands.fill(page.getByLabel('Grace period'), '2h');
-          if (how !== undefined) await hands.tick(page.getByRole('radio', { name: how }));
+          if (how !== undefined) await hands.select(page.getByRole('radio', { name: how }));
           await hands.press(button('Rotate'));
           await isHeaded(page, 'The new secret of CI');
           const secret = visit.isSecret(await page.getByLabel('Secret of CI').inputValue());

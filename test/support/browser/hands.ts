@@ -8,10 +8,14 @@ export interface Hands {
   press(target: Locator): Promise<void>;
   /** Writes a text into a field, in place of what is there. */
   fill(field: Locator, text: string): Promise<void>;
-  /** Ticks a box, or chooses one of several. */
+  /** Ticks a box. */
   tick(box: Locator): Promise<void>;
+  /** Chooses one of several buttons, of which another one is chosen. */
+  select(radio: Locator): Promise<void>;
   /** Chooses from a list by what it shows. */
   choose(list: Locator, option: string): Promise<void>;
+  /** Takes a way past many stops, where it is needed. */
+  skip(link: Locator): Promise<void>;
 }
 
 function byMouse(): Hands {
@@ -19,17 +23,21 @@ function byMouse(): Hands {
     press: (target) => target.click(),
     fill: (field, text) => field.fill(text),
     tick: (box) => box.check(),
+    select: (radio) => radio.check(),
     choose: async (list, label) => void (await list.selectOption({ label })),
+    skip: async () => {},
   };
 }
 
 function byKeyboard(page: Page): Hands {
   const keyboard = new Keyboard(page);
+  const press = async (target: Locator) => {
+    await keyboard.tabTo(target);
+    await keyboard.press('Enter');
+  };
   return {
-    press: async (target) => {
-      await keyboard.tabTo(target);
-      await keyboard.press('Enter');
-    },
+    press,
+    skip: press,
     fill: async (field, text) => {
       await keyboard.tabTo(field);
       await keyboard.press('Control+A');
@@ -39,6 +47,11 @@ function byKeyboard(page: Page): Hands {
     tick: async (box) => {
       await keyboard.tabTo(box);
       await keyboard.press('Space');
+    },
+    select: async (radio) => {
+      // Tab leads to the one that is chosen, arrows from there to the others.
+      await keyboard.tabTo(page.locator(`input[name="${await radio.getAttribute('name')}"]:checked`));
+      while (!(await radio.isChecked())) await keyboard.press('ArrowDown');
     },
     choose: async (list, option) => {
       await keyboard.tabTo(list);
