@@ -31,7 +31,7 @@ async function visitKey(visit: Visit, look: Look) {
 }
 
 for (const [words, look, handsOn] of WAYS)
-  describe(`a key is changed in the console, ${words}:`, () => {
+  describe(`a key in the console, ${words}, is`, () => {
     it(
       'edited, disabled and enabled',
       inBrowser(async (visit) => {
@@ -40,22 +40,26 @@ for (const [words, look, handsOn] of WAYS)
         const button = (name: string) => page.getByRole('button', { name, exact: true });
         await hands.press(page.getByRole('link', { name: 'Edit' }));
         await isHeaded(page, 'Edit CI');
+        await hands.look();
         await hands.fill(page.getByLabel('Description'), 'Builds and tests');
-        await hands.tick(page.getByRole('checkbox', { name: 'DOCKER: read any' }));
+        await hands.tick(page.getByRole('checkbox', { name: 'API_KEY: read own' }));
         await hands.skip(page.getByRole('link', { name: 'Skip the permissions' }));
         await hands.fill(page.getByLabel('Limits'), 'many');
         visit.expectTrouble(/^status 4\d\d: POST \S+\/edit$/);
         await hands.press(button('Save'));
         await page.getByRole('alert').waitFor();
+        await hands.look();
         assert.match(await problem(page), /"many" is not a limit/);
         await hands.skip(page.getByRole('link', { name: 'Skip the permissions' }));
         await hands.fill(page.getByLabel('Limits'), '100/m');
         await hands.press(button('Save'));
         await isHeaded(page, /^CI/);
         assert.equal(await textOf(page.getByRole('status')), 'Saved.');
+        await hands.look();
+
         const { description, limits, permissions } = (await find())!;
         assert.deepEqual([description, limits], ['Builds and tests', ['100/m']]);
-        assert.deepEqual(permissions.toSorted(), ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY']);
+        assert.deepEqual(permissions.toSorted(), ['API_KEY:CREATE_OWN', 'API_KEY:READ_OWN']);
         await hands.press(button('Disable'));
         await button('Enable').waitFor();
         assert.notEqual((await find())!.disabledAt, null);
@@ -72,6 +76,7 @@ for (const [words, look, handsOn] of WAYS)
         const hands = handsOn(page);
         await hands.press(page.getByRole('link', { name: 'Narrow to what it uses…' }));
         await isHeaded(page, 'Narrow it to what it uses');
+        await hands.look();
         await hands.press(page.getByRole('button', { name: 'Take the rest away' }));
         await isHeaded(page, /^CI/);
         assert.match(await textOf(page.getByRole('status').first()), /may now do what it has used/);
@@ -90,9 +95,11 @@ for (const [words, look, handsOn] of WAYS)
           await hands.press(page.getByRole('link', { name: 'Rotate' }));
           await isHeaded(page, 'Give it a new secret');
           await hands.fill(page.getByLabel('Grace period'), '2h');
-          if (how !== undefined) await hands.select(page.getByRole('radio', { name: how }));
+          if (how === undefined) await hands.look();
+          else await hands.select(page.getByRole('radio', { name: how }));
           await hands.press(button('Rotate'));
           await isHeaded(page, 'The new secret of CI');
+          if (how === undefined) await hands.look();
           const secret = visit.isSecret(await page.getByLabel('Secret of CI').inputValue());
           await hands.press(page.getByRole('link', { name: 'I have kept it' }));
           await page.getByText('A rotation is under way').waitFor();
@@ -106,6 +113,7 @@ for (const [words, look, handsOn] of WAYS)
           /The previous secret, svc_\w+…, ends in 2 hours|It is still in use/,
         );
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
+        await hands.look();
         await hands.press(button('Finish now'));
         await page.getByText('The rotation is finished').waitFor();
         assert.deepEqual([await use(secret), await use(ci.secret)], [200, 401]);
@@ -136,9 +144,12 @@ for (const [words, look, handsOn] of WAYS)
         await hands.press(button);
         await page.getByRole('alert').waitFor();
         assert.ok(await find());
+        await hands.look();
+
         await hands.fill(confirm, 'CI');
         await hands.press(button);
         await isHeaded(page, 'Deleted');
+        await hands.look();
         assert.equal(await find(), undefined);
         assert.equal(await keys.findByName('Beneath', OPERATOR), undefined);
       }),

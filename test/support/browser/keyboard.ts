@@ -80,9 +80,11 @@ export class Keyboard {
 
   /** Presses Tab until an element has the focus. */
   async tabTo(target: Locator): Promise<void> {
+    const isThere = () =>
+      target.evaluate((element: { matches(selector: string): boolean }) => element.matches(':focus'));
     for (let stop = 0; stop < MAX_STOPS; stop++) {
+      if (await isThere()) return;
       await this.tab();
-      if (await target.evaluate((element: { matches(selector: string): boolean }) => element.matches(':focus'))) return;
     }
     assert.fail(`Tab does not lead to ${target.toString()}`);
   }
