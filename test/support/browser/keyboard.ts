@@ -28,7 +28,8 @@ const STOPS = `(() => {
   const problemOf = (element) => {
     // A field of several parts, such as a date, has the focus several times.
     if (element !== before && looks.get(element) === look(element)) return 'looks no different with the focus';
-    const { left, top, width, height } = element.getBoundingClientRect();
+    // A link may go over several lines.
+    const { left, top, width, height } = element.getClientRects()[0] ?? element.getBoundingClientRect();
     const seen = document.elementFromPoint(left + width / 2, top + height / 2);
     return element.contains(seen) ? undefined : 'is hidden or out of sight';
   };
