@@ -32,10 +32,8 @@ export default class Serve extends ServingCommand {
       description: 'Port at which Apache asks by FastCGI whether requests may pass. Default: none.',
       helpValue: '<port>',
     }),
-    console: Flags.boolean({
-      description: 'Serve the console at /console: pages on which people sign in with a key and manage keys.',
-      default: true,
-      allowNo: true,
+    'no-console': Flags.boolean({
+      description: 'Leave out the console at /console: pages on which people sign in with a key and manage keys.',
     }),
   };
 
@@ -48,7 +46,7 @@ export default class Serve extends ServingCommand {
       database,
       config,
       logPath: '/graphql',
-      start: serveApp({ fastCgiPort: readFastCgiPort(flags), console: flags.console }),
+      start: serveApp({ fastCgiPort: readFastCgiPort(flags), console: !flags['no-console'] }),
     });
   }
 }

@@ -166,7 +166,7 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
   ],
   logout: ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
-  serve: [...SERVING, '--fastcgi-port <port>'].toSorted(),
+  serve: [...SERVING, '--fastcgi-port <port>', '--no-console'].toSorted(),
 };
 
 interface Manifest {

@@ -38,7 +38,7 @@ describe('the page of a key in the console', () => {
     const { text, html } = await visitor.open(`keys/${key.id}`);
     assert.match(
       text,
-      /CI active Edit Rotate Disable Delete Ask <Ada> Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
+      /CI active Edit Rotate Disable Create one like it Delete Ask <Ada> Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
     );
     assert.match(text, /Expires in 30 days Last used 2 minutes ago , 1 use in all Limits 9\/m Used from 127\.0\.0\.1/);
     assert.ok(html.includes(`href="../keys/${ada.principal.key.id}">Ada</a>`));
@@ -160,6 +160,7 @@ describe('the page of a key in the console', () => {
     assert.ok('principal' in mine);
     const child = await test.keys.create({ name: 'Child', permissions: ['API_KEY:READ_ANY'] }, mine.principal);
     assert.deepEqual(await offered(own.visitor, key.id), []);
+    assert.match(own.visitor.page!.html, new RegExp(`href="../keys/new\\?from=${key.id}"`));
     assert.deepEqual(await offered(own.visitor, child.key.id), ['Edit', 'Rotate', 'Disable', 'Delete']);
     assert.equal((await own.visitor.open(`keys/${key.id}/delete`)).status, 403);
     assert.match(own.visitor.page!.text, /may not do this to this key/);

@@ -3,7 +3,7 @@ import type { KeyVisit } from './with-key.tsx';
 
 /** What a key is called, how it stands, and what can be done to it. */
 export function KeyHead({ here }: { here: KeyVisit }) {
-  const { shown, rights, base } = here;
+  const { shown, rights, base, visit } = here;
   return (
     <>
       <div class="head">
@@ -22,6 +22,11 @@ export function KeyHead({ here }: { here: KeyVisit }) {
             </a>
           )}
           <Switch here={here} />
+          {!rights.isPrevious && visit.may('API_KEY:CREATE_OWN') && (
+            <a class="button" href={`${visit.root}keys/new?from=${shown.id}`}>
+              Create one like it
+            </a>
+          )}
           {rights.delete && (
             <a class="button danger" href={`${base}/delete`}>
               Delete

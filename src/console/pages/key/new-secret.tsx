@@ -20,7 +20,10 @@ export function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rota
   return (
     <div class="medium">
       <h1>The new secret of {shown.name}</h1>
-      <Done>The key was rotated.</Done>
+      <Done>
+        The key was rotated. This is its new secret. It is shown here and never again: put it now where it is to be
+        kept.
+      </Done>
       <Secret of={shown.name} secret={rotated.key} />
       {rotated.disabled.length > 0 && (
         <Warning>Disabled, as it had created them: {rotated.disabled.map(({ name }) => name).join(', ')}</Warning>
@@ -52,11 +55,11 @@ export function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rota
           </li>
         )}
       </ol>
-      <p>
+      <div class="actions">
         <a class="button" href={base}>
           I have kept it
         </a>
-      </p>
+      </div>
     </div>
   );
 }

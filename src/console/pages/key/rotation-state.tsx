@@ -16,7 +16,7 @@ export function RotationNotice({ here }: { here: KeyVisit }) {
 }
 
 /** The previous secret of a key: until when it works, and whether it is in use. */
-export function PreviousSecret({ here: { visit }, rotation }: { here: KeyVisit; rotation: ShownRotation }) {
+function PreviousSecret({ here: { visit }, rotation }: { here: KeyVisit; rotation: ShownRotation }) {
   const { previousPrefix, previousEndsAt, previousLastUsedAt, startedAt } = rotation;
   return (
     <>

@@ -1,4 +1,5 @@
 import { Done } from '../../parts/notice.tsx';
+import { Secret } from '../../parts/secret.tsx';
 import { Time } from '../../parts/time.tsx';
 
 /** What `createApiKey` is asked for. */
@@ -47,14 +48,7 @@ export function CreatedPage({
             ` ${replaced.length === 1 ? 'One key was' : `${replaced.length} keys were`} deleted for it.`}
         </p>
       </Done>
-      <div class="secret">
-        <label for="secret">Secret of {apiKey.name}</label>
-        <input id="secret" readonly value={key} autocomplete="off" spellcheck={false} />
-        <button type="button" class="primary" data-copy="secret" hidden>
-          Copy
-        </button>
-        <span role="status"></span>
-      </div>
+      <Secret of={apiKey.name} secret={key} />
       <h2>How it is used</h2>
       <p>
         In a shell, this reads the secret without showing it, and sends it so that it stands in no list of processes and
