@@ -6,6 +6,7 @@ import { expectAccessible } from '../../support/browser/accessible.ts';
 import { addTeamKeys, signedIn, startConsole } from '../../support/browser/console-pages.ts';
 import { WAYS } from '../../support/browser/hands.ts';
 import { isHeaded, textOf } from '../../support/browser/page.ts';
+import { takePicture } from '../../support/browser/picture.ts';
 import { query } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
@@ -57,6 +58,22 @@ for (const [words, look, handsOn] of WAYS)
   );
 
 describe('creating a key in the console, in a browser,', () => {
+  it(
+    'begins with what is least, and goes on to a preview',
+    inBrowser(async (visit) => {
+      const { page } = await signedIn(visit, 'keys/new');
+      await page.getByLabel('Name', { exact: true }).fill('CI deploy');
+      await page.getByLabel('What it is for').fill('Builds and deploys; ask Bea');
+      await filter(page).fill('docker');
+      await box(page, 'DOCKER: read any').check();
+      await box(page, 'DOCKER: update any').check();
+      await takePicture(page, 'console-create');
+      await button(page, 'Preview').click();
+      await isHeaded(page, 'Preview of CI deploy');
+      await page.getByText('It may be used from anywhere').waitFor();
+    }),
+  );
+
   it(
     'tells what the choice comes to, filters it, and counts',
     inBrowser(async (visit) => {

@@ -25,7 +25,7 @@ describe('the console under attack, in a browser', () => {
       const ids = await addTeamKeys(service);
       const { page, url, keys, open, context } = await signedIn(visit, 'keys', { service });
       const id = ids['CI deploy']!;
-      const actions = ['sign-out', `keys/${id}/disable`];
+      const actions = ['sign-out', 'keys/new', `keys/${id}/disable`, `keys/${id}/delete`];
       const form = (path: string) =>
         `<form method="post" action="${url}/console/${path}"><button name="name" value="CI deploy">${path}</button></form>`;
       // Another port is the same site, so that the cookie comes along; another name is not.

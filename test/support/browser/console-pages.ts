@@ -3,7 +3,7 @@ import type { NewKey } from '../../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createPrincipal } from '../keys.ts';
 import { steadyRandomness } from '../random.ts';
-import type { TestService } from '../server.ts';
+import { query, type TestService } from '../server.ts';
 import type { Look, Visit } from './visit.ts';
 
 /** A service with the console, in which nothing is left to chance. */
@@ -42,28 +42,32 @@ export async function signedIn(
   return { ...test, key, id, principal, page, open, context: page.context() };
 }
 
-/** Keys as a small team has them, made a minute apart by the clock of the service, which is then at noon. */
-export async function addTeamKeys({ keys, time }: TestService): Promise<Record<string, string>> {
+/** Keys as a small team has them, some of them in use. By the clock of the service, it is noon then. */
+export async function addTeamKeys({ keys, time, url }: TestService): Promise<Record<string, string>> {
   time.now = Date.UTC(2030, 0, 1, 11);
   const ids: Record<string, string> = {};
-  for (const [name, fields] of Object.entries(TEAM)) {
+  for (const [name, { isUsed, ...fields }] of Object.entries(TEAM)) {
     time.now += 60_000;
-    const { key } = await keys.create({ name, ...fields }, OPERATOR);
+    const { key, secret } = await keys.create({ name, ...fields }, OPERATOR);
     ids[name] = key.id;
+    time.now += 7 * 60_000;
+    if (isUsed) await query(url, secret, '{ __typename }');
   }
+  await keys.finishActivity();
   await keys.setEnabled(ids['Old importer']!, false, OPERATOR);
   time.now = Date.UTC(2030, 0, 1, 12);
   return ids;
 }
 
-const TEAM: Readonly<Record<string, Omit<NewKey, 'name'>>> = {
+const TEAM: Readonly<Record<string, Omit<NewKey, 'name'> & { isUsed?: boolean }>> = {
+  'Visit of Bea': { roles: ['GUEST'], expiresIn: '30m', isUsed: true },
   'Nightly backup': {
     permissions: ['DISK:READ_ANY', 'ARRAY:READ_ANY', 'SHARE:READ_ANY', 'NOTIFICATIONS:CREATE_ANY'],
     description: 'Copies the shares at night',
     expiresIn: '90d',
+    isUsed: true,
   },
-  'CI deploy': { permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'], expiresIn: '30d' },
-  'Wall display': { roles: ['VIEWER'], description: 'The screen in the hall' },
   'Old importer': { permissions: ['DISK:READ_ANY'], expiresIn: '14d' },
-  'Visit of Bea': { roles: ['GUEST'], expiresIn: '30m' },
+  'CI deploy': { permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'], expiresIn: '30d', isUsed: true },
+  'Wall display': { roles: ['VIEWER'], description: 'The screen in the hall', isUsed: true },
 };
