@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { inBrowser } from '../../support/browser.ts';
 import { expectAccessible } from '../../support/browser/accessible.ts';
-import { personWith, signedIn, signIn, startConsole } from '../../support/browser/console-pages.ts';
+import { personWith, signIn, startConsole } from '../../support/browser/console-pages.ts';
 import { isHeaded, problem } from '../../support/browser/page.ts';
 import { Keyboard } from '../../support/browser/keyboard.ts';
 
@@ -49,7 +49,10 @@ describe('signing in to the console, in a browser', () => {
   it(
     'needs no JavaScript, nor does signing out',
     inBrowser(async (visit) => {
-      const { page } = await signedIn(visit, '', { look: { javaScript: false } });
+      const service = await startConsole(visit);
+      const { key } = await personWith(service, visit);
+      const page = await visit.open(`${service.url}/console`, { javaScript: false });
+      await signIn(page, key);
       await isHeaded(page, 'Keys');
       await page.getByRole('button', { name: 'Sign out' }).click();
       await isHeaded(page, 'Sign in to svc-api');
@@ -59,7 +62,12 @@ describe('signing in to the console, in a browser', () => {
   it(
     'gives the browser a token that neither scripts nor other sites get',
     inBrowser(async (visit) => {
-      const { page, context } = await signedIn(visit, '');
+      const service = await startConsole(visit);
+      const { key } = await personWith(service, visit);
+      const page = await visit.open(`${service.url}/console`);
+      await signIn(page, key);
+      await isHeaded(page, 'Keys');
+      const context = page.context();
       const [cookie, ...others] = await context.cookies();
       assert.deepEqual(others, []);
       visit.isSecret(cookie!.value);

@@ -23,6 +23,21 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
+type Cookie = Parameters<BrowserContext['addCookies']>[0][number];
+
+/** Exchanges a key for a session, as the form does, and faster. @returns its cookie */
+async function sessionFor(url: string, key: string): Promise<Cookie> {
+  const response = await fetch(`${url}/console/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin: url },
+    body: new URLSearchParams({ key }),
+  });
+  const [pair = ''] = response.headers.getSetCookie()[0]!.split(';');
+  const [name = '', value = ''] = pair.split('=');
+  return { url, name, value, httpOnly: true, sameSite: 'Strict' };
+}
+
 /** A service, and somebody who has signed in there, on a page. @param path beneath `/console/` */
 export async function signedIn(
   visit: Visit,
@@ -35,11 +50,11 @@ export async function signedIn(
 ) {
   const test = service ?? (await startConsole(visit));
   const { key, id, principal } = await personWith(test, visit, person);
-  const page = await visit.open(`${test.url}/console/${path}`, look);
-  await signIn(page, key);
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  const context = 'newPage' in look ? look : await visit.context(look);
+  await context.addCookies([await sessionFor(test.url, key)]);
+  const page = await visit.open(`${test.url}/console/${path}`, context);
   const open = (path: string) => page.goto(`${test.url}/console/${path}`);
-  return { ...test, key, id, principal, page, open, context: page.context() };
+  return { ...test, key, id, principal, page, open, context };
 }
 
 /** Keys as a small team has them, some of them in use. By the clock of the service, it is noon then. */

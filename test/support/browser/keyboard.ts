@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import type { JSHandle, Locator, Page } from 'playwright-core';
+import type { ElementHandle, JSHandle, Locator, Page } from 'playwright-core';
 
 /** More stops than any page has. */
 const MAX_STOPS = 200;
 
-/** Where the focus is: as people would say it, and what keeps them from seeing it. */
+/** Where the focus is: as people would say it, what keeps them from seeing it, and whether it is where it should be. */
 interface Stop {
-  readonly name: string;
+  readonly name?: string;
   readonly problem?: string;
+  readonly isThere: boolean;
 }
 
 /** Compares how an element looks, as far as a focus may change it, with how it looked before it had the focus. */
@@ -20,35 +21,43 @@ const STOPS = `(() => {
   };
   const looks = new Map();
   let before;
-  const leave = () => {
+  const note = () => {
     before = document.activeElement;
     for (const element of document.querySelectorAll('*'))
       if (element !== before && !looks.has(element)) looks.set(element, look(element));
   };
   const problemOf = (element) => {
-    // A field of several parts, such as a date, has the focus several times.
-    if (element !== before && looks.get(element) === look(element)) return 'looks no different with the focus';
+    if (looks.get(element) === look(element)) return 'looks no different with the focus';
     // A link may go over several lines.
     const { left, top, width, height } = element.getClientRects()[0] ?? element.getBoundingClientRect();
     const seen = document.elementFromPoint(left + width / 2, top + height / 2);
     return element.contains(seen) ? undefined : 'is hidden or out of sight';
   };
-  const stop = () => {
-    const element = document.activeElement;
-    if (element === null || element === document.body || element === document.documentElement) return undefined;
+  const nameOf = (element) => {
     const label = element.labels?.[0] ?? element;
     const name = (element.getAttribute('aria-label') ?? label.innerText).trim().replaceAll(/\\s+/g, ' ');
-    return { name: element.localName + ' "' + name + '"', problem: problemOf(element) };
+    return element.localName + ' "' + name + '"';
   };
-  return { leave, stop };
+  const stop = (target) => {
+    const element = document.activeElement;
+    const isNowhere = element === null || element === document.body || element === document.documentElement;
+    // A field of several parts, such as a date, has the focus several times.
+    const problem = isNowhere || element === before ? undefined : problemOf(element);
+    note();
+    return { name: isNowhere ? undefined : nameOf(element), problem, isThere: element === target };
+  };
+  note();
+  return { stop };
 })()`;
 
-type Stops = JSHandle<{ leave(): void; stop(): Stop | undefined }>;
+interface Stops {
+  stop(target: unknown): Stop;
+}
 
 /** Somebody who uses a page by its keyboard alone, and sees at each stop where the focus is. */
 export class Keyboard {
   readonly #page: Page;
-  #stops: Stops | undefined;
+  #stops: JSHandle<Stops> | undefined;
 
   constructor(page: Page) {
     this.#page = page;
@@ -59,35 +68,19 @@ export class Keyboard {
    * @returns the element and what it is called, such as `button "Agree"`; undefined at the end of the page
    */
   async tab(key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<string | undefined> {
-    const stops = await this.#leave();
-    await this.#page.keyboard.press(key);
-    const stop = await stops.evaluate((stops) => stops.stop());
-    assert.equal(stop?.problem, undefined, `${stop?.name} ${stop?.problem}`);
-    return stop?.name;
-  }
-
-  /** Notes how the page looks before the focus moves: that which was noted already, unless the page is another one. */
-  async #leave(): Promise<Stops> {
-    try {
-      await this.#stops?.evaluate((stops) => stops.leave());
-    } catch {
-      this.#stops = undefined;
-    }
-    if (this.#stops) return this.#stops;
-    this.#stops = await this.#page.evaluateHandle<{ leave(): void; stop(): Stop | undefined }>(STOPS);
-    await this.#stops.evaluate((stops) => stops.leave());
-    return this.#stops;
+    await this.#here(null);
+    return (await this.#tab(key, null)).name;
   }
 
   /** Presses Tab until an element has the focus. */
   async tabTo(target: Locator): Promise<void> {
-    const isThere = () =>
-      target.evaluate((element: { matches(selector: string): boolean }) => element.matches(':focus'));
-    for (let stop = 0; stop < MAX_STOPS; stop++) {
-      if (await isThere()) return;
-      await this.tab();
+    const element = await target.elementHandle();
+    let { isThere } = await this.#here(element);
+    for (let stop = 0; !isThere; stop++) {
+      assert.ok(stop < MAX_STOPS, `Tab does not lead to ${target.toString()}`);
+      ({ isThere } = await this.#tab('Tab', element));
     }
-    assert.fail(`Tab does not lead to ${target.toString()}`);
+    await element?.dispose();
   }
 
   /** All stops of a page, from its beginning to its end. */
@@ -106,5 +99,23 @@ export class Keyboard {
   /** Types a text where the focus is. */
   type(text: string): Promise<void> {
     return this.#page.keyboard.type(text);
+  }
+
+  async #tab(key: string, target: ElementHandle | null): Promise<Stop> {
+    await this.#page.keyboard.press(key);
+    const stop = await this.#stops!.evaluate((stops, target) => stops.stop(target), target);
+    assert.equal(stop.problem, undefined, `${stop.name} ${stop.problem}`);
+    return stop;
+  }
+
+  /** Where the focus is now. How all else looks is noted, unless it was before, and the page is still the same. */
+  async #here(target: ElementHandle | null): Promise<Stop> {
+    try {
+      if (this.#stops) return await this.#stops.evaluate((stops, target) => stops.stop(target), target);
+    } catch {
+      // That page is gone.
+    }
+    this.#stops = await this.#page.evaluateHandle<Stops>(STOPS);
+    return this.#stops.evaluate((stops, target) => stops.stop(target), target);
   }
 }
