@@ -21,7 +21,7 @@ async function visitUsedKey(visit: Visit, look: Look = {}) {
   const description = 'Builds and deploys; ask Bea';
   const ci = await createPrincipal(
     keys,
-    { name: 'CI deploy', description, ...granted, limits: ['100/m'], expiresIn: '30d' } as never,
+    { name: 'CI deploy', description, ...granted, limits: ['100/m'], expiresIn: '30d' },
     team.principal,
   );
   await keys.create({ name: 'Preview 17', permissions: ['API_KEY:CREATE_OWN'], expiresIn: '7d' }, ci.principal);

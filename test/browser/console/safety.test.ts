@@ -38,6 +38,7 @@ describe('the console under attack, in a browser', () => {
         }
       }
       visit.expectTrouble(/^status 403: POST \S+\/console\//);
+      visit.expectTrouble(/^issue CookieIssue: .*"ExcludeSameSiteStrict"/);
       assert.equal((await keys.findById(id, OPERATOR))?.disabledAt, null);
       await open('keys');
       assert.equal((await context.cookies()).length, 1);
