@@ -48,6 +48,8 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
   /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
   findConfusable(names: readonly string[]): Promise<Key[]>;
+  /** How many of the keys that a key created are live at a time, in milliseconds since 1970: see `statusOf`. */
+  countLive(creator: string, now: number): Promise<number>;
   /** The keys that an apply created. */
   findManaged(): Promise<Key[]>;
   /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */

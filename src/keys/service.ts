@@ -107,7 +107,7 @@ export class KeysService extends KeyManagement {
   ): Promise<ImportReport> {
     const now = this.#options.clock();
     const lines = await readImport(input, { ...this.#options, now });
-    if (dryRun) return checkImport(this.#options.repository, lines);
+    if (dryRun) return checkImport(this.#options.repository, lines, { catalog: this.catalog, now });
     return importKeys(lines, { ...this.#options, transactions: this.#transactions, now, onProgress });
   }
 

@@ -34,6 +34,7 @@ const RULES: readonly ErrorCode[] = [
   'PRUNE_REFUSED',
   'TAKEOVER_REFUSED',
   'CHAIN_TOO_LONG',
+  'POLICY_VIOLATED',
   'STORE_READONLY',
 ];
 

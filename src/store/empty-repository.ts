@@ -18,6 +18,7 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
     findBy: none,
     findByDigests: none,
     findConfusable: none,
+    countLive: async () => 0,
     findManaged: none,
     findAncestors: async () => new Map(),
     findWithDescendants: none,

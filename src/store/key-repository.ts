@@ -39,6 +39,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
     findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
     findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
+    countLive: (creator, now) => run((db) => finderOf(db, apiKeyOf).countLive(creator, now)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
@@ -116,6 +117,17 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       for (const chunk of chunksOf([...new Set(names.map(nameSkeletonOf))]))
         rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
       return rows.map(keyOf);
+    },
+
+    async countLive(creator, now) {
+      const { count } = await db
+        .selectFrom('api_keys')
+        .select((row) => row.fn.countAll().as('count'))
+        .where('created_by', '=', creator)
+        .where('disabled_at', 'is', null)
+        .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
+        .executeTakeFirstOrThrow();
+      return Number(count);
     },
 
     async findManaged() {

@@ -4,7 +4,10 @@ import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts'
 import type { KeyFinder } from '../repository.ts';
 import { findConfusableNames, warningsOf } from '../changes/confusable-names.ts';
 import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
+import { tooMany } from '../authorization/policy.ts';
 import { OPERATOR } from '../authorization/principal.ts';
+import { statusOf } from '../key/status.ts';
+import type { Catalog } from '../permissions/catalog.ts';
 import { prefixOf } from '../secret/secret.ts';
 
 /** The outcome for one line. */
@@ -33,6 +36,12 @@ export interface ImportReport {
   failed: number;
   /** One entry per line, without the empty ones. */
   lines: LineReport[];
+}
+
+/** What the keys of all lines are checked by, at a time in milliseconds since 1970. */
+export interface ImportRules {
+  catalog: Catalog;
+  now: number;
 }
 
 /** A value that must be unique, and the key that has it. */
@@ -86,8 +95,12 @@ function findHoldersBy(field: 'id' | 'name' | 'publicId') {
 }
 
 /** Checks whether the keys of all lines can be imported, and imports none. */
-export async function checkImport(find: KeyFinder, lines: readonly ImportLine[]): Promise<ImportReport> {
-  const conflicts = await findConflicts(find, lines);
+export async function checkImport(
+  find: KeyFinder,
+  lines: readonly ImportLine[],
+  rules: ImportRules,
+): Promise<ImportReport> {
+  const conflicts = await findConflicts(find, lines, rules);
   const likenesses = await findLikenesses(find, lines);
   const checked = lines.map(({ line, name, ...found }): LineReport => {
     const errors = [...found.errors, ...(conflicts.get(line) ?? [])];
@@ -121,7 +134,11 @@ async function findLikenesses(
 }
 
 /** Conflicts with existing keys and with earlier lines, by the number of the line. */
-async function findConflicts(find: KeyFinder, lines: readonly ImportLine[]): Promise<Map<number, ImportProblem[]>> {
+async function findConflicts(
+  find: KeyFinder,
+  lines: readonly ImportLine[],
+  rules: ImportRules,
+): Promise<Map<number, ImportProblem[]>> {
   const conflicts = new Map<number, ImportProblem[]>();
   const add = (line: number, code: ErrorCode, message: string) => {
     const known = conflicts.get(line);
@@ -142,6 +159,7 @@ async function findConflicts(find: KeyFinder, lines: readonly ImportLine[]): Pro
     }
   }
   await validateCreators(find, lines, (line, { code, message }) => add(line, code, message));
+  await validateCounts(find, lines, rules, (line, message) => add(line, 'POLICY_VIOLATED', message));
   return conflicts;
 }
 
@@ -166,6 +184,24 @@ async function validateCreators(
     if (above === undefined) report(line, CREATOR_MISSING);
     else if (above >= MAX_CHAIN_LENGTH) report(line, CHAIN_TOO_LONG);
     if (id !== undefined) lengths.set(id, (above ?? 0) + 1);
+  }
+}
+
+/** Checks that no key would have created more live keys than the policy allows. */
+async function validateCounts(
+  find: KeyFinder,
+  lines: readonly ImportLine[],
+  { catalog, now }: ImportRules,
+  report: (line: number, message: string) => void,
+): Promise<void> {
+  const { maxKeysPerCreator: most } = catalog.policy;
+  if (most === null) return;
+  const counts = new Map<string, number>();
+  for (const { line, key } of lines) {
+    if (!key?.createdBy || statusOf(key, now) !== 'ACTIVE') continue;
+    const count = (counts.get(key.createdBy) ?? (await find.countLive(key.createdBy, now))) + 1;
+    counts.set(key.createdBy, count);
+    if (count > most) report(line, tooMany(key.name, count, catalog));
   }
 }
 
