@@ -29,7 +29,10 @@ export interface ServedService {
 export type StartService = (opened: OpenedService, server: ServerOptions) => Promise<ServedService>;
 
 /** What is beside what is built in: the resources of a host, and what its configuration declares. */
-export function additionsIn({ resources, roles, limits, policy }: Config, ofHost: readonly HostResource[]): CatalogAdditions {
+export function additionsIn(
+  { resources, roles, limits, policy }: Config,
+  ofHost: readonly HostResource[],
+): CatalogAdditions {
   return { resources: [...ofHost, ...resources], roles, defaultLimits: limits.default, policy };
 }
 

@@ -1,5 +1,5 @@
 import { type DocumentReader, isRecord } from '../keys/document.ts';
-import type { Catalog, Grant } from '../keys/permissions/catalog.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
 import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
 import { POLICY_RULES, type PolicyRules, readPolicy } from '../keys/permissions/policy.ts';
 import { listOf } from '../keys/text.ts';
@@ -37,5 +37,5 @@ export function readPolicySection(reader: DocumentReader, value: unknown, catalo
 /** Reads a role, or a permission. */
 function parseGrants([item = '']: readonly string[], catalog: Catalog) {
   const { values, issues } = item.includes(':') ? parsePermissions([item], catalog) : parseRoles([item], catalog);
-  return { values: values as Grant[], issues };
+  return { values, issues };
 }

@@ -19,6 +19,8 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
     findByDigests: none,
     findConfusable: none,
     countLive: async () => 0,
+    findInUse: async () => new Set(),
+    findDisabledByPolicy: async () => new Set(),
     findManaged: none,
     findAncestors: async () => new Map(),
     findWithDescendants: none,

@@ -13,6 +13,7 @@ import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
 import { listKeys } from './list-keys.ts';
+import { findDisabledByPolicy, findInUse } from './keys-in-use.ts';
 import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
 import { hasSearchIndex } from './search-index.ts';
@@ -40,6 +41,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
     findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
     countLive: (creator, now) => run((db) => finderOf(db, apiKeyOf).countLive(creator, now)),
+    findInUse: (ids, since) => run((db) => findInUse(db, ids, since)),
+    findDisabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, keys)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
@@ -129,6 +132,8 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
         .executeTakeFirstOrThrow();
       return Number(count);
     },
+
+    findInUse: (ids, since) => findInUse(db, ids, since),
 
     async findManaged() {
       const rows = await db.selectFrom('api_keys').selectAll().where('managed', '=', 1).execute();
