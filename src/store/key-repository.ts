@@ -4,7 +4,7 @@ import type { ApiKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
 import { inTurns, sortInTurns } from '../keys/turns.ts';
-import { findFamily, selectAncestors } from './families.ts';
+import { countLive, findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
@@ -122,17 +122,7 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
       return rows.map(keyOf);
     },
 
-    async countLive(creator, now) {
-      const { count } = await db
-        .selectFrom('api_keys')
-        .select((row) => row.fn.countAll().as('count'))
-        .where('created_by', '=', creator)
-        .where('disabled_at', 'is', null)
-        .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
-        .executeTakeFirstOrThrow();
-      return Number(count);
-    },
-
+    countLive: (creator, now) => countLive(db, creator, now),
     findInUse: (ids, since) => findInUse(db, ids, since),
 
     async findManaged() {

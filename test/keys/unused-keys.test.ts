@@ -135,7 +135,7 @@ describeOnEach('keys that are not used', () => {
     try {
       const other = new KeysService({ ...test.options, repository: store.repository });
       const counts = await Promise.all([pass(), pass(other)]);
-      assert.equal(counts[0]! + counts[1]!, count);
+      assert.equal(counts[0] + counts[1], count);
       const pieces = [];
       for await (const piece of test.keys.disableUnused()) pieces.push(piece);
       assert.deepEqual(pieces, [0]);

@@ -84,7 +84,8 @@ export async function violationsByCount(
 /** What the policy says where a key would have created too many. @param name of one of those that it creates */
 export function tooMany(name: string, count: number, { policy }: Catalog): string {
   const rule = ruleText('maxKeysPerCreator', policy);
-  return `With "${name}", the key that creates it would have ${count} live keys, more than the policy allows (${rule}). Delete or disable some of them first.`;
+  const what = `With "${name}", the key that creates it would have ${count} live keys`;
+  return `${what}, more than the policy allows (${rule}). Delete or disable some of them first.`;
 }
 
 /** Whether a key works afterwards that did not before: by its own state, or as one that has no creator any more. */

@@ -7,7 +7,8 @@ import { skeletonOf } from '../key/skeleton.ts';
 import type { ProgressReport } from '../progress.ts';
 import type { KeyRepository, StagedKeys } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
-import { checkImport, type ImportReport, type ImportRules } from './import.ts';
+import type { ImportRules } from './creators.ts';
+import { checkImport, type ImportReport } from './import.ts';
 import type { ImportLine } from './read-import.ts';
 
 export interface ImportOptions extends ImportRules {
