@@ -147,6 +147,21 @@ describeOnEach('keys that are not used', () => {
     assert.equal((await disabled()).length, count);
   });
 
+  it('are looked at again in the transaction that disables them', async () => {
+    const { secret } = await create('Just in time');
+    await test.keys.finishActivity();
+    days(61);
+    const { repository } = test.options;
+    const findInUse: typeof repository.findInUse = async (...asked) => {
+      const found = await repository.findInUse(...asked);
+      await use(secret);
+      return found;
+    };
+    const keys = new KeysService({ ...test.options, repository: { ...repository, findInUse } });
+    assert.equal(await pass(keys), 0);
+    assert.deepEqual(await disabled(), []);
+  });
+
   it('do not count as known to the operator since: another key may still hold the secret', async () => {
     const { principal } = await create('Creator');
     const { key } = await test.keys.create({ name: 'Plain', roles: ['GUEST'] }, OPERATOR);

@@ -36,7 +36,7 @@ export function requirePolicy(violations: readonly string[]): void {
 
 /** What the policy has against a new key, each as a sentence with its rule; but for the number of keys. */
 export function violationsOfNew(key: NewKey, { caller, catalog, now }: Context): string[] {
-  return [...endViolations(key, catalog, now), ...grantViolations(key, key, caller, catalog)];
+  return [...violationsOfEnd(key, catalog, now), ...grantViolations(key, key, caller, catalog)];
 }
 
 /**
@@ -48,7 +48,7 @@ export function violationsOfChange(chain: Chain, after: ApiKey, { caller, catalo
   const [before] = chain.keys;
   if (isRevived(chain, after, now)) return violationsOfNew(after, { caller, catalog, now });
   return [
-    ...(isEndChanged(chain, after) ? endViolations(after, catalog, now) : []),
+    ...(isEndChanged(chain, after) ? violationsOfEnd(after, catalog, now) : []),
     ...grantViolations(after, addedGrants(before, after, catalog), caller, catalog),
   ];
 }
@@ -105,7 +105,12 @@ function isFreed(before: ApiKey, after: ApiKey): boolean {
   return before.createdBy !== null && after.createdBy === null;
 }
 
-function endViolations({ name, expiresAt }: NewKey, { policy }: Catalog, now: number): string[] {
+/** What the policy has against the end of a key that is new, or gets another end. */
+export function violationsOfEnd(
+  { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>,
+  { policy }: Catalog,
+  now: number,
+): string[] {
   const { maxLifetime, requireExpiry } = policy;
   const latest = maxLifetime === null ? undefined : `${formatTime(now + maxLifetime)} at the latest`;
   const breaks = (what: string, rule: PolicyRule, remedy: string) => [

@@ -310,6 +310,16 @@ describeOnEach('the policy', () => {
       assert.deepEqual(await importKey({ ...imported, name: 'In time' }), []);
     });
 
+    it('has room for declared keys where others are pruned in the same change', async () => {
+      await keys.apply(
+        ['One', 'Two'].map((name) => declared(name)),
+        {},
+        creator,
+      );
+      await refused(keys.apply([declared('Three')], {}, creator), FULL);
+      await keys.apply([declared('Three')], { prune: true }, creator);
+    });
+
     it('counts all lines of an import', async () => {
       const line = (name: string) => ({ name, secret: name.repeat(30), roles: ['VIEWER'], createdBy: creator.key.id });
       const { lines } = await keys.importKeys(jsonLines(line('a'), line('b'), line('c')), {});
