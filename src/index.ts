@@ -50,7 +50,10 @@ export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
 export type { AppliedLimit, Restrictions } from './keys/authorization/restrictions.ts';
 export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
 export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';
-export type { ConsentChoice } from './keys/consent/decide.ts';
+export type { ConsentChoice } from './keys/consent/approval.ts';
+export type { Ended, KeyToEnd, RefusedEnd } from './keys/consent/revoke.ts';
+export type { Session } from './keys/session.ts';
+export type { Sessions } from './keys/sessions.ts';
 export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
 export type { Client } from './keys/requests/clients.ts';
 export type {
@@ -62,6 +65,7 @@ export type {
   ConsentStatus,
   Grants,
 } from './keys/requests/consent-request.ts';
+export type { Descendants } from './keys/authorization/descendants.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';
@@ -88,7 +92,7 @@ export type { UsageRequest } from './keys/usage/usage-request.ts';
 export type { Health } from './keys/health.ts';
 export type { Limit, LimitParts, LimitUnit } from './keys/limit.ts';
 export type { Standing } from './limits/allowance.ts';
-export type { FailedCredentials } from './limits/failed-credentials.ts';
+export type { AttemptCounter } from './limits/attempt-counter.ts';
 export type { Answer, Decision, Limited, Limiter } from './limits/limiter.ts';
 export type { Page, PageQuery } from './keys/list.ts';
 export type {

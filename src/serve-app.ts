@@ -4,16 +4,24 @@ import type { RunningAuthorizer } from './guard/fastcgi/listen.ts';
 import type { ServiceApp } from './http/app.ts';
 import { listen } from './http/server.ts';
 
+/** What is served beside the app. */
+export interface ServeOptions {
+  /** Where web servers ask by FastCGI: 0 picks a port. Default: nowhere. */
+  fastCgiPort: number | undefined;
+  /** Whether there is the console. */
+  console: boolean;
+}
+
 /**
  * Serves the app, and answers by FastCGI as well if there is a port for that; 0 picks one.
  * Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID.
  */
 export const serveApp =
-  (fastCgiPort: number | undefined): StartService =>
+  ({ fastCgiPort, console }: ServeOptions): StartService =>
   async (opened, options) => {
     const { log } = options;
     const logged = log && { log };
-    let app = await createApp({ ...opened, ...logged });
+    let app = await createApp({ ...opened, ...logged, console });
     const server = await listen({ ...options, app });
     const authorizer = await answerByFastCgi(app, options.host, fastCgiPort).catch(async (error: unknown) => {
       await server.stop(0);
@@ -21,9 +29,12 @@ export const serveApp =
     });
     return {
       server,
-      ...(authorizer && { details: { fastCgiPort: authorizer.port } }),
+      details: {
+        ...(console && options.socket === undefined && { console: `${server.url}/console` }),
+        ...(authorizer && { fastCgiPort: authorizer.port }),
+      },
       prepare: async (changed) => {
-        const next = await createApp({ ...changed, ...logged, replaces: app });
+        const next = await createApp({ ...changed, ...logged, console, replaces: app });
         return () => {
           server.replaceApp(next);
           authorizer?.replaceApp(next);

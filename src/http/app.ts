@@ -8,7 +8,7 @@ import type { CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK } from '../keys/networks.ts';
 import { checkClients, type Client } from '../keys/requests/clients.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { AttemptCounter } from '../limits/attempt-counter.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
@@ -43,6 +43,8 @@ export interface AppOptions {
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
   clients?: readonly Client[];
+  /** Whether the page at `/` leads to a console. */
+  hasConsole?: boolean;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
   replaces?: CheckParts | undefined;
@@ -59,14 +61,20 @@ export type ServiceApp = Hono<BearerEnv> & {
   /** Logs that the store did not answer, in sums. */
   readonly failures: FailureLog;
   /** Counts credentials that are not valid; undefined if there may be any number. */
-  readonly failedCredentials: FailedCredentials | undefined;
+  readonly failedCredentials: AttemptCounter | undefined;
   /** Since when the service runs, in milliseconds since 1970. */
   readonly startedAt: number;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt'> & { readonly check: BearerCheck };
+  Pick<ServiceApp, keyof CheckParts | 'startedAt'> & {
+    readonly check: BearerCheck;
+    /** Takes keys that people show in forms, wherever programs put theirs. */
+    readonly formCheck: BearerCheck;
+    readonly pipeline: GraphQLPipeline;
+    readonly issuer: Issuer;
+  };
 
 /**
  * The service: `/graphql` and `/introspect` behind the bearer check, what applications ask for keys by, health checks
@@ -81,6 +89,7 @@ export function createHttpApp({
   cors: corsOptions,
   publicUrl,
   clients = [],
+  hasConsole = false,
   log = NO_LOG,
   replaces,
   ...from
@@ -96,19 +105,21 @@ export function createHttpApp({
   app.all('/introspect', allowOrigins, bearerAuthBy(introspecting), answerIntrospection(keys, parts.failures));
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
-  addHomePage(app);
+  addHomePage(app, { hasConsole });
+  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const { credentials: _, ...fromForms } = from;
+  const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
   addOAuth(app, allowOrigins, {
     consent: keys.consent,
     catalog: keys.catalog,
     clients: checkClients(clients),
-    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
+    issuer,
     addresses: new ClientAddresses(from.trust),
-    check: new BearerCheck({ keys, ...fromForms }, parts),
+    check: formCheck,
     ...parts,
   });
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error)));
-  return Object.assign(app, parts, { startedAt, check });
+  return Object.assign(app, parts, { startedAt, check, formCheck, pipeline, issuer });
 }

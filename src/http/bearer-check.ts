@@ -6,7 +6,7 @@ import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { listOf } from '../keys/text.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
-import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { AttemptCounter } from '../limits/attempt-counter.ts';
 import { type BearerAuthOptions, type CheckParts, partsOf } from './bearer-options.ts';
 import { Challenge, type Problem } from './challenge.ts';
 import { ClientAddresses, networkOf, type Received } from './client-address.ts';
@@ -26,7 +26,8 @@ export interface Admitted {
   readonly principal: Principal;
   /** As it was authenticated. */
   readonly authenticated: Principal;
-  readonly token: string;
+  /** Undefined for somebody who has shown it before: see `enterBy`. */
+  readonly token: string | undefined;
   readonly digest: string;
   /** When it was counted as a use of the key, in milliseconds since 1970. */
   readonly usedAt: number;
@@ -49,7 +50,7 @@ export class BearerCheck {
   readonly #reader: CredentialReader;
   readonly #challenge: Challenge;
   readonly #failures: FailureLog;
-  readonly #failed: FailedCredentials | undefined;
+  readonly #failed: AttemptCounter | undefined;
   readonly #told: Told;
   readonly #limits: LimitCheck;
 
@@ -86,11 +87,19 @@ export class BearerCheck {
     const credentials = this.#reader.read(request);
     if (credentials.kind !== 'token') return this.#refuseUnread(credentials);
     const { token } = credentials;
-    const known = { token, digest: digestSecret(token) };
+    return this.#enter(request, { token, digest: digestSecret(token) });
+  }
+
+  /** Checks a request like `enter`, of somebody who has shown a token with this digest before. */
+  enterBy(request: Received, digest: string): Admission | Promise<Admission> {
+    return this.#enter(request, { token: undefined, digest });
+  }
+
+  #enter(request: Received, known: Known): Admission | Promise<Admission> {
     const verified = this.#keys.authenticator.findVerified(known.digest);
     return verified
       ? this.#letIn(request, known, verified)
-      : this.#ask(request, token, (accepted) => this.#letIn(request, known, accepted));
+      : this.#ask(request, known, (accepted) => this.#letIn(request, known, accepted));
   }
 
   /**
@@ -102,19 +111,22 @@ export class BearerCheck {
     if (verified?.principal === admitted.authenticated) return admitted;
     return verified
       ? this.#letStay(request, admitted, verified)
-      : this.#ask(request, admitted.token, (accepted) => this.#letStay(request, admitted, accepted), admitted.usedAt);
+      : this.#ask(request, admitted, (accepted) => this.#letStay(request, admitted, accepted), admitted.usedAt);
   }
 
   async #ask(
     request: Received,
-    token: string,
+    { token, digest }: Known,
     settle: (accepted: Accepted) => Admission | Promise<Admission>,
     usedAt?: number,
   ): Promise<Admission> {
     const { address } = this.#told.clients.of(request);
     let result;
     try {
-      result = await this.#keys.authenticator.confirm(token, address, usedAt);
+      const { authenticator } = this.#keys;
+      result = await (token === undefined
+        ? authenticator.confirmDigest(digest, address, usedAt)
+        : authenticator.confirm(token, address, usedAt));
     } catch (error) {
       this.#failures.add(error);
       return { refusal: unavailable() };

@@ -4,6 +4,7 @@ import type { Permission, Role } from './permissions/catalog.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
+import type { Session, SessionBounds } from './session.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 import type { PeriodUsage, UsageRange } from './usage/periods.ts';
@@ -51,8 +52,8 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   /** How many of the keys that a key created are live at a time, in milliseconds since 1970: see `statusOf`. */
   countLive(creator: string, now: number): Promise<number>;
   /**
-   * Those of these keys that were used since a time, in milliseconds since 1970, or created, imported, enabled or given
-   * another secret; or above a key of which that is so.
+   * Those of these keys that were used since a time, in milliseconds since 1970, or created, imported, enabled, given
+   * another secret or brought back; or above a key of which that is so.
    */
   findInUse(ids: readonly string[], since: number): Promise<Set<string>>;
   /** The keys that an apply created. */
@@ -96,6 +97,8 @@ export interface ConsentFinder {
   find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
   /** Those that are open at a time, in milliseconds since 1970, oldest first. */
   listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
+  /** The application that was given a key; undefined for a key that no application has asked for. */
+  clientOf(keyId: string): Promise<string | undefined>;
 }
 
 /** Changes requests of applications for keys, in a transaction. */
@@ -104,8 +107,27 @@ export interface ConsentWriter extends ConsentFinder {
   countRecent(now: number): Promise<number>;
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
+  /** Remembers which application was given a key, until that is deleted. */
+  rememberClient(keyId: string, clientId: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;
+}
+
+/** Finds sessions, also those that have ended and are still kept. */
+export interface SessionFinder {
+  find(tokenDigest: string): Promise<Session | undefined>;
+}
+
+/** Changes sessions, in a transaction. */
+export interface SessionWriter {
+  insert(session: Session): Promise<void>;
+  /** Notes that a session was used at a time, in milliseconds since 1970. */
+  touch(tokenDigest: string, usedAt: number): Promise<void>;
+  delete(tokenDigest: string): Promise<void>;
+  /** Deletes the sessions of a key, except so many that were used last. */
+  leaveNewest(keyId: string, count: number): Promise<void>;
+  /** Deletes those that have ended. */
+  forget(bounds: SessionBounds): Promise<void>;
 }
 
 /** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */
@@ -121,6 +143,7 @@ export interface UsageBounds {
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   readonly consents: ConsentWriter;
+  readonly sessions: SessionWriter;
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
   /**
@@ -130,6 +153,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   insertStaged(staged: StagedKeys): Promise<boolean>;
   /** Changes the fields of a key that differ. */
   update(before: StoredKey, after: StoredKey): Promise<void>;
+  /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
+  replace(keys: readonly StoredKey[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
@@ -190,6 +215,8 @@ export interface KeyRepository extends KeyFinder {
   readonly auditLog: AuditReader;
   /** The requests of applications for keys. */
   readonly consents: ConsentFinder;
+  /** The sessions of people who have signed in. */
+  readonly sessions: SessionFinder;
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
   /**

@@ -19,6 +19,7 @@ import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
 import { requirePastTime } from './time.ts';
 import { createSecret } from './secret/secret.ts';
+import { Sessions } from './sessions.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
 import { importKeys } from './transfer/import-keys.ts';
 import { readImport } from './transfer/read-import.ts';
@@ -64,6 +65,10 @@ export class KeysService extends KeyManagement {
   readonly authenticator: Authenticator;
   /** How applications get keys that people agree to. */
   readonly consent: Consent;
+  /** The sessions of people who have signed in with keys. */
+  readonly sessions: Sessions;
+  /** The time by which it decides, in milliseconds since 1970. */
+  readonly clock: () => number;
   readonly #options: KeysOptions;
   readonly #transactions: Transactions;
   readonly #shared: Shared;
@@ -87,6 +92,8 @@ export class KeysService extends KeyManagement {
     };
     this.authenticator = new Authenticator({ ...options, activity: this.#shared.activity });
     this.consent = new Consent({ ...options, pace: this.#shared.pace });
+    this.sessions = new Sessions(options);
+    this.clock = clock;
   }
 
   /**

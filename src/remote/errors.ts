@@ -35,6 +35,8 @@ const RULES: readonly ErrorCode[] = [
   'TAKEOVER_REFUSED',
   'CHAIN_TOO_LONG',
   'POLICY_VIOLATED',
+  'REQUEST_DECIDED',
+  'TOO_MANY_REQUESTS',
   'STORE_READONLY',
 ];
 

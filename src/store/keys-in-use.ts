@@ -6,7 +6,7 @@ import { findFamily } from './families.ts';
 import type { Tables } from './tables.ts';
 
 /** What begins anew the time for which a key may go unused. */
-const BEGINNINGS: readonly AuditAction[] = ['CREATE', 'IMPORT', 'ENABLE', 'ROTATE', 'ROTATE_ROLLBACK'];
+const BEGINNINGS: readonly AuditAction[] = ['CREATE', 'IMPORT', 'ENABLE', 'ROTATE', 'ROTATE_ROLLBACK', 'RESTORE'];
 
 /** See `KeyFinder.findInUse`. */
 export async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {

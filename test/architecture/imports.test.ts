@@ -21,6 +21,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
     dynamic: ['open-keys', 'configured-server', 'config', 'remote', 'routes', 'http'],
   },
   guard: { any: ['routes', 'http', 'keys', 'log'] },
+  console: { any: ['http', 'keys', 'log'] },
   http: { any: ['graphql', 'pages', 'limits', 'keys', 'log'] },
   pages: { any: ['keys'] },
   graphql: { any: ['keys'] },
@@ -45,6 +46,7 @@ const ROOMS: Record<string, string[]> = {
     'credential-places',
     'limit',
     'time',
+    'relative-time',
     'steady-clock',
     'turns',
     'progress',
@@ -55,14 +57,17 @@ const ROOMS: Record<string, string[]> = {
     'page',
     'audit',
     'requests',
+    'session',
     'repository',
     'authorization',
     'changes',
-    'consent',
     'authentication',
+    'consent',
     'transfer',
     'apply',
     'unused-keys',
+    'restore',
+    'sessions',
     'list',
     'queries',
     'management',
@@ -91,7 +96,9 @@ const ROOMS: Record<string, string[]> = {
     'rotated-secrets',
     'clock',
     'limit-states',
+    'application-keys',
     'consent-requests',
+    'sessions',
     'families',
     'keys-in-use',
     'find-by-digest',
@@ -113,6 +120,8 @@ const ROOMS: Record<string, string[]> = {
     'open',
     'copy-sessions',
     'copy',
+    'backup',
+    'inspection',
   ],
   guard: [
     'canonical-name',
@@ -123,6 +132,22 @@ const ROOMS: Record<string, string[]> = {
     'fastcgi',
     'serve-forward-auth',
     'proxy',
+  ],
+  console: [
+    'permission-words',
+    'islands',
+    'page-headers',
+    'assets',
+    'session-cookie',
+    'own-form',
+    'doorkeeper',
+    'operations',
+    'page-list',
+    'parts',
+    'visit',
+    'page-routes',
+    'pages',
+    'add-console',
   ],
   cli: [
     'signals',
@@ -136,6 +161,7 @@ const ROOMS: Record<string, string[]> = {
     'captured',
     'terminal',
     'progress',
+    'interruptible',
     'command-text',
     'default-store',
     'remote',
@@ -151,12 +177,14 @@ const ROOMS: Record<string, string[]> = {
     'input',
     'manage',
     'audit',
+    'backup',
     'consent',
     'apply',
     'exec',
     'routes',
     'scan',
     'serve',
+    'doctor',
     'completion',
   ],
 };
@@ -170,7 +198,7 @@ const PACKAGES: Record<string, string[]> = {
   kysely: ['store'],
   'better-sqlite3': ['store'],
   pg: ['store'],
-  hono: ['http', 'guard', 'pages', 'type:create-app'],
+  hono: ['http', 'guard', 'pages', 'console', 'type:create-app'],
   '@hono/node-server': ['http', 'type:guard'],
   fastify: ['type:http/fastify-hook'],
   '@hono/graphql-server': ['http'],
@@ -187,7 +215,7 @@ const PACKAGES: Record<string, string[]> = {
   'bin/node-version.js': ['store', 'cli'],
 };
 
-const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
+const SOURCES = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
 const IMPORTS = SOURCES.flatMap((path) => importsOf(path, readFileSync(join(ROOT, path), 'utf8')));
 
 describe('imports', () => {
@@ -316,7 +344,7 @@ function folderOf(path: string): string {
 
 /** The folder below a folder of src, or the name of a file beside those. */
 function roomOf(path: string): string {
-  return path.split('/')[2]!.replace(/\.ts$/, '');
+  return path.split('/')[2]!.replace(/\.tsx?$/, '');
 }
 
 function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {

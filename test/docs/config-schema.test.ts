@@ -58,7 +58,9 @@ const TAKEN: unknown[] = [
     { grantableByKeys: ['VIEWER', 'guest', 'docker:update_any', 'BACKUP:READ_ANY'] },
   ].map((policy) => ({ policy })),
   ...['on', 'off', 'permitted'].map((introspection) => ({ introspection })),
-  ...['https://keys.example.org', 'http://192.0.2.1:4000'].map((publicUrl) => ({ publicUrl })),
+  ...['https://keys.example.org', 'http://192.0.2.1:4000', 'https://example.org/a/keys'].map((publicUrl) => ({
+    publicUrl,
+  })),
   { clients: [] },
   client({}),
   client({ redirects: [] }),
@@ -66,9 +68,9 @@ const TAKEN: unknown[] = [
 ];
 
 const REFUSED: unknown[] = [
-  ...['keys.example.org', 'https://keys.example.org/', 'https://keys.example.org/api', 7].map((publicUrl) => ({
-    publicUrl,
-  })),
+  ...['keys.example.org', 'https://keys.example.org/', 'https://example.org/keys/', 'https://example.org/a?b', 7].map(
+    (publicUrl) => ({ publicUrl }),
+  ),
   { clients: {} },
   { clients: ['wiki-sync'] },
   { clients: [{ id: 'wiki-sync' }] },

@@ -6,7 +6,7 @@ import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
-import { FailedCredentials } from '../../src/limits/failed-credentials.ts';
+import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
 import { type Limited, Limiter } from '../../src/limits/limiter.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { migratedStore } from './temp.ts';
@@ -54,7 +54,7 @@ export async function openTestKeys(
     ...(options.randomness ?? { randomBytes, randomId: randomUUID }),
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
-    counterOf: (limit) => new FailedCredentials(limit, () => time.now),
+    counterOf: (limit) => new AttemptCounter(limit, () => time.now),
   };
   const { schedule } = service;
   const limiter = new Limiter({ store: store.limits, elapsed: () => time.now, schedule, id: randomUUID() });

@@ -1,11 +1,12 @@
 import type { Context, Handler } from 'hono';
 import type { ApprovedConsent, Handle } from '../../keys/consent/consent.ts';
 import type { ConsentRequest } from '../../keys/requests/consent-request.ts';
+import { isKeysError } from '../../keys/errors.ts';
 import { redirectTo } from '../../keys/requests/redirects.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
 import { codePage, consentPage } from '../../pages/consent-page.ts';
 import { messagePage, type Page } from '../../pages/document.ts';
-import { meaningOfScope } from '../../pages/meanings.ts';
+import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../failure-log.ts';
 import { readForm } from '../form.ts';
@@ -54,7 +55,7 @@ export class Decisions {
     this.#answer(c, async () => {
       const form = await this.#formIn(c);
       const page = form.need('page');
-      const request = await this.#parts.consent.show({ page });
+      const request = await this.#parts.consent.find({ page });
       return this.#decide(c, form, { request, handle: page });
     });
 
@@ -77,7 +78,7 @@ export class Decisions {
     this.#answer(c, async () => {
       const form = await this.#formIn(c);
       const code = form.need('user_code');
-      const request = await this.#parts.consent.show(this.#typed(c, code));
+      const request = await this.#parts.consent.find(this.#typed(c, code));
       return this.#decide(c, form, { request, handle: code });
     });
 
@@ -106,6 +107,7 @@ export class Decisions {
       const principal = await principalIn(c, form, check);
       return await this.#approved(c, await consent.approve(request, choiceIn(form), principal));
     } catch (error) {
+      if (isKeysError(error) && error.code === 'REQUEST_DECIDED') throw error;
       const { status, message, headers } = refusalOf(error);
       const shown = { chosen: form.all('scope'), keyExpiresIn: form.get('expires_in') ?? '', problem: message };
       return send(c, status, await this.#pageOf(request, handle, shown), headers);

@@ -111,7 +111,7 @@ function redemptionIn(form: Parameters, parts: ConsentParts): Redemption {
 }
 
 /** The form of a public client, which proves nothing by a secret. @throws OAuthError; RequestRefused */
-async function applicationForm(c: Context): Promise<Parameters> {
+export async function applicationForm(c: Context): Promise<Parameters> {
   const form = new Parameters(await readForm(c, 'This is asked'));
   if (c.req.header('authorization') !== undefined || form.get('client_secret') !== undefined)
     throw new OAuthError('invalid_client', 'Clients have no secret here: send the client_id alone, in the form.', 401, {

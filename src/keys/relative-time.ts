@@ -1,4 +1,4 @@
-import { formatTime } from '../../keys/time.ts';
+import { formatTime } from './time.ts';
 
 const DAY = 86_400_000;
 /** Each unit with its length, and from which distance on it is used, in milliseconds. */

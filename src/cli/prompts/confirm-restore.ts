@@ -1,8 +1,8 @@
 import { confirm } from '@inquirer/prompts';
 import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
 
-/** Asks whether to decide so. @throws CliError CANCELLED on Ctrl-C, or if the answer is No */
-export function confirmConsent(question: string): Promise<void> {
+/** Asks whether to restore a backup. @throws CliError CANCELLED on Ctrl-C, or if the answer is No */
+export function confirmRestore(question: string): Promise<void> {
   return orCancelled(async () => {
     if (!(await confirm({ message: question, default: false }, ON_STDERR))) throw cancelled();
   });

@@ -1,15 +1,17 @@
 import { type Limit, parseLimits } from '../keys/limit.ts';
 import { available, availableAt, rateOf, spend } from './gcra.ts';
 
-const DEFAULT_LIMIT = '20/m';
 /** How many sources are told apart; the others share one limit, so that the number takes no more memory. */
 const MAX_SOURCES = 10_000;
 const OTHERS = '';
 /** How often sources are forgotten whose limit is unused, in microseconds, where there are too many. */
 const SWEEP = 1_000_000;
 
-/** Counts refused credentials, or what else is bounded, by where they come from, in the memory of this process. */
-export class FailedCredentials {
+/**
+ * Counts attempts by where they come from, in the memory of this process: keys that are not valid, codes that are
+ * tried, requests for keys.
+ */
+export class AttemptCounter {
   readonly limit: Limit;
   readonly #elapsed: () => number;
   /** When a limit is unused again, by source. */
@@ -20,11 +22,11 @@ export class FailedCredentials {
    * With a limit as it was written, or without one. With the same limit as an earlier one, that goes on.
    * @throws RangeError if it is none
    */
-  static of(limit: string | false = DEFAULT_LIMIT, earlier?: FailedCredentials): FailedCredentials | undefined {
+  static of(limit: string | false, earlier?: AttemptCounter): AttemptCounter | undefined {
     if (limit === false) return undefined;
     const { values, issues } = parseLimits([limit]);
     if (!values[0]) throw new RangeError(issues[0]!.message);
-    return earlier && earlier.limit === values[0] ? earlier : new FailedCredentials(values[0]);
+    return earlier && earlier.limit === values[0] ? earlier : new AttemptCounter(values[0]);
   }
 
   /** @param elapsed milliseconds since any moment, which nobody can set */
@@ -34,7 +36,7 @@ export class FailedCredentials {
   }
 
   /**
-   * Counts a failure.
+   * Counts an attempt.
    * @returns undefined within the limit; otherwise in how many microseconds there may be another one
    */
   add(source: string): number | undefined {
