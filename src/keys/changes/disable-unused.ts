@@ -9,9 +9,11 @@ import type { Transaction } from './transaction.ts';
 export async function disableUnused(transaction: Transaction, ids: readonly string[], since: number): Promise<number> {
   const { find, now } = transaction;
   const inUse = await find.findInUse(ids, since);
+  const keys = new Map((await find.findBy('id', ids)).map((key) => [key.id, key]));
   let count = 0;
-  for (const key of await find.findBy('id', ids)) {
-    if (inUse.has(key.id) || statusOf(key, now) !== 'ACTIVE') continue;
+  for (const id of ids) {
+    const key = keys.get(id);
+    if (!key || inUse.has(id) || statusOf(key, now) !== 'ACTIVE') continue;
     await transaction.change(key, { ...key, disabledAt: now }, 'DISABLE');
     count += 1;
   }
