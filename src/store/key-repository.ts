@@ -8,6 +8,7 @@ import { countLive, findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
+import { countKeys } from './count-keys.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
@@ -66,6 +67,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findByDigest: (digest) => findByDigest(connection, digest),
 
     list: async (query) => (await listKeys(connection, query)).map(apiKeyOf),
+
+    count: (now) => countKeys(connection, now),
 
     listCreatedBy: (creators, page) =>
       run(async (db) => {

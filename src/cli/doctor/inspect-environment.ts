@@ -16,6 +16,9 @@ const NO_FLAGS = {
   'max-connections': undefined,
   'max-connections-per-address': undefined,
   'max-verified-keys': undefined,
+  'request-log': false,
+  'metrics-host': undefined,
+  'metrics-port': undefined,
 };
 
 /** Whether the program runs on this version of Node. */
