@@ -7,12 +7,15 @@ import { OTHER_ORIGIN } from '../src/keys/origin.ts';
 import { INTROSPECTION, TLS_FIELDS } from '../src/config/server.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
 import { NAME } from '../src/keys/permissions/catalog.ts';
+import { MAX_KEYS_PER_CREATOR, POLICY_RULES } from '../src/keys/permissions/policy.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/requests/clients.ts';
 import { PUBLIC_URL } from '../src/keys/requests/public-url.ts';
 import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };
 const permissions = { type: 'array', minItems: 1, items: PERMISSION };
+
+const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };
 
 const credentials = { type: 'boolean', description: 'Whether it holds credentials, which keeps it out of VIEWER.' };
 const header = { type: 'string', pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
@@ -121,6 +124,25 @@ export function configSchema(): string {
         ...mapOf(LIMITS_FIELDS, {
           default: { type: 'array', description: 'For each key that has no limits of its own.', items: LIMIT },
           failedCredentials: { ...LIMIT, description: 'Wrong keys from one address. Default: 20/m.' },
+        }),
+      },
+      policy: {
+        description: 'What is demanded of all keys.',
+        ...mapOf(POLICY_RULES, {
+          maxLifetime: { ...DURATION, description: 'How far ahead the end of a key may lie.' },
+          requireExpiry: { type: 'boolean', description: 'Every key must have an end. Default: false.' },
+          grantableByKeys: {
+            type: 'array',
+            description: 'Roles and permissions that keys may grant. Default: what they hold.',
+            items: { anyOf: [{ type: 'string', pattern: '^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' }, PERMISSION] },
+          },
+          maxKeysPerCreator: {
+            type: 'integer',
+            description: 'How many live keys a key may have created.',
+            minimum: 1,
+            maximum: MAX_KEYS_PER_CREATOR,
+          },
+          disableUnused: { ...DURATION, description: 'After how long without use a key is disabled: a day or more.' },
         }),
       },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },

@@ -29,8 +29,11 @@ export interface ServedService {
 export type StartService = (opened: OpenedService, server: ServerOptions) => Promise<ServedService>;
 
 /** What is beside what is built in: the resources of a host, and what its configuration declares. */
-export function additionsIn({ resources, roles, limits }: Config, ofHost: readonly HostResource[]): CatalogAdditions {
-  return { resources: [...ofHost, ...resources], roles, defaultLimits: limits.default };
+export function additionsIn(
+  { resources, roles, limits, policy }: Config,
+  ofHost: readonly HostResource[],
+): CatalogAdditions {
+  return { resources: [...ofHost, ...resources], roles, defaultLimits: limits.default, policy };
 }
 
 /** A server that takes another configuration while it runs. */

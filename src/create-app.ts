@@ -20,8 +20,8 @@ export interface CreateAppOptions {
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
   /**
-   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles and default limits must be
-   * passed to `openKeys`.
+   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits and policy
+   * must be passed to `openKeys`.
    */
   config?: Config;
   /** What one request may take, where it differs from the default. */

@@ -111,6 +111,7 @@ export type {
   Permission,
   Role,
 } from './keys/permissions/catalog.ts';
+export type { Policy, PolicyRules } from './keys/permissions/policy.ts';
 export { type ResourceActions, PermissionSet } from './keys/permissions/permission-set.ts';
 export type { Networks } from './keys/networks.ts';
 export type { HearingReport, KeyCounts, StoreKind } from './keys/repository.ts';

@@ -32,7 +32,7 @@ export interface OpenKeys extends KeysService, Limited {
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean>;
   /**
-   * A service over the same open store with other resources, roles and limits, such as those of a changed
+   * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
    * configuration. This one keeps its own; closing either of them closes the store.
    * @throws Error as `createCatalog`
    */
@@ -53,10 +53,11 @@ export async function openKeys({
   resources,
   roles,
   defaultLimits,
+  policy,
   maxVerifiedKeys,
   ...options
 }: OpenKeysOptions = {}): Promise<OpenKeys> {
-  const catalog = createCatalog({ resources, roles, defaultLimits });
+  const catalog = createCatalog({ resources, roles, defaultLimits, policy });
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
   const clock = new SteadyClock(

@@ -56,6 +56,15 @@ export const KEY_CODES: Readonly<Record<KeyCode | ImportWarning['code'], Explana
     causes: ['the grace has ended by itself', '`--finish` or `--rollback` was run before'],
     remedy: 'There is nothing to do.',
   },
+  POLICY_VIOLATED: {
+    meaning: 'The `policy` of `svc-api.yaml` does not allow it. The error names the rule with its value.',
+    causes: [
+      'the key would never end, or end too late',
+      'a key grants what only the command line may grant, on the key store itself',
+      'a key would have created too many live keys',
+    ],
+    remedy: 'Do what the error says, or change the [policy](policy.md).',
+  },
   REQUEST_DECIDED: {
     meaning: 'Somebody has agreed to the request of an application already, or refused it.',
     causes: ['the command was run before', 'another person has decided'],

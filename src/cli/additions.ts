@@ -16,7 +16,7 @@ export interface AdditionsOptions {
 }
 
 /**
- * What the host and svc-api.yaml add to what can be granted.
+ * What the host and svc-api.yaml add to what can be granted, and what is demanded of keys.
  * @throws KeysError CONFIG_…, SCHEMA_INVALID, USAGE
  */
 export async function additionsOf({
@@ -34,8 +34,8 @@ export async function additionsOf({
   if (!found) return { resources: permissions && areBuiltIn(permissions) ? [] : await hostResources(config) };
   const ofHost = await hostResources(config);
   const { parseConfig } = await import('../config/load-config.ts');
-  const { resources, roles } = await parseConfig(found, ofHost);
-  return { resources: [...ofHost, ...resources], roles };
+  const { resources, roles, policy } = await parseConfig(found, ofHost);
+  return { resources: [...ofHost, ...resources], roles, policy };
 }
 
 function areBuiltIn(permissions: readonly string[]): boolean {

@@ -1,6 +1,7 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK, Networks } from '../keys/networks.ts';
 import type { HostResource, Permission } from '../keys/permissions/catalog.ts';
+import type { PolicyRules } from '../keys/permissions/policy.ts';
 import type { Client } from '../keys/requests/clients.ts';
 import type { Route } from '../routes/route.ts';
 
@@ -29,6 +30,8 @@ export interface Config {
     /** Failed credentials of one address, as `20/m`. */
     readonly failedCredentials: string;
   };
+  /** What is demanded of all keys. */
+  readonly policy: PolicyRules;
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
@@ -49,6 +52,7 @@ export const DEFAULT_CONFIG: Config = {
   cors: { origins: [] },
   tls: undefined,
   limits: { default: [], failedCredentials: '20/m' },
+  policy: {},
   introspection: 'on',
   publicUrl: undefined,
   clients: [],

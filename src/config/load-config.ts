@@ -24,8 +24,8 @@ export interface LoadConfigOptions {
  * written the file; CONFIG_UNAVAILABLE if it cannot be read; USAGE
  * @example
  * const config = await loadConfig();
- * const { resources, roles, limits } = config;
- * const keys = await openKeys({ resources, roles, defaultLimits: limits.default });
+ * const { resources, roles, limits, policy } = config;
+ * const keys = await openKeys({ resources, roles, defaultLimits: limits.default, policy });
  * const app = await createApp({ keys, config });
  */
 export async function loadConfig({ file, env = process.env, resources }: LoadConfigOptions = {}): Promise<Config> {

@@ -5,6 +5,7 @@ import { readClients, readPublicUrl } from './clients.ts';
 import type { Config } from './config.ts';
 import { readResources, readRoles } from './grants.ts';
 import { readLimits } from './limits.ts';
+import { readPolicySection } from './policy.ts';
 import { readRoutes } from './routes.ts';
 import { readCors, readIntrospection, readTls } from './server.ts';
 
@@ -20,6 +21,7 @@ export const CONFIG_FIELDS = [
   'cors',
   'tls',
   'limits',
+  'policy',
   'introspection',
   'publicUrl',
   'clients',
@@ -48,16 +50,18 @@ export function readConfig(
   if (fields['$schema'] !== undefined) reader.text(fields['$schema'], ['$schema']);
   const resources = readResources(reader, fields['resources']);
   const catalog = createCatalog({ resources: [...ofHost, ...resources] });
+  const roles = readRoles(reader, fields['roles'], catalog);
   const config: Config = {
     file,
     resources,
-    roles: readRoles(reader, fields['roles'], catalog),
+    roles,
     credentials: readCredentials(reader, fields['credentials']),
     trust: readTrust(reader, fields['trust']),
     ...readRoutes(reader, fields, catalog),
     cors: readCors(reader, fields['cors']),
     tls: readTls(reader, fields['tls'], file),
     limits: readLimits(reader, fields['limits']),
+    policy: readPolicySection(reader, fields['policy'], createCatalog({ resources: catalog.resources, roles })),
     introspection: readIntrospection(reader, fields['introspection']),
     publicUrl: readPublicUrl(reader, fields['publicUrl']),
     clients: readClients(reader, fields['clients']),

@@ -21,6 +21,7 @@ export interface OperationError {
 const STATUSES: Readonly<Record<string, number>> = {
   FORBIDDEN: 403,
   CHAIN_TOO_LONG: 403,
+  POLICY_VIOLATED: 403,
   NOT_FOUND: 404,
   NAME_TAKEN: 409,
   NAME_CONFUSABLE: 409,

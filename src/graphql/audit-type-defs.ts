@@ -69,6 +69,8 @@ enum AuditActorKind {
   KEY
   "A request without a valid key."
   REQUEST
+  "The policy of the installation, by itself."
+  POLICY
 }
 
 """Who did it."""
@@ -77,7 +79,7 @@ type AuditActor {
   kind: AuditActorKind!
   "The id of the key."
   keyId: ID
-  "The name of the user or key, or the prefix of the secret that was refused."
+  "The name of the user or key, the prefix of the secret that was refused, or the rule of the policy."
   name: String
 }
 

@@ -37,6 +37,8 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
       withChain(key, context, (chain) => accessOf(chain).byResource()),
     status: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.statusOf(chain)),
+    disabledByPolicy: (key: ApiKey, _: object, context: BudgetedContext) =>
+      key.disabledAt !== null && loadersOf(context).disabledByPolicy.load(key),
     access: (key: ApiKey, { permission: text }: { permission: string }, context: BudgetedContext) => {
       const permission = readPermission(text, keys.catalog);
       return withChain(key, context, (chain) => {

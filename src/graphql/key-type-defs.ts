@@ -48,6 +48,8 @@ type ApiKey implements Node {
   expiresAt: DateTime
   "When it was disabled; null while it is not. A key above it may be."
   disabledAt: DateTime
+  "Whether the policy disabled it, since it was not used."
+  disabledByPolicy: Boolean!
   "Whether an apply created it."
   managed: Boolean!
   "How often it was accepted, an integer. Like the other fields about its use, it lags by a few seconds."

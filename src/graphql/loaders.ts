@@ -10,6 +10,8 @@ import type { BudgetedContext } from './context.ts';
 export interface Loaders {
   /** A key with its ancestors. */
   chain: DataLoader<ApiKey, Chain>;
+  /** Whether the policy has disabled a key. */
+  disabledByPolicy: DataLoader<ApiKey, boolean>;
   /** How often a key was used, by its id. */
   usage: DataLoader<string, UsageTotals>;
   /** The permissions that a key has used, by its id. */
@@ -43,6 +45,13 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
   return {
     chain: new DataLoader(
       batch((page: readonly ApiKey[]) => keys.chainsOf(page)),
+      options,
+    ),
+    disabledByPolicy: new DataLoader(
+      batch(async (page: readonly ApiKey[]) => {
+        const found = await keys.disabledByPolicy(page);
+        return page.map(({ id }) => found.has(id));
+      }),
       options,
     ),
     usage: new DataLoader(

@@ -99,6 +99,7 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
   ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
   CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],
+  POLICY_VIOLATED: ['GraphQL', 'The policy of the installation demands something else; the message names the rule.'],
   REQUEST_DECIDED: ['GraphQL', 'Somebody has decided on the request of that application already.'],
   TOO_MANY_REQUESTS: ['GraphQL', 'This key has tried too many codes of applications.'],
   TAKEOVER_REFUSED: ['GraphQL', 'A declared key was created by another key.'],

@@ -24,6 +24,8 @@ export interface KeyState {
   readonly key: KeyFields;
   /** Counts its ancestors. */
   readonly status: Status;
+  /** Whether the policy has disabled it, since it was not used. */
+  readonly disabledByPolicy: boolean;
   /** Its grants that cannot be made here: they allow nothing. */
   readonly unknownGrants: Grant[];
   /** The rotation under way. */

@@ -205,12 +205,17 @@ export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState>
 }
 
 async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
-  const [chains, usage] = await Promise.all([keys.chainsOf(page), keys.usageOf(page.map(({ id }) => id))]);
+  const [chains, usage, byPolicy] = await Promise.all([
+    keys.chainsOf(page),
+    keys.usageOf(page.map(({ id }) => id)),
+    keys.disabledByPolicy(page),
+  ]);
   return chains.map((chain) => {
     const [key] = chain.keys;
     return {
       key,
       status: keys.statusOf(chain),
+      disabledByPolicy: byPolicy.has(key.id),
       unknownGrants: unknownGrantsOf(key, keys.catalog),
       rotation: keys.rotationOf(key),
       usage: usage.get(key.id) ?? NO_USAGE,

@@ -124,6 +124,12 @@ export class KeyQueries {
     return isInProgress(rotation, this.#options.clock()) ? rotation : null;
   }
 
+  /** The ids of those of these keys that the policy has disabled, since they were not used. */
+  disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>> {
+    const disabled = keys.filter(({ disabledAt }) => disabledAt !== null);
+    return disabled.length === 0 ? Promise.resolve(new Set()) : this.#options.repository.findDisabledByPolicy(disabled);
+  }
+
   /** How much keys were used, by their ids; those that never were are left out. */
   usageOf(ids: readonly string[]): Promise<Map<string, UsageTotals>> {
     return this.#options.repository.findUsage(ids);

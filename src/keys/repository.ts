@@ -49,6 +49,13 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> {
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
   /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
   findConfusable(names: readonly string[]): Promise<Key[]>;
+  /** How many of the keys that a key created are live at a time, in milliseconds since 1970: see `statusOf`. */
+  countLive(creator: string, now: number): Promise<number>;
+  /**
+   * Those of these keys that were used since a time, in milliseconds since 1970, or created, imported, enabled, given
+   * another secret or brought back; or above a key of which that is so.
+   */
+  findInUse(ids: readonly string[], since: number): Promise<Set<string>>;
   /** The keys that an apply created. */
   findManaged(): Promise<Key[]>;
   /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */
@@ -210,6 +217,8 @@ export interface KeyRepository extends KeyFinder {
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
   findPeriodUsage(id: string, range: UsageRange): Promise<PeriodUsage[]>;
+  /** The ids of those of these keys that the policy has disabled, and nobody since. */
+  findDisabledByPolicy(keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[]): Promise<Set<string>>;
   /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
   findUsedPermissions(ids: readonly string[]): Promise<Map<string, Map<Permission, number>>>;
   /** The audit log. */

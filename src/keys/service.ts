@@ -25,6 +25,7 @@ import { Sessions } from './sessions.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
 import { importKeys } from './transfer/import-keys.ts';
 import { readImport } from './transfer/read-import.ts';
+import { UnusedKeys } from './unused-keys.ts';
 
 /** What the rules need from outside. */
 export interface KeysOptions extends ManagementOptions, HealthOptions {
@@ -131,7 +132,7 @@ export class KeysService extends KeyManagement {
   ): Promise<ImportReport> {
     const now = this.#options.clock();
     const lines = await readImport(input, { ...this.#options, now });
-    if (dryRun) return checkImport(this.#options.repository, lines);
+    if (dryRun) return checkImport(this.#options.repository, lines, { catalog: this.catalog, now });
     return importKeys(lines, { ...this.#options, transactions: this.#transactions, now, onProgress });
   }
 
@@ -154,6 +155,16 @@ export class KeysService extends KeyManagement {
       },
       { delivery },
     );
+  }
+
+  /**
+   * Disables the keys that were not used for as long as the policy says. It does so piece by piece, as it is asked for
+   * the next one. Whoever enables one of them gives it as long again.
+   * @returns how many keys of each piece were disabled
+   * @throws KeysError STORE_…
+   */
+  disableUnused(): AsyncGenerator<number> {
+    return new UnusedKeys(this.#options).disable();
   }
 
   /** Looks how the service and its store are. */

@@ -1,6 +1,6 @@
 const STATE = `fragment State on ApiKey {
   id name description grants limits allowFrom prefix createdAt createdBy expiresAt disabledAt managed
-  status unknownGrants uses lastUsedAt
+  status disabledByPolicy unknownGrants uses lastUsedAt
   rotation { startedAt previousPrefix previousEndsAt previousLastUsedAt }
 }`;
 

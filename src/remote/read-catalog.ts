@@ -1,4 +1,5 @@
 import { type Catalog, createCatalog, type Permission, type Role } from '../keys/permissions/catalog.ts';
+import { NO_POLICY } from '../keys/permissions/policy.ts';
 import type { Data } from './connection.ts';
 import { permissionsIn } from './read-key.ts';
 
@@ -18,7 +19,9 @@ export function readCatalog({ resources, actions, roles }: Data): Catalog {
     resources,
     actions,
     roles: [...permissions.keys()],
+    // What is limited, and demanded, is decided there.
     defaultLimits: [],
+    policy: NO_POLICY,
     meaningOf: (role) => meanings.get(role) ?? '',
     permissionsOf: (role) => permissions.get(role) ?? [],
     includes: (role, other) => builtIn.includes(role, other),

@@ -12,6 +12,7 @@ export function readState(data: Data): KeyState {
   return {
     key: readFields(data),
     status: data.status,
+    disabledByPolicy: data.disabledByPolicy === true,
     unknownGrants: data.unknownGrants,
     rotation: rotation && {
       startedAt: timeIn(rotation.startedAt)!,

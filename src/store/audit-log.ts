@@ -83,7 +83,7 @@ function visibleTo(
   return row.and([
     row.or([isOwn('key_id'), isOwn('actor_id'), concernsNoKey]),
     ...(key === undefined ? [] : [isOwn('key_id')]),
-    ...(actor === undefined ? [] : [row.or([isOwn('actor_id'), row('actor_kind', '=', 'REQUEST')])]),
+    ...(actor === undefined ? [] : [row.or([isOwn('actor_id'), row('actor_kind', 'in', ['REQUEST', 'POLICY'])])]),
   ]);
 }
 

@@ -41,3 +41,15 @@ export async function findFamily(db: Kysely<Tables>, ids: readonly string[]): Pr
   }
   return [...family];
 }
+
+/** See `KeyFinder.countLive`. */
+export async function countLive(db: Kysely<Tables>, creator: string, now: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('api_keys')
+    .select((row) => row.fn.countAll().as('count'))
+    .where('created_by', '=', creator)
+    .where('disabled_at', 'is', null)
+    .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}

@@ -4,7 +4,7 @@ import type { ApiKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
 import { inTurns, sortInTurns } from '../keys/turns.ts';
-import { findFamily, selectAncestors } from './families.ts';
+import { countLive, findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
@@ -14,6 +14,7 @@ import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
 import { findSpentLimits, insertSpentLimits } from './limit-states.ts';
 import { listKeys } from './list-keys.ts';
+import { findDisabledByPolicy, findInUse } from './keys-in-use.ts';
 import { addRotatedSecrets, forgetRotatedSecrets } from './rotated-secrets.ts';
 import { apiKeyOf, checksumOf, nameSkeletonOf, rowOf, storedKeyOf } from './rows.ts';
 import { hasSearchIndex } from './search-index.ts';
@@ -41,6 +42,9 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findBy: (field, values) => run((db) => finderOf(db, apiKeyOf).findBy(field, values)),
     findByDigests: (digests) => run((db) => finderOf(db, apiKeyOf).findByDigests(digests)),
     findConfusable: (names) => run((db) => finderOf(db, apiKeyOf).findConfusable(names)),
+    countLive: (creator, now) => run((db) => finderOf(db, apiKeyOf).countLive(creator, now)),
+    findInUse: (ids, since) => run((db) => findInUse(db, ids, since)),
+    findDisabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, keys)),
     findManaged: () => run((db) => finderOf(db, apiKeyOf).findManaged()),
     findAncestors: (ids) => run((db) => finderOf(db, apiKeyOf).findAncestors(ids)),
     findWithDescendants: (ids) => run((db) => finderOf(db, apiKeyOf).findWithDescendants(ids)),
@@ -122,6 +126,9 @@ function finderOf<Key extends ApiKey>(db: Kysely<Tables>, keyOf: (row: ApiKeyTab
         rows.push(...(await db.selectFrom('api_keys').selectAll().where('name_skeleton', 'in', chunk).execute()));
       return rows.map(keyOf);
     },
+
+    countLive: (creator, now) => countLive(db, creator, now),
+    findInUse: (ids, since) => findInUse(db, ids, since),
 
     async findManaged() {
       const rows = await db.selectFrom('api_keys').selectAll().where('managed', '=', 1).execute();

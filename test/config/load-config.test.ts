@@ -44,6 +44,7 @@ describe('the configuration', () => {
       cors: { origins: [] },
       tls: undefined,
       limits: { default: [], failedCredentials: '20/m' },
+      policy: {},
       introspection: 'on',
       publicUrl: undefined,
       clients: [],
@@ -70,6 +71,12 @@ expect: [GET https://wiki.example.org/api/7 with WIKI:READ_ANY is allowed]
 cors: { origins: ["https://app.example.org", "http://localhost:3000", "capacitor://localhost"] }
 tls: { cert: tls/cert.pem, key: /etc/tls/key.pem }
 limits: { default: [100/m, 5000/month], failedCredentials: 5/h }
+policy:
+  maxLifetime: 90d
+  requireExpiry: true
+  grantableByKeys: [viewer, EDITOR, wiki:update_any, BACKUP:READ_ANY, VIEWER]
+  maxKeysPerCreator: 50
+  disableUnused: 8w
 introspection: permitted
 publicUrl: https://keys.example.org
 clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
@@ -109,6 +116,13 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
       cors: { origins: ['https://app.example.org', 'http://localhost:3000', 'capacitor://localhost'] },
       tls: { cert: join(folder, 'tls/cert.pem'), key: '/etc/tls/key.pem' },
       limits: { default: ['100/m', '5000/month'], failedCredentials: '5/h' },
+      policy: {
+        maxLifetime: '90d',
+        requireExpiry: true,
+        grantableByKeys: ['VIEWER', 'EDITOR', 'WIKI:UPDATE_ANY', 'BACKUP:READ_ANY'],
+        maxKeysPerCreator: 50,
+        disableUnused: '8w',
+      },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       clients: [
@@ -152,6 +166,25 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
     await assert.rejects(loadConfig({ env: { SVC_API_CONFIG: missing } }), wanted);
     await assert.rejects(loadConfig({ file: folder }), code('CONFIG_UNAVAILABLE', /is not a regular file/));
     await assert.rejects(loadConfig({ file: '/dev/zero' }), code('CONFIG_UNAVAILABLE', /is not a regular file/));
+  });
+
+  it('has the faults of a policy where they are', async () => {
+    const found = await faults(
+      'policy:\n  maxLifetime: 90D\n  requireExpiry: sometimes\n  grantableByKeys: [VIEWER, BOS, WIKI:READ_ANY]\n' +
+        '  maxKeysPerCreator: 0\n  disableUnused: 12h\n  maxKeys: 1\n',
+    );
+    const starts = [
+      '2:16: "90D" is not a duration. Units are lower case: write 90d.',
+      '3:18: The field "requireExpiry" must be true or false.',
+      '4:29: "BOS" is not a role.',
+      '4:34: "WIKI:READ_ANY" is not a permission: "WIKI" is not a resource.',
+      '5:22: 0 is not a whole number from 1 to 1000000.',
+      '6:18: "12h" is too short. Choose 1d or more.',
+      '7:3: "maxKeys" is not a field. The fields here are maxLifetime, requireExpiry, grantableByKeys,',
+    ];
+    for (const [index, start] of starts.entries()) assert.ok(found[index]?.startsWith(start), found.join('\n'));
+    assert.equal(found.length, starts.length);
+    assert.match((await faults('policy: { maxLifetime: 11000d }'))[0]!, /"11000d" is more than ten years/);
   });
 
   it('may not be written by others', async () => {
@@ -215,7 +248,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
-          'expect, cors, tls, limits, introspection, publicUrl and clients.',
+          'expect, cors, tls, limits, policy, introspection, publicUrl and clients.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',

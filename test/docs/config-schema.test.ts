@@ -51,6 +51,12 @@ const TAKEN: unknown[] = [
     { default: ['1/s', '100/m', '5/h', '9/d', '100000/month'] },
     { failedCredentials: '5/h' },
   ].map((limits) => ({ limits })),
+  ...[
+    {},
+    { maxLifetime: '90d', requireExpiry: true, grantableByKeys: [], maxKeysPerCreator: 1, disableUnused: '60d' },
+    { maxLifetime: '90s', requireExpiry: false, maxKeysPerCreator: 1_000_000, disableUnused: '24h' },
+    { grantableByKeys: ['VIEWER', 'guest', 'docker:update_any', 'BACKUP:READ_ANY'] },
+  ].map((policy) => ({ policy })),
   ...['on', 'off', 'permitted'].map((introspection) => ({ introspection })),
   ...['https://keys.example.org', 'http://192.0.2.1:4000', 'https://example.org/a/keys'].map((publicUrl) => ({
     publicUrl,
@@ -122,6 +128,14 @@ const REFUSED: unknown[] = [
   ...[null, { default: '1/s' }, { default: ['1/w'] }, { default: ['x'] }, { failedCredentials: 20 }, { max: 1 }].map(
     (limits) => ({ limits }),
   ),
+  ...[null, [], '90d', { maxlifetime: '90d' }].map((policy) => ({ policy })),
+  ...[90, '90', '3 months', '90D', '-1d', ''].map((maxLifetime) => ({ policy: { maxLifetime } })),
+  ...['yes', 1, null].map((requireExpiry) => ({ policy: { requireExpiry } })),
+  ...['VIEWER', ['VIEWER '.repeat(2)], [7], ['DOCKER:FLY'], null].map((grantableByKeys) => ({
+    policy: { grantableByKeys },
+  })),
+  ...[0, -1, 1.5, 1_000_001, '50'].map((maxKeysPerCreator) => ({ policy: { maxKeysPerCreator } })),
+  ...[60, '60', null].map((disableUnused) => ({ policy: { disableUnused } })),
   ...[null, true, 'yes', 'ON'].map((introspection) => ({ introspection })),
 ];
 
@@ -145,6 +159,10 @@ describe('the JSON Schema of the configuration', () => {
       { resources: ['WIKI', 'WIKI'] },
       { roles: { EDITOR: ['NOWHERE:READ_ANY'] } },
       { credentials: ['basic', 'basic'] },
+      { policy: { maxLifetime: '0d' } },
+      { policy: { maxLifetime: '9999d' } },
+      { policy: { disableUnused: '23h' } },
+      { policy: { grantableByKeys: ['BOSS'] } },
       { credentials: [{ header: 'Authorization' }] },
       { trust: ['10.0.0.0/33'] },
       route({ host: 'a b' }),

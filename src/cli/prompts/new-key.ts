@@ -35,7 +35,13 @@ export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNam
       ));
     const grants = await askForGrants(request, catalog);
     const hasExpiry = (request.expiresIn ?? request.expiresAt) !== undefined;
-    return { ...request, ...named, description, ...grants, ...(!hasExpiry && (await askForExpiry())) };
+    return {
+      ...request,
+      ...named,
+      description,
+      ...grants,
+      ...(!hasExpiry && (await askForExpiry(named.name ?? '', catalog))),
+    };
   });
 }
 

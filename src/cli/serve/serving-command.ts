@@ -13,6 +13,7 @@ import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave } from './output.ts';
 import { reportNothing, reportRefused, reportTaken } from './reload-log.ts';
 import { listenForStop, type StopSignal } from './signals.ts';
+import { keepDisablingUnused } from './unused-keys.ts';
 
 /** How long a request may wait for the store's lock, and how long for one that a large import holds. */
 const LOCK_WAIT_MS = 2000;
@@ -153,6 +154,7 @@ export abstract class ServingCommand extends BaseCommand {
           return false;
         }
       });
+      const stopDisabling = keepDisablingUnused(() => configured.keys, this.logger);
       const { service } = configured;
       stop.serving();
       onListening(service.server.url);
@@ -165,7 +167,7 @@ export abstract class ServingCommand extends BaseCommand {
       this.logger.info({ url, store: keys.location, ...from }, 'listening');
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
-      await service.stop();
+      await Promise.all([service.stop(), stopDisabling()]);
       await keys.rememberTime().catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
       await keys.close();

@@ -20,7 +20,8 @@ const [NAME, TEXT] = [10, 8];
 
 const name = column('name', ({ name }) => name, { least: NAME });
 const status = column('status', ({ status }) => status, {
-  shown: ({ status, rotation }) => (rotation ? `${status}, rotating` : status),
+  shown: ({ status, rotation, disabledByPolicy }) =>
+    [status, ...(disabledByPolicy ? ['unused'] : []), ...(rotation ? ['rotating'] : [])].join(', '),
 });
 const roles = grantColumn('roles', ({ roles }) => roles);
 const permissions = grantColumn('permissions', ({ permissions }) => permissions);

@@ -24,6 +24,8 @@ export interface KeyJson {
   createdBy: string | null;
   expiresAt: string | null;
   disabledAt: string | null;
+  /** Whether the policy disabled it, since it was not used. */
+  disabledByPolicy: boolean;
   /** Whether `apply` created it. */
   managed: boolean;
   uses: number;
@@ -58,7 +60,7 @@ export interface LimitJson {
 }
 
 /** A key as JSON, with its status now, which counts its ancestors. */
-export function keyJson({ key, status, unknownGrants, rotation, usage }: KeyState): KeyJson {
+export function keyJson({ key, status, disabledByPolicy, unknownGrants, rotation, usage }: KeyState): KeyJson {
   return {
     id: key.id,
     name: key.name,
@@ -74,6 +76,7 @@ export function keyJson({ key, status, unknownGrants, rotation, usage }: KeyStat
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
     disabledAt: formatTime(key.disabledAt),
+    disabledByPolicy,
     managed: key.managed,
     uses: usage.uses,
     lastUsedAt: formatTime(usage.lastUsedAt),

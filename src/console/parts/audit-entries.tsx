@@ -9,7 +9,7 @@ export const AUDITED_FIELDS =
 export interface AuditedEntry {
   number: number;
   at: string;
-  actor: { kind: 'CLI' | 'KEY' | 'REQUEST'; keyId: string | null; name: string | null };
+  actor: { kind: 'CLI' | 'KEY' | 'REQUEST' | 'POLICY'; keyId: string | null; name: string | null };
   action: string;
   keyId: string | null;
   keyName: string | null;
@@ -17,7 +17,7 @@ export interface AuditedEntry {
   changes: Change[];
 }
 
-const ACTORS = { CLI: 'user', KEY: 'key', REQUEST: 'request' } as const;
+const ACTORS = { CLI: 'user', KEY: 'key', REQUEST: 'request', POLICY: 'policy' } as const;
 
 /** Entries of the audit log as a table. @param ofOneKey whether all are of the key whose page it is */
 export function AuditEntries({

@@ -62,6 +62,7 @@ const STATUSES: Readonly<Partial<Record<KeysError['code'], number>>> = {
   FORBIDDEN: 403,
   NAME_CONFUSABLE: 409,
   CHAIN_TOO_LONG: 403,
+  POLICY_VIOLATED: 403,
 };
 
 /** Why what a person did was refused. @throws what is no refusal, failures of the store among it */

@@ -7,8 +7,9 @@ import type { DocumentIssue } from '../document.ts';
 import { type DeclaredKey, assertValidDeclaration } from './declaration.ts';
 import { KeysError } from '../errors.ts';
 import { validateExpiry } from '../key/expiry.ts';
-import { findChains } from '../authorization/chain.ts';
+import { type Chain, findChains } from '../authorization/chain.ts';
 import { requireToChange, requireToCreate } from '../authorization/granting.ts';
+import { requirePolicy, violationsByCount, violationsOfChange, violationsOfNew } from '../authorization/policy.ts';
 import { type Actor, denied, mayFor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import { NO_LIMITS } from '../limit.ts';
 import type { KeyFinder } from '../repository.ts';
@@ -53,7 +54,7 @@ export function hasChanges({ creates, updates, deletes }: Plan): boolean {
 /**
  * Compares declared keys with the existing ones, by name. Writes nothing.
  * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED,
- * TAKEOVER_REFUSED, NAME_CONFUSABLE; ForbiddenError
+ * TAKEOVER_REFUSED, NAME_CONFUSABLE, POLICY_VIOLATED; ForbiddenError
  */
 export async function planChanges<Key extends ApiKey>(
   find: KeyFinder<Key>,
@@ -94,9 +95,29 @@ export async function planChanges<Key extends ApiKey>(
   requireFor(caller, 'DELETE', plan.deletes);
   // The plan names them.
   requireFor(caller, 'READ', plan.deletes);
+  requirePolicy(await violationsOf(plan, chains, find, { caller, catalog, now }));
   const created = plan.creates.map(({ name }) => name);
   plan.confusable = await findConfusableNames(caller, find, created, new Set(plan.deletes.map(({ id }) => id)));
   return plan;
+}
+
+/** What the policy has against a plan. */
+async function violationsOf(
+  { creates, updates, deletes }: Plan,
+  chains: readonly Chain[],
+  find: KeyFinder,
+  { caller, catalog, now }: Pick<PlanOptions, 'caller' | 'catalog' | 'now'>,
+): Promise<string[]> {
+  const place = { caller, catalog, now };
+  const createdBy = caller === OPERATOR ? null : caller.key.id;
+  const violations: string[] = [];
+  for await (const key of inTurns(creates)) violations.push(...violationsOfNew(key, place));
+  for await (const [index, { after }] of inTurns(updates.entries()))
+    violations.push(...violationsOfChange(chains[index]!, after, place));
+  const created = creates.map((key) => ({ ...key, createdBy, disabledAt: key.enabled === false ? now : null }));
+  const added = [...created, ...updates.map(({ after }) => after)];
+  const removed = [...deletes, ...updates.map(({ before }) => before)];
+  return [...violations, ...(await violationsByCount(find, { added, removed }, place))];
 }
 
 /** The key as declared; the same object if nothing changes. */

@@ -48,6 +48,8 @@ async function findNamer(auditLog: AuditReader, id: string): Promise<string | un
       ...(before !== undefined && { before }),
     });
     for (const { actor, after } of entries) {
+      // What is done by itself, nobody has looked at.
+      if (actor.kind === 'POLICY') continue;
       if (actor.kind !== 'KEY') return undefined;
       if (after && 'name' in after) return actor.id ?? undefined;
     }

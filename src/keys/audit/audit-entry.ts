@@ -32,15 +32,15 @@ export const AUDIT_ACTIONS = [
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Kinds of actors: a user of the command line, a key, or a request without a valid key. */
-export const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST'] as const;
+/** Kinds of actors: a user of the command line, a key, a request without a valid key, or the policy by itself. */
+export const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST', 'POLICY'] as const;
 /** Who did it. */
 export interface AuditActor {
-  /** `CLI`, `KEY` or `REQUEST`. */
+  /** `CLI`, `KEY`, `REQUEST` or `POLICY`. */
   kind: (typeof ACTOR_KINDS)[number];
   /** The id of the key; null for other kinds. */
   id: string | null;
-  /** The name of the user or key, or the prefix of a refused secret; null if there is none. */
+  /** The name of the user or key, the prefix of a refused secret, or the rule of the policy; null if there is none. */
   name: string | null;
 }
 

@@ -29,7 +29,7 @@ export async function redactEntries(
       : values;
   return entries.map((entry) => {
     const { actor, key, before, after } = entry;
-    const isNamed = actor.kind === 'REQUEST' || readable.has(actor.id);
+    const isNamed = actor.kind === 'REQUEST' || actor.kind === 'POLICY' || readable.has(actor.id);
     const redacted = { ...entry, actor: isNamed ? actor : { ...actor, id: null, name: null } };
     if (key && !readable.has(key.id)) return { ...redacted, key: null, before: null, after: null };
     return { ...redacted, before: withoutCreator(before), after: withoutCreator(after) };

@@ -117,7 +117,11 @@ export function requireToLoosen(actor: Actor, { keys }: Chain, key: ApiKey, cata
  * The grants that a key gets anew. A permission of a role that it loses is not new: that is how a role is narrowed. One
  * of a role that it keeps is, since it would outlast the role.
  */
-function addedGrants(before: Grants, after: Grants, catalog: Catalog): { roles: Role[]; permissions: Permission[] } {
+export function addedGrants(
+  before: Grants,
+  after: Grants,
+  catalog: Catalog,
+): { roles: Role[]; permissions: Permission[] } {
   const lost = before.roles.filter((role) => !after.roles.includes(role));
   const held = new PermissionSet([...before.permissions, ...lost.flatMap((role) => catalog.permissionsOf(role))]);
   return {

@@ -1,5 +1,6 @@
 import { chainExpiry } from '../authorization/chain.ts';
 import { requireToCreate, requireToLoosen } from '../authorization/granting.ts';
+import { requirePolicy, violationsByCount, violationsOfNew } from '../authorization/policy.ts';
 import { denied, OPERATOR, type Principal, requireFor } from '../authorization/principal.ts';
 import { NameTakenError } from '../errors.ts';
 import type { ApiKey, NewKey, StoredKey } from '../key/api-key.ts';
@@ -38,6 +39,8 @@ export interface KeyPreview extends Pick<
   confusable: ConfusableName[];
 }
 
+type CreationPlace<Key extends ApiKey> = Pick<Transaction, 'caller' | 'catalog' | 'now'> & { find: KeyFinder<Key> };
+
 /** Builds a key from a validated request. Its creator is known when it is created. */
 export function buildKey(
   input: NewKey,
@@ -64,10 +67,22 @@ export function buildKey(
 
 /**
  * Checks whether the caller may create a key, and tells what that would do.
- * @throws NameTakenError; KeysError NAME_CONFUSABLE; ForbiddenError
+ * @throws NameTakenError; KeysError NAME_CONFUSABLE, POLICY_VIOLATED; ForbiddenError
  */
 export async function planCreation<Key extends ApiKey>(
-  { caller, find, catalog, now }: Pick<Transaction, 'caller' | 'catalog' | 'now'> & { find: KeyFinder<Key> },
+  place: CreationPlace<Key>,
+  input: NewKey,
+  built: StoredKey,
+): Promise<Creation<Key>> {
+  const creation = await planReplacement(place, input, built);
+  const { key, replaced } = creation;
+  const tooMany = await violationsByCount(place.find, { added: [key], removed: replaced }, place);
+  requirePolicy([...violationsOfNew(key, place), ...tooMany]);
+  return creation;
+}
+
+async function planReplacement<Key extends ApiKey>(
+  { caller, find, catalog, now }: CreationPlace<Key>,
   input: NewKey,
   built: StoredKey,
 ): Promise<Creation<Key>> {

@@ -1,4 +1,4 @@
-import type { KeyChange } from '../key/api-key.ts';
+import type { KeyChange, StoredKey } from '../key/api-key.ts';
 import { readAllowFrom } from '../key/allow-from.ts';
 import { normalizeDescription } from '../key/description.ts';
 import { NameTakenError, assertValid } from '../errors.ts';
@@ -6,6 +6,7 @@ import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
 import { parseLimits } from '../limit.ts';
 import { requireToChange } from '../authorization/granting.ts';
+import { requirePolicy, violationsByCount, violationsOfChange } from '../authorization/policy.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Transaction } from './transaction.ts';
 import { validateGrants, readGrants } from '../key/validation.ts';
@@ -18,7 +19,7 @@ export interface UpdatedKey extends ChangedKey {
 
 /**
  * Changes what a request that was checked asks for.
- * @throws ValidationError; KeysError NOT_FOUND, NAME_CONFUSABLE; NameTakenError; ForbiddenError
+ * @throws ValidationError; KeysError NOT_FOUND, NAME_CONFUSABLE, POLICY_VIOLATED; NameTakenError; ForbiddenError
  */
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
   const { caller, find, catalog, now } = transaction;
@@ -36,7 +37,7 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
     expiresAt: expiry === undefined ? before.expiresAt : expiry,
   };
   assertValid(validateGrants(after.roles, after.permissions));
-  requireToChange(caller, await transaction.findChain(before), after, catalog);
+  await requireChange(transaction, before, after);
   const holder = await find.findByName(after.name);
   if (holder && holder.id !== id) throw new NameTakenError(after.name, false);
   const isRenamed = after.name !== before.name;
@@ -44,12 +45,21 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
   return { ...(await transaction.change(before, after, 'UPDATE')), confusable };
 }
 
-/** Enables or disables a key. @throws KeysError NOT_FOUND; ForbiddenError */
+/** Enables or disables a key. @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError */
 export async function setKeyEnabled(transaction: Transaction, id: string, enabled: boolean): Promise<ChangedKey> {
-  const { caller, catalog, now } = transaction;
+  const { now } = transaction;
   const before = await transaction.findToChange(id);
   if ((before.disabledAt === null) === enabled) return transaction.change(before, before, 'UPDATE');
   const after = { ...before, disabledAt: enabled ? null : now };
-  requireToChange(caller, await transaction.findChain(before), after, catalog);
+  await requireChange(transaction, before, after);
   return transaction.change(before, after, enabled ? 'ENABLE' : 'DISABLE');
+}
+
+/** Refuses a change that the caller may not make, or the policy does not allow. */
+async function requireChange(transaction: Transaction, before: StoredKey, after: StoredKey): Promise<void> {
+  const { caller, catalog, find } = transaction;
+  const chain = await transaction.findChain(before);
+  requireToChange(caller, chain, after, catalog);
+  const tooMany = await violationsByCount(find, { added: [after], removed: [before] }, transaction);
+  requirePolicy([...violationsOfChange(chain, after, transaction), ...tooMany]);
 }

@@ -1,5 +1,6 @@
 import { type Limit, parseLimits } from '../limit.ts';
 import { listOf, printable } from '../text.ts';
+import { type Policy, type PolicyRules, readPolicy } from './policy.ts';
 import { ALL_ACCESS, CREDENTIAL_RESOURCES, RESOURCES, ROLE_MEANINGS, ROLES } from './built-in.ts';
 
 /** What may be done: to any object of a resource, or only to the caller's own. `X_ANY` includes `X_OWN`. */
@@ -35,6 +36,8 @@ export interface Catalog {
   readonly roles: readonly Role[];
   /** The limits of keys that have none of their own. */
   readonly defaultLimits: readonly Limit[];
+  /** What is demanded of all keys. */
+  readonly policy: Policy;
   /** What a role is for, in a sentence. */
   meaningOf(role: Role): string;
   /** The permissions that a role includes; none if it is unknown. */
@@ -48,7 +51,7 @@ export interface Catalog {
 /** A resource of the installation: its name, or also whether it holds credentials, which keeps it out of VIEWER. */
 export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
 
-/** What an installation adds to the built-in resources and roles, and how it limits keys. */
+/** What an installation adds to the built-in resources and roles, how it limits keys, and what it demands of them. */
 export interface CatalogAdditions {
   /** Names have capital letters, digits and underscores, at most 64. */
   resources?: readonly HostResource[] | undefined;
@@ -56,6 +59,8 @@ export interface CatalogAdditions {
   roles?: Readonly<Record<string, readonly Permission[]>> | undefined;
   /** The limits of keys that have none of their own, such as `100/m`. Default: none. */
   defaultLimits?: readonly string[] | undefined;
+  /** What is demanded of all keys. Default: nothing. */
+  policy?: PolicyRules | undefined;
 }
 
 /** The name of a resource, or of a role. */
@@ -68,13 +73,14 @@ const MAX_NAMED = 5;
 
 /**
  * Creates the catalog of an installation.
- * @throws Error if a name or limit is invalid, a built-in resource or role would change, or a role has an unknown
- * permission
+ * @throws Error if a name, limit or rule of the policy is invalid, a built-in resource or role would change, or a role
+ * or the policy has an unknown permission
  */
 export function createCatalog({
   resources: added = [],
   roles = {},
   defaultLimits = [],
+  policy: rules = {},
 }: CatalogAdditions = {}): Catalog {
   const own = added.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
@@ -88,10 +94,15 @@ export function createCatalog({
   ]);
   const known: ReadonlySet<string> = new Set(permissions.get('ADMIN'));
   const limits = parseLimits(defaultLimits);
+  const { policy, issues } = readPolicy(rules);
   assertNone([
     ...own.map(invalidResource),
     ...Object.keys(roles).map(invalidRole),
     ...limits.issues.map(({ message }) => message),
+    ...issues.map(({ message }) => message),
+    ...(policy.grantableByKeys ?? []).map((grant) =>
+      known.has(grant) || permissions.has(grant) ? undefined : `"${printable(grant)}" is no role and no permission.`,
+    ),
     ...Object.values(roles).flatMap((granted) => granted.map((item) => (known.has(item) ? undefined : unknown(item)))),
   ]);
   return {
@@ -99,6 +110,7 @@ export function createCatalog({
     actions: ACTIONS,
     roles: [...permissions.keys()],
     defaultLimits: limits.values,
+    policy,
     meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
     permissionsOf: (role) => permissions.get(role) ?? NONE,
     includes: includesRole,

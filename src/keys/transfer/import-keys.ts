@@ -7,16 +7,15 @@ import { skeletonOf } from '../key/skeleton.ts';
 import type { ProgressReport } from '../progress.ts';
 import type { KeyRepository, StagedKeys } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
+import type { ImportRules } from './creators.ts';
 import { checkImport, type ImportReport } from './import.ts';
 import type { ImportLine } from './read-import.ts';
 
-export interface ImportOptions {
+export interface ImportOptions extends ImportRules {
   repository: KeyRepository;
   transactions: Transactions;
   /** The user of the command line, for the audit log. */
   operator: string;
-  /** Milliseconds since 1970. */
-  now: number;
   /** Is told how many keys are staged. */
   onProgress?: ProgressReport | undefined;
 }
@@ -36,7 +35,7 @@ export async function importKeys(lines: readonly ImportLine[], options: ImportOp
   try {
     for (let isFirst = true; ; isFirst = false) {
       const head = await repository.auditLog.head();
-      const report = await checkImport(repository, lines);
+      const report = await checkImport(repository, lines, options);
       if (report.failed > 0 || keys.length === 0) return report;
       // What an import left that was killed. Another that still runs finds out, and stages its keys again.
       if (isFirst) await repository.clearStaged();
@@ -107,5 +106,7 @@ async function mayConflict(
   const ids = [...new Set(entries.flatMap(({ action, key }) => (action !== 'REFUSE' && key ? [key.id] : [])))];
   if (ids.some((id) => values.has(id))) return true;
   const changed = await find.findBy('id', ids);
-  return changed.some((key) => [...ownValuesOf(key), key.previousDigest].some((value) => values.has(value ?? '')));
+  // What another key of the same creator does changes how many that has.
+  const valuesIn = (key: StoredKey) => [...ownValuesOf(key), key.previousDigest, key.createdBy];
+  return changed.some((key) => valuesIn(key).some((value) => values.has(value ?? '')));
 }

@@ -1,9 +1,9 @@
 import type { ApiKey, StoredKey } from '../key/api-key.ts';
 import { type ErrorCode, NameTakenError } from '../errors.ts';
+import { type ImportRules, validateCounts, validateCreators } from './creators.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 import type { KeyFinder } from '../repository.ts';
 import { findConfusableNames, warningsOf } from '../changes/confusable-names.ts';
-import { MAX_CHAIN_LENGTH } from '../authorization/chain.ts';
 import { OPERATOR } from '../authorization/principal.ts';
 import { prefixOf } from '../secret/secret.ts';
 
@@ -86,8 +86,12 @@ function findHoldersBy(field: 'id' | 'name' | 'publicId') {
 }
 
 /** Checks whether the keys of all lines can be imported, and imports none. */
-export async function checkImport(find: KeyFinder, lines: readonly ImportLine[]): Promise<ImportReport> {
-  const conflicts = await findConflicts(find, lines);
+export async function checkImport(
+  find: KeyFinder,
+  lines: readonly ImportLine[],
+  rules: ImportRules,
+): Promise<ImportReport> {
+  const conflicts = await findConflicts(find, lines, rules);
   const likenesses = await findLikenesses(find, lines);
   const checked = lines.map(({ line, name, ...found }): LineReport => {
     const errors = [...found.errors, ...(conflicts.get(line) ?? [])];
@@ -121,7 +125,11 @@ async function findLikenesses(
 }
 
 /** Conflicts with existing keys and with earlier lines, by the number of the line. */
-async function findConflicts(find: KeyFinder, lines: readonly ImportLine[]): Promise<Map<number, ImportProblem[]>> {
+async function findConflicts(
+  find: KeyFinder,
+  lines: readonly ImportLine[],
+  rules: ImportRules,
+): Promise<Map<number, ImportProblem[]>> {
   const conflicts = new Map<number, ImportProblem[]>();
   const add = (line: number, code: ErrorCode, message: string) => {
     const known = conflicts.get(line);
@@ -142,41 +150,9 @@ async function findConflicts(find: KeyFinder, lines: readonly ImportLine[]): Pro
     }
   }
   await validateCreators(find, lines, (line, { code, message }) => add(line, code, message));
+  await validateCounts(find, lines, rules, (line, message) => add(line, 'POLICY_VIOLATED', message));
   return conflicts;
 }
-
-/** Checks that each creator is there, and that no chain gets too long. */
-async function validateCreators(
-  find: KeyFinder,
-  lines: readonly ImportLine[],
-  report: (line: number, problem: ImportProblem) => void,
-): Promise<void> {
-  const creators = new Set(keysOf(lines).flatMap(({ createdBy }) => createdBy ?? []));
-  const ancestors = await find.findAncestors([...creators]);
-  /** How many keys the chain of a key on an earlier line has, by its id. */
-  const lengths = new Map<string, number>();
-  const lengthOf = (id: string): number | undefined => {
-    const ancestor = ancestors.get(id);
-    if (!ancestor) return lengths.get(id);
-    // An ancestor that is not among those found is too far up.
-    return ancestor.createdBy === null ? 1 : (lengthOf(ancestor.createdBy) ?? MAX_CHAIN_LENGTH) + 1;
-  };
-  for (const { line, id, key } of lines) {
-    const above = key?.createdBy ? lengthOf(key.createdBy) : 0;
-    if (above === undefined) report(line, CREATOR_MISSING);
-    else if (above >= MAX_CHAIN_LENGTH) report(line, CHAIN_TOO_LONG);
-    if (id !== undefined) lengths.set(id, (above ?? 0) + 1);
-  }
-}
-
-const CREATOR_MISSING: ImportProblem = {
-  code: 'NOT_FOUND',
-  message: 'No key in the store or on an earlier line has the id in "createdBy". Leave it out, or put that key first.',
-};
-const CHAIN_TOO_LONG: ImportProblem = {
-  code: 'CHAIN_TOO_LONG',
-  message: `More than ${MAX_CHAIN_LENGTH} keys would have created one another. Leave "createdBy" out.`,
-};
 
 function keysOf(lines: readonly ImportLine[]): StoredKey[] {
   return lines.flatMap(({ key }) => key ?? []);

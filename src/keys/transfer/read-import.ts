@@ -1,3 +1,5 @@
+import { violationsOfNew } from '../authorization/policy.ts';
+import { OPERATOR } from '../authorization/principal.ts';
 import type { StoredKey } from '../key/api-key.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { readAllowFrom } from '../key/allow-from.ts';
@@ -108,7 +110,9 @@ function readKey(
     digest: secret.digest,
     previousDigest: null,
   };
-  return { name, id, key, errors, warnings: warningsOf(key, secret, now) };
+  const violations = violationsOfNew(key, { caller: OPERATOR, catalog, now });
+  const forbidden = violations.map((message): ImportProblem => ({ code: 'POLICY_VIOLATED', message }));
+  return { name, id, key, errors: forbidden, warnings: warningsOf(key, secret, now) };
 
   function accept<Value>(read: Value | Issue): Value | undefined {
     if (!isIssue(read)) return read;

@@ -237,6 +237,7 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       createdBy: null,
       expiresAt: '2026-01-02T00:00:02.000Z',
       disabledAt: null,
+      disabledByPolicy: false,
       managed: false,
       uses: 0,
       lastUsedAt: null,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
+import { configFile } from '../../support/config-file.ts';
 import { errorText } from '../../support/errors.ts';
 import { BIN } from '../../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../../support/pty.ts';
@@ -147,6 +148,25 @@ describe('apikey --create on a terminal', () => {
     await never.answer('❯ never', enter);
     assert.equal(await never.end(), 0);
     assert.equal((await keyNamed(cli.database, 'E'))?.expiresAt, null);
+  });
+
+  it('offers the ends that the policy allows, its longest among them, and checks one that is typed', async () => {
+    const cli = testCli();
+    const file = configFile('policy: { maxLifetime: 45d }\n');
+    const args = ['--roles', 'GUEST', '--description', '', '--config', file];
+    const terminal = start(cli, args);
+    await terminal.answer('? Name', `A${enter}`);
+    await terminal.see('? Expires');
+    await terminal.answer('at another time', down);
+    await terminal.answer('❯ in 45d', down);
+    await terminal.answer('❯ at another time', enter);
+    await terminal.see('? Expires in (90m, 12h, 30d)');
+    terminal.type(`46d${enter}`);
+    await terminal.see('which the policy forbids (maxLifetime: 45d)');
+    terminal.type(`${clear}45d${enter}`);
+    assert.equal(await terminal.end(), 0);
+    assert.doesNotMatch(terminal.screen, /in 90 days|in 1 year|never/);
+    assert.match(terminal.screen, /It expires \S+Z \(in 45 days\)\./);
   });
 
   it('checks an end of its own as it is given', async () => {

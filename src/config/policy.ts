@@ -1,0 +1,41 @@
+import { type DocumentReader, isRecord } from '../keys/document.ts';
+import type { Catalog } from '../keys/permissions/catalog.ts';
+import { parsePermissions, parseRoles } from '../keys/permissions/grants.ts';
+import { POLICY_RULES, type PolicyRules, readPolicy } from '../keys/permissions/policy.ts';
+import { listOf } from '../keys/text.ts';
+import { DEFAULT_CONFIG } from './config.ts';
+
+/** Reads what is demanded of keys. @param catalog with all resources and roles */
+export function readPolicySection(reader: DocumentReader, value: unknown, catalog: Catalog): PolicyRules {
+  if (value === undefined) return DEFAULT_CONFIG.policy;
+  if (!isRecord(value)) {
+    reader.report(['policy'], `The field "policy" must be a map with fields of ${listOf(POLICY_RULES)}.`);
+    return DEFAULT_CONFIG.policy;
+  }
+  reader.reportUnknownFields(value, ['policy'], POLICY_RULES);
+  const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = value;
+  if (requireExpiry !== undefined && typeof requireExpiry !== 'boolean')
+    reader.report(['policy', 'requireExpiry'], 'The field "requireExpiry" must be true or false.');
+  if (maxKeysPerCreator !== undefined && typeof maxKeysPerCreator !== 'number')
+    reader.report(['policy', 'maxKeysPerCreator'], 'The field "maxKeysPerCreator" must be a number.');
+  const textOf = (rule: 'maxLifetime' | 'disableUnused', given: unknown) =>
+    given === undefined ? undefined : reader.text(given, ['policy', rule]);
+  const rules: PolicyRules = {
+    maxLifetime: textOf('maxLifetime', maxLifetime),
+    requireExpiry: requireExpiry === true,
+    grantableByKeys:
+      grantableByKeys === undefined
+        ? undefined
+        : reader.parsedList(grantableByKeys, ['policy', 'grantableByKeys'], (items) => parseGrants(items, catalog)),
+    maxKeysPerCreator: typeof maxKeysPerCreator === 'number' ? maxKeysPerCreator : undefined,
+    disableUnused: textOf('disableUnused', disableUnused),
+  };
+  for (const { rule, message } of readPolicy(rules).issues) reader.report(['policy', rule], message);
+  return rules;
+}
+
+/** Reads a role, or a permission. */
+function parseGrants([item = '']: readonly string[], catalog: Catalog) {
+  const { values, issues } = item.includes(':') ? parsePermissions([item], catalog) : parseRoles([item], catalog);
+  return { values, issues };
+}

@@ -1,0 +1,99 @@
+import { listOf, printable } from '../text.ts';
+import { formatDuration, lowerCaseHint, readDuration, UNIT_MS } from '../time.ts';
+
+/** What an installation demands of its keys, as it is written. What is left out demands nothing. */
+export interface PolicyRules {
+  /** How far ahead the end of a key may lie, such as `90d`. A key without an end lives too long as well. */
+  maxLifetime?: string | undefined;
+  /** Whether every key must have an end. */
+  requireExpiry?: boolean | undefined;
+  /** The roles and permissions that keys may grant, in capital letters. All others, only the operator grants. */
+  grantableByKeys?: readonly string[] | undefined;
+  /** How many live keys a key may have created, from 1 to 1,000,000. */
+  maxKeysPerCreator?: number | undefined;
+  /** After how long without use a key is disabled, such as `60d`, at least a day. */
+  disableUnused?: string | undefined;
+}
+
+/** The name of a rule. */
+export type PolicyRule = keyof PolicyRules;
+
+/** The same as the rules go by it. Durations are in milliseconds; null demands nothing. */
+export interface Policy {
+  readonly maxLifetime: number | null;
+  readonly requireExpiry: boolean;
+  /** Names of roles, and permissions. */
+  readonly grantableByKeys: readonly string[] | null;
+  readonly maxKeysPerCreator: number | null;
+  readonly disableUnused: number | null;
+}
+
+/** The names of the rules. */
+export const POLICY_RULES = [
+  'maxLifetime',
+  'requireExpiry',
+  'grantableByKeys',
+  'maxKeysPerCreator',
+  'disableUnused',
+] as const satisfies readonly PolicyRule[];
+
+/** Demands nothing. */
+export const NO_POLICY: Policy = {
+  maxLifetime: null,
+  requireExpiry: false,
+  grantableByKeys: null,
+  maxKeysPerCreator: null,
+  disableUnused: null,
+};
+
+/** What `maxKeysPerCreator` can be at most. */
+export const MAX_KEYS_PER_CREATOR = 1_000_000;
+/** Ten years, as for the end of a key. */
+const MAX_MS = 3653 * UNIT_MS.d;
+/** Whether keys are used is looked at once an hour, and known some seconds late. */
+const MIN_UNUSED_MS = UNIT_MS.d;
+const MAX_NAMED = 5;
+
+/** Reads rules. Whether there are such grants is not checked. */
+export function readPolicy(rules: PolicyRules): { policy: Policy; issues: { rule: PolicyRule; message: string }[] } {
+  const { requireExpiry = false, grantableByKeys = null, maxKeysPerCreator = null } = rules;
+  const issues: { rule: PolicyRule; message: string }[] = [];
+  const durationOf = (rule: 'maxLifetime' | 'disableUnused', least: number): number | null => {
+    const text = rules[rule];
+    const read = text === undefined ? null : readPeriod(text, least);
+    if (typeof read !== 'string') return read;
+    issues.push({ rule, message: read });
+    return null;
+  };
+  const [maxLifetime, disableUnused] = [durationOf('maxLifetime', 0), durationOf('disableUnused', MIN_UNUSED_MS)];
+  if (maxKeysPerCreator !== null && !isCount(maxKeysPerCreator)) {
+    const message = `${maxKeysPerCreator} is not a whole number from 1 to ${MAX_KEYS_PER_CREATOR}.`;
+    issues.push({ rule: 'maxKeysPerCreator', message });
+  }
+  return { policy: { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused }, issues };
+}
+
+/** A rule with its value, much as it is written: `maxLifetime: 90d`. */
+export function ruleText(rule: PolicyRule, { [rule]: value }: Policy): string {
+  if (typeof value === 'number') return `${rule}: ${rule === 'maxKeysPerCreator' ? value : formatDuration(value)}`;
+  if (value === null || typeof value === 'boolean') return `${rule}: ${value}`;
+  const named = value.slice(0, MAX_NAMED);
+  const more = value.length - named.length;
+  return `${rule}: ${listOf([...named, ...(more > 0 ? [`${more} more`] : [])]) || 'nothing'}`;
+}
+
+/** A duration in milliseconds, or what is wrong with the text. */
+function readPeriod(text: string, least: number): number | string {
+  const duration = readDuration(text);
+  const shown = `"${printable(text)}"`;
+  if (duration === undefined) {
+    const remedy = lowerCaseHint(text) ?? 'Write a number with s, m, h, d or w, such as 90d.';
+    return `${shown} is not a duration. ${remedy}`;
+  }
+  if (duration > MAX_MS) return `${shown} is more than ten years. Choose a shorter time, or none.`;
+  return duration < least ? `${shown} is too short. Choose ${formatDuration(least)} or more.` : duration;
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= MAX_KEYS_PER_CREATOR;
+}

@@ -1,0 +1,79 @@
+import { type Kysely, sql } from 'kysely';
+import type { AuditAction, AuditActor } from '../keys/audit/audit-entry.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { chunksOf } from './chunks.ts';
+import { findFamily } from './families.ts';
+import type { Tables } from './tables.ts';
+
+/** What begins anew the time for which a key may go unused. */
+const BEGINNINGS: readonly AuditAction[] = ['CREATE', 'IMPORT', 'ENABLE', 'ROTATE', 'ROTATE_ROLLBACK', 'RESTORE'];
+
+/** See `KeyFinder.findInUse`. */
+export async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
+  const inUse = await findUsed(db, ids, since);
+  for (const id of ids) {
+    if (inUse.has(id)) continue;
+    // It keeps those alive that it has created.
+    const family = await findFamily(db, [id]);
+    for (const chunk of chunksOf(family.slice(1))) {
+      if ((await findUsed(db, chunk, since)).size === 0) continue;
+      inUse.add(id);
+      break;
+    }
+  }
+  return inUse;
+}
+
+/** Those of these keys that were themselves used, or began, since a time. */
+async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
+  const used = new Set<string>();
+  for (const chunk of chunksOf(ids)) {
+    const rows = await db
+      .selectFrom('api_keys')
+      .select('id')
+      .where('id', 'in', chunk)
+      .where((row) =>
+        row.or([
+          row('created_at', '>=', since),
+          row.exists(
+            row
+              .selectFrom('key_usage')
+              .select(sql`1`.as('one'))
+              .whereRef('key_id', '=', 'api_keys.id')
+              .where('last_used_at', '>=', since),
+          ),
+          row.exists(
+            row
+              .selectFrom('audit_log')
+              .select(sql`1`.as('one'))
+              .whereRef('key_id', '=', 'api_keys.id')
+              .where('at', '>=', since)
+              .where('action', 'in', BEGINNINGS),
+          ),
+        ]),
+      )
+      .execute();
+    for (const { id } of rows) used.add(id);
+  }
+  return used;
+}
+
+/** See `KeyRepository.findDisabledByPolicy`. */
+export async function findDisabledByPolicy(
+  db: Kysely<Tables>,
+  keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[],
+): Promise<Set<string>> {
+  const disabled = new Map(keys.flatMap(({ id, disabledAt }) => (disabledAt === null ? [] : [[id, disabledAt]])));
+  const found = new Set<string>();
+  for (const chunk of chunksOf([...disabled.keys()])) {
+    const rows = await db
+      .selectFrom('audit_log')
+      .select(['key_id', 'at'])
+      .where('key_id', 'in', chunk)
+      .where('action', '=', 'DISABLE' satisfies AuditAction)
+      .where('actor_kind', '=', 'POLICY' satisfies AuditActor['kind'])
+      .execute();
+    for (const { key_id: id, at } of rows) if (disabled.get(id!) === Number(at)) found.add(id!);
+  }
+  return found;
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { UNIT_MS } from '../../../src/keys/time.ts';
+import type { KeyJson } from '../../../src/cli/views/key-view.ts';
+import { openKeys } from '../../../src/open-keys.ts';
+import { type TestCli, testCli } from '../../support/cli.ts';
+import { runCliHere } from '../../support/cli-here.ts';
+import { startConfiguredService } from '../../support/configured-service.ts';
+import { createPrincipal, openTestKeys } from '../../support/keys.ts';
+import { cliOnTerminal } from '../../support/pty.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+const POLICY = 'policy: { maxLifetime: 90d, requireExpiry: true, grantableByKeys: [VIEWER], disableUnused: 60d }\n';
+const ENDLESS = 'would never end, which the policy forbids (requireExpiry: true)';
+
+describe('the policy of svc-api.yaml', () => {
+  let cli: TestCli;
+  let folder: string;
+  let file: string;
+  const run = (args: readonly string[], input = '') =>
+    cli.run(['apikey', ...args], { input, env: { SVC_API_CONFIG: file } });
+  const passes = async (...args: string[]) => {
+    const { code, stderr, stdout } = await run(args);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const refuses = async (args: readonly string[], message = ENDLESS, input = '') => {
+    const { code, stderr, stdout } = await run(args, input);
+    assert.equal(code, 1, stderr);
+    const said = stderr + stdout;
+    assert.ok(said.replaceAll(/\s+/g, ' ').includes(message), said);
+    assert.match(said, /POLICY_VIOLATED/);
+  };
+  beforeEach(() => {
+    cli = testCli();
+    folder = tempFolder();
+    file = join(folder, 'svc-api.yaml');
+    writeFileSync(file, POLICY);
+  });
+
+  it('holds on the command line, too, at each command that makes or changes keys', async () => {
+    await cli.given('Old');
+    await refuses(['create', 'New', '--roles', 'VIEWER']);
+    await refuses(['create', 'New', '--roles', 'VIEWER', '--dry-run']);
+    await refuses(['--create', '--name', 'Old', '--roles', 'VIEWER', '--overwrite']);
+    await refuses(['create', 'New', '--roles', 'VIEWER', '--expires-in', '91d'], '(maxLifetime: 90d). Let it end');
+    await passes('create', 'New', '--roles', 'ADMIN', '--expires-in', '90d');
+    await passes('update', 'Old', '--description', 'Before the policy');
+    await refuses(['update', 'Old', '--expires-in', '91d'], '(maxLifetime: 90d). Let it end');
+    await refuses(['update', 'New', '--no-expiry']);
+    await passes('rotate', 'Old', '--grace', '1h');
+    await passes('rotate', 'Old', '--finish');
+    await passes('disable', 'Old');
+    await refuses(['enable', 'Old']);
+    const keys = join(folder, 'keys.yaml');
+    writeFileSync(keys, 'keys: [{ name: Declared, roles: [VIEWER] }]');
+    await refuses(['apply', '-f', keys, '--json']);
+    await refuses(['apply', '-f', keys, '--dry-run']);
+    const imported = JSON.stringify({ name: 'Moved', secret: 'a'.repeat(30), roles: ['VIEWER'] });
+    await refuses(['import'], ENDLESS, imported);
+    await passes('delete', '--name', 'Old');
+    await refuses(['exec', '--roles', 'VIEWER', '--ttl', '91d', '--', 'true'], '(maxLifetime: 90d)');
+    assert.deepEqual((await passes('list')).match(/^\w+/gm), ['New']);
+  });
+
+  it('says so as JSON, with its code', async () => {
+    const { code, stdout } = await run(['create', 'New', '--roles', 'VIEWER', '--json']);
+    const { error, code: name } = JSON.parse(stdout) as { error: string; code: string };
+    assert.deepEqual([code, name, error.includes('(requireExpiry: true)')], [1, 'POLICY_VIOLATED', true]);
+  });
+
+  it('wants an end of keys that are adopted, and of those that applications ask for', async () => {
+    const keys = await openKeys({ database: cli.database });
+    try {
+      const { principal } = await createPrincipal(keys, { name: 'Creator', roles: ['ADMIN'] });
+      await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
+      await keys.setEnabled(principal.key.id, false, OPERATOR);
+      const wanted = { client: { id: 'app', name: 'App', redirects: [] }, roles: ['VIEWER'], permissions: [] };
+      const { handle } = await keys.consent.ask(wanted, 'test');
+      await refuses(['adopt', 'Child']);
+      await refuses(['approve', handle, '--yes']);
+      await passes('approve', handle, '--expires-in', '90d', '--yes');
+    } finally {
+      await keys.close();
+    }
+  });
+
+  it('is that of the server where commands work on one', async () => {
+    const test = await startConfiguredService(POLICY);
+    try {
+      const input = { name: 'Admin', roles: ['ADMIN'], expiresIn: '90d' };
+      const { secret } = await createPrincipal(test.keys, input);
+      const env = { SVC_API_SERVER: test.url, SVC_API_KEY: secret };
+      const create = (...args: string[]) =>
+        runCliHere(['apikey', 'create', 'New', '--expires-in', '1d', ...args, '--json'], { env });
+      const { code, stdout } = await create('--roles', 'ADMIN');
+      assert.deepEqual([code, (JSON.parse(stdout) as { code: string }).code], [1, 'POLICY_VIOLATED']);
+      assert.equal((await create('--roles', 'VIEWER')).code, 0);
+    } finally {
+      await test.stop();
+    }
+  });
+
+  it('is shown by list and show where it has disabled a key', async () => {
+    const earlier = await openTestKeys({ database: cli.database, policy: { disableUnused: '60d' } });
+    earlier.time.now = Date.now() - 61 * UNIT_MS.d;
+    for (const name of ['Idle', 'By hand']) await earlier.keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
+    await passes('disable', 'By hand');
+    earlier.time.now = Date.now();
+    for await (const _ of earlier.keys.disableUnused());
+    await earlier.store.close();
+    const { keys } = JSON.parse(await passes('list', '--json')) as { keys: KeyJson[] };
+    const states = keys.map(({ name, status, disabledByPolicy }) => `${name} ${status} ${disabledByPolicy}`);
+    assert.deepEqual(states.toSorted(), ['By hand DISABLED false', 'Idle DISABLED true']);
+    assert.match(await passes('show', 'Idle'), /^disabledByPolicy +true$/m);
+    const log = await passes('log', '--action', 'DISABLE', '--key', 'Idle');
+    assert.match(log, /\tpolicy disableUnused: 60d\tDISABLE\tIdle\t/);
+    const terminal = cliOnTerminal(['apikey', 'list'], { SVC_API_DATABASE: cli.database });
+    assert.equal(await terminal.end(), 0);
+    assert.match(terminal.screen, /Idle +VIEWER +DISABLED, unused/);
+    assert.match(terminal.screen, /By hand +VIEWER +DISABLED +never/);
+  });
+});
