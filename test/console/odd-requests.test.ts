@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import Database from 'better-sqlite3';
 import { Hono } from 'hono';
 import { createApp } from '../../src/create-app.ts';
 import { listen } from '../../src/http/server.ts';
@@ -84,4 +85,19 @@ describe('the console of an app beneath a path', () => {
       await server.stop(0);
       await store.close();
     });
+});
+
+describe('the console over a store that takes no writes', () => {
+  it('signs a browser out all the same, and says that something is wrong', async () => {
+    const test = await startConsoleService();
+    const { visitor } = await visitorWith(test, ADA);
+    const database = new Database(test.database);
+    database.exec("CREATE TRIGGER no_end BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'no'); END");
+    database.close();
+    const page = await visitor.submit('sign-out');
+    assert.equal(page.status, 503);
+    assert.equal(visitor.cookie, undefined);
+    assert.ok((await visitor.open('keys')).path.startsWith('sign-in'));
+    await test.stop();
+  });
 });
