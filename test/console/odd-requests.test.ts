@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { Hono } from 'hono';
 import { createApp } from '../../src/create-app.ts';
 import { listen } from '../../src/http/server.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startConsoleService, Visitor, visitorWith } from '../support/console.ts';
 import { createPrincipal, openTestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
@@ -60,6 +61,14 @@ describe('the console, asked oddly', () => {
       const { html } = await new Visitor(test.url, { 'x-forwarded-host': host }).open('sign-in');
       assert.equal(html.includes('name="key"'), isPrivate, host);
     }
+  });
+
+  it('names characters of a description that would show another one', async () => {
+    const { visitor } = await visitorWith(test, { ...ADA, name: 'Reader' });
+    const { key } = await test.keys.create({ name: 'Hidden', roles: ['GUEST'], description: 'a\u202eb' }, OPERATOR);
+    const { html } = await visitor.open(`keys/${key.id}`);
+    assert.ok(!html.includes('\u202e'));
+    assert.equal(html.split('a&lt;U+202E&gt;b').length, 3, 'above, and in the timeline');
   });
 
   it('says nothing was done where the address says an odd word', async () => {
