@@ -15,7 +15,8 @@ interface Deleted {
 }
 
 const BENEATH_CHANGED =
-  'Nothing was deleted: there are other keys beneath it than when you opened this page. Look again at what goes with it.';
+  'Nothing was deleted: there are other keys beneath it than when you opened this page. ' +
+  'Look again at what goes with it.';
 
 /** How many of the keys that were deleted are named. */
 const NAMED = 50;
