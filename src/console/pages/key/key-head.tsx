@@ -24,7 +24,7 @@ export function KeyHead({ here }: { here: KeyVisit }) {
             </a>
           )}
           <Switch here={here} />
-          {!rights.isPrevious && visit.may('API_KEY:CREATE_OWN') && (
+          {visit.mayCreate && (
             <a class="button" href={`${visit.root}keys/new?from=${shown.id}`}>
               Create one like it
             </a>
