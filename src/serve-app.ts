@@ -2,6 +2,7 @@ import type { StartService } from './configured-server.ts';
 import { createApp } from './create-app.ts';
 import type { RunningAuthorizer } from './guard/fastcgi/listen.ts';
 import type { ServiceApp } from './http/app.ts';
+import type { ServerOptions } from './http/serve-requests.ts';
 import { listen } from './http/server.ts';
 
 /** What is served beside the app. */
@@ -23,7 +24,7 @@ export const serveApp =
     const logged = log && { log };
     let app = await createApp({ ...opened, ...logged, console });
     const server = await listen({ ...options, app });
-    const authorizer = await answerByFastCgi(app, options.host, fastCgiPort).catch(async (error: unknown) => {
+    const authorizer = await answerByFastCgi(app, options, fastCgiPort).catch(async (error: unknown) => {
       await server.stop(0);
       throw error;
     });
@@ -49,10 +50,10 @@ export const serveApp =
 
 async function answerByFastCgi(
   app: ServiceApp,
-  host = '127.0.0.1',
+  { host = '127.0.0.1', watchers }: Pick<ServerOptions, 'host' | 'watchers'>,
   port?: number,
 ): Promise<RunningAuthorizer | undefined> {
   if (port === undefined) return undefined;
   const { listenFastCgi } = await import('./guard/fastcgi/listen.ts');
-  return listenFastCgi({ app, host, port });
+  return listenFastCgi({ app, host, port, watchers });
 }

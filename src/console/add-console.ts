@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { basePath } from 'hono/route';
+import { HonoHead, requestIdIn } from '../http/hono-head.ts';
 import type { BearerEnv } from '../http/bearer-auth.ts';
 import type { FailureLog } from '../http/failure-log.ts';
 import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
@@ -54,7 +55,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       if (c.req.method === 'POST') requireOwnForm(c, seenBy(c));
       return await answer();
     } catch (error) {
-      return say(c, root, saidOf(error, parts));
+      return say(c, root, saidOf(c, error, parts));
     }
   };
   const welcome: Welcome = (c, root, answer) =>
@@ -114,14 +115,14 @@ function toSignIn(c: Context, root: string): Response {
   return seeOther(c, `${root}sign-in${next}`);
 }
 
-function saidOf(error: unknown, { pipeline, failures }: ConsoleParts): Said {
+function saidOf(c: Context, error: unknown, { pipeline, failures }: ConsoleParts): Said {
   if (error instanceof OperationFailed) return { status: error.pageStatus, title: 'Not done', message: error.message };
   if (error instanceof RequestRefused) return { status: error.status, title: 'Not done', message: error.message };
   if (isKeysError(error) && error.code.startsWith('STORE_')) {
-    failures.add(error);
+    failures.add(error, requestIdIn(c));
     return { status: 503, title: 'Try again later', message: 'The key store does not answer.' };
   }
-  const { status, text } = pipeline.failed(error);
+  const { status, text } = pipeline.failed(error, new HonoHead(c));
   const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;
   return { status, title: 'Not done', message: `This failed. The log says why, at ${extensions.requestId}.` };
 }

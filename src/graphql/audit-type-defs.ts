@@ -21,6 +21,7 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   CONSENT_REVOKE: 'An application has ended the key that it was given, or one of its secrets.',
   REFUSE: 'A request was refused. Each kind is recorded once in ten minutes, and its repetitions as a count.',
   PRUNE: 'The oldest entries of the log were deleted.',
+  RESTORE: 'A backup was restored; with a key, that key became what the backup has of it.',
 };
 
 /** The schema for the audit log. */

@@ -17,6 +17,7 @@ import { type CheckParts, partsOf } from './bearer-options.ts';
 import { ClientAddresses } from './client-address.ts';
 import { Cors, corsBy, type CorsOptions } from './cors.ts';
 import type { FailureLog } from './failure-log.ts';
+import { HonoHead } from './hono-head.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './graphql-routes.ts';
 import { addHealthChecks, HEALTH_PATHS } from './health.ts';
@@ -26,6 +27,7 @@ import { addOAuth } from './oauth/add-oauth.ts';
 import { Issuer } from './oauth/issuer.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, respond } from './replies.ts';
+import type { RequestWatcher } from './watched-request.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -55,7 +57,7 @@ export type ServiceApp = Hono<BearerEnv> & {
   /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
   readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
   /** Answers a web server that asks by FastCGI on a connection, until that ends. */
-  readonly answerFastCgi: (socket: Socket) => void;
+  readonly answerFastCgi: (socket: Socket, watchers?: readonly RequestWatcher[]) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
@@ -64,11 +66,13 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly failedCredentials: AttemptCounter | undefined;
   /** Since when the service runs, in milliseconds since 1970. */
   readonly startedAt: number;
+  /** Finds out where requests come from. */
+  readonly addresses: ClientAddresses;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt'> & {
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & {
     readonly check: BearerCheck;
     /** Takes keys that people show in forms, wherever programs put theirs. */
     readonly formCheck: BearerCheck;
@@ -96,6 +100,7 @@ export function createHttpApp({
 }: AppOptions): HttpApp {
   const app = new Hono<BearerEnv>();
   const parts = partsOf({ log, ...from }, replaces);
+  const addresses = new ClientAddresses(from.trust);
   const check = new BearerCheck({ keys, ...from }, parts);
   const cors = new Cors(corsOptions);
   const pipeline = new GraphQLPipeline({ schema, check, budgets: new Budgets(limits), introspection, cors, log });
@@ -114,12 +119,12 @@ export function createHttpApp({
     catalog: keys.catalog,
     clients: checkClients(clients),
     issuer,
-    addresses: new ClientAddresses(from.trust),
+    addresses,
     check: formCheck,
     ...parts,
   });
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
-  app.onError((error, c) => respond(c, pipeline.failed(error)));
-  return Object.assign(app, parts, { startedAt, check, formCheck, pipeline, issuer });
+  app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
+  return Object.assign(app, parts, { startedAt, check, formCheck, pipeline, issuer, addresses });
 }

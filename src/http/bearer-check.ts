@@ -96,7 +96,9 @@ export class BearerCheck {
   }
 
   #enter(request: Received, known: Known): Admission | Promise<Admission> {
-    const verified = this.#keys.authenticator.findVerified(known.digest);
+    const { authenticator } = this.#keys;
+    const verified = authenticator.findVerified(known.digest);
+    if (verified) authenticator.counts.remembered += 1;
     return verified
       ? this.#letIn(request, known, verified)
       : this.#ask(request, known, (accepted) => this.#letIn(request, known, accepted));
@@ -121,6 +123,8 @@ export class BearerCheck {
     usedAt?: number,
   ): Promise<Admission> {
     const { address } = this.#told.clients.of(request);
+    const { notes } = request;
+    const askedAt = performance.now();
     let result;
     try {
       const { authenticator } = this.#keys;
@@ -128,20 +132,29 @@ export class BearerCheck {
         ? authenticator.confirmDigest(digest, address, usedAt)
         : authenticator.confirm(token, address, usedAt));
     } catch (error) {
-      this.#failures.add(error);
+      this.#failures.add(error, notes?.id);
       return { refusal: unavailable() };
+    } finally {
+      notes?.noteStoreTime(askedAt, performance.now());
     }
     if ('principal' in result) return settle(result);
     const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
-    return this.#refuseKey(result.refused, prefix, address);
+    return this.#refuseKey(request, result.refused, prefix, address);
   }
 
   #letIn(request: Received, known: Known, accepted: Accepted): Admission | Promise<Admission> {
     const { principal } = accepted;
+    const { notes } = request;
+    if (notes) notes.keyId = principal.key.id;
     if (!principal.restrictions) return this.#use(request, known, accepted);
     const settle = (held: Held): Admission => {
       if (held === 'gone')
-        return this.#refuseKey('unknown', prefixOf(principal.key.publicId), this.#told.clients.of(request).address);
+        return this.#refuseKey(
+          request,
+          'unknown',
+          prefixOf(principal.key.publicId),
+          this.#told.clients.of(request).address,
+        );
       return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
     };
     const held = this.#limits.enter(principal, principal.restrictions, request);
@@ -182,8 +195,13 @@ export class BearerCheck {
   }
 
   /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */
-  #refuseKey(reason: RefusalReason, prefix: string | undefined, address: string | undefined): { refusal: Reply } {
-    this.#told.refusals.add('key refused', { reason, prefix, address });
+  #refuseKey(
+    request: Received,
+    reason: RefusalReason,
+    prefix: string | undefined,
+    address: string | undefined,
+  ): { refusal: Reply } {
+    this.#told.refusals.add('key refused', { reason, prefix, address }, request.notes?.id);
     const wait = address === undefined ? undefined : this.#failed?.add(networkOf(address));
     if (wait !== undefined) return { refusal: tooManyFailures(wait) };
     return this.#refuse(401, 'The API key is not valid.', 'invalid_token');

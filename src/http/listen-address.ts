@@ -25,9 +25,10 @@ export type ListenAddress =
 
 /**
  * Lets a server listen. A socket that a killed server has left behind is replaced.
+ * @param prefix what the names of the flags for the address begin with
  * @throws KeysError LISTEN_FAILED if the address is not available
  */
-export async function startListening(server: Server, address: ListenAddress): Promise<void> {
+export async function startListening(server: Server, address: ListenAddress, prefix = '--'): Promise<void> {
   const { host, port, socket } = address;
   const start = () =>
     new Promise<void>((resolve, reject) => {
@@ -46,7 +47,7 @@ export async function startListening(server: Server, address: ListenAddress): Pr
       await start();
     });
   } catch (error) {
-    throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address);
+    throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address, prefix);
   }
 }
 
@@ -63,19 +64,19 @@ export function isInClear(url: string): boolean {
 }
 
 /** Why a server cannot listen, in words. */
-function listenError(error: NodeJS.ErrnoException, address: ListenAddress): KeysError {
+function listenError(error: NodeJS.ErrnoException, address: ListenAddress, prefix: string): KeysError {
   const { code = 'an unknown error' } = error;
-  const reason = address.socket === undefined ? portReason(code, address) : socketReason(code, address.socket);
+  const reason = address.socket === undefined ? portReason(code, address, prefix) : socketReason(code, address.socket);
   return new KeysError('LISTEN_FAILED', `The server cannot start: ${reason}.`, { cause: error });
 }
 
-function portReason(code: string, { host, port }: { host: string; port: number }): string {
+function portReason(code: string, { host, port }: { host: string; port: number }, prefix: string): string {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `port ${port} is taken. Choose another with --port, or 0 for a free one`,
-    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with --port`,
-    EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with --host`,
-    ENOTFOUND: `there is no host "${host}". Choose another with --host`,
-    EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with --host`,
+    EADDRINUSE: `port ${port} is taken. Choose another with ${prefix}port, or 0 for a free one`,
+    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with ${prefix}port`,
+    EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with ${prefix}host`,
+    ENOTFOUND: `there is no host "${host}". Choose another with ${prefix}host`,
+    EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with ${prefix}host`,
   };
   return reasons[code] ?? `${code} on "${host}"`;
 }

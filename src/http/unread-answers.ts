@@ -1,6 +1,7 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { IdentifiedResponse } from './identified-response.ts';
 
 /** What answers may wait for their readers. */
 export interface UnreadLimits {
@@ -82,7 +83,7 @@ function encodingOf(argument: unknown): BufferEncoding {
 
 /** The class of a server's responses, which reports what waits for its reader. */
 export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
-  return class extends ServerResponse {
+  return class extends IdentifiedResponse {
     #isWaiting = false;
 
     override assignSocket(socket: Socket): void {

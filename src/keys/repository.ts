@@ -146,6 +146,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   insertStaged(staged: StagedKeys): Promise<boolean>;
   /** Changes the fields of a key that differ. */
   update(before: StoredKey, after: StoredKey): Promise<void>;
+  /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
+  replace(keys: readonly StoredKey[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
@@ -174,6 +176,14 @@ export interface FoundBySecret {
   ancestors: ReadonlyMap<string, ApiKey>;
 }
 
+/** How many keys there are. */
+export interface KeyCounts {
+  /** By their status, with their ancestors counted. */
+  readonly counts: Readonly<Record<Status, number>>;
+  /** When the next one expires of those that are active, in milliseconds since 1970; null if none does. */
+  readonly nextExpiry: number | null;
+}
+
 /** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
 export type HearingReport = (problem: Error | undefined) => void;
 
@@ -194,6 +204,8 @@ export interface KeyRepository extends KeyFinder {
   list(query: ListQuery): Promise<ApiKey[]>;
   /** A page of the keys that one of these keys created or, given null, that no key created. */
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
+  /** Counts the keys at a time in milliseconds since 1970: in slices, as it reads through all of them. */
+  count(now: number): Promise<KeyCounts>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */

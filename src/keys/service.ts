@@ -5,6 +5,7 @@ import { type PrunedEntries, pruneAuditLog } from './audit/prune.ts';
 import { Activity } from './authentication/activity.ts';
 import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
+import { type CheckCounts, noChecks } from './authentication/check-counts.ts';
 import { UsageRetention } from './authentication/usage-retention.ts';
 import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
@@ -18,6 +19,7 @@ import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
 import { requirePastTime } from './time.ts';
+import type { KeyCounts } from './repository.ts';
 import { createSecret } from './secret/secret.ts';
 import { Sessions } from './sessions.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
@@ -36,6 +38,7 @@ export interface KeysOptions extends ManagementOptions, HealthOptions {
 interface Shared {
   activity: Activity;
   pace: Pace;
+  counts: CheckCounts;
 }
 
 /** How keys are imported. */
@@ -88,8 +91,9 @@ export class KeysService extends KeyManagement {
         afterUsage: () => retention.step(),
       }),
       pace: new Pace(counterOf),
+      counts: noChecks(),
     };
-    this.authenticator = new Authenticator({ ...options, activity: this.#shared.activity });
+    this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.consent = new Consent({ ...options, pace: this.#shared.pace });
     this.sessions = new Sessions(options);
     this.clock = clock;
@@ -101,6 +105,19 @@ export class KeysService extends KeyManagement {
    */
   withCatalog(catalog: Catalog): KeysService {
     return new KeysService({ ...this.#options, catalog }, this.#shared);
+  }
+
+  /** How many uses of keys are not written yet. */
+  get unwrittenUses(): number {
+    return this.#shared.activity.unwrittenUses;
+  }
+
+  /**
+   * Counts the keys by their status, for the operator. It reads through all of them, in slices.
+   * @throws KeysError STORE_…
+   */
+  countKeys(): Promise<KeyCounts> {
+    return this.#options.repository.count(this.#options.clock());
   }
 
   /**

@@ -24,6 +24,7 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
     findByDigest: nothing,
     list: none,
     listCreatedBy: none,
+    count: async () => ({ counts: { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 }, nextExpiry: null }),
     findUsage: async () => new Map(),
     findPeriodUsage: none,
     findUsedPermissions: async (ids) => new Map(ids.map((id) => [id, new Map()])),

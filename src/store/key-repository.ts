@@ -8,6 +8,7 @@ import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
+import { countKeys } from './count-keys.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
@@ -62,6 +63,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     findByDigest: (digest) => findByDigest(connection, digest),
 
     list: async (query) => (await listKeys(connection, query)).map(apiKeyOf),
+
+    count: (now) => countKeys(connection, now),
 
     listCreatedBy: (creators, page) =>
       run(async (db) => {
@@ -183,6 +186,19 @@ function writerOf(
         .set({ ...changed, checksum })
         .where('id', '=', before.id)
         .execute();
+    },
+
+    async replace(keys) {
+      const ids = keys.map(({ id }) => id);
+      keysChanged(ids);
+      // No name is an id: so each finds its own free, and a checksum of another row is not taken for its own.
+      for (const chunk of chunksOf(ids))
+        await db
+          .updateTable('api_keys')
+          .set((row) => ({ name: row.ref('id'), checksum: '' }))
+          .where('id', 'in', chunk)
+          .execute();
+      for (const key of keys) await db.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
     },
 
     async delete(ids) {

@@ -10,6 +10,7 @@ import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../failure-log.ts';
 import { readForm } from '../form.ts';
+import { requestIdIn } from '../hono-head.ts';
 import { REPLY_HEADERS, respond } from '../replies.ts';
 import { oauthErrorFor } from './answers.ts';
 import { authorizationIn, type ReturnAddress, returnAddressIn } from './authorization-request.ts';
@@ -42,10 +43,10 @@ export class Decisions {
         const { address, source } = sourceOf(c, parts);
         const wanted = { ...authorizationIn(given, from, parts), address };
         const { request, handle } = await parts.consent.ask(wanted, source);
-        parts.refusals.add('key asked for', { reason: from.client.id, address });
+        parts.refusals.add('key asked for', { reason: from.client.id, address }, requestIdIn(c));
         return send(c, 200, await this.#pageOf(request, handle));
       } catch (error) {
-        const { code, description } = oauthErrorFor(error, parts.failures);
+        const { code, description } = oauthErrorFor(c, error, parts.failures);
         return this.#sendBack(c, from.back, { error: code, error_description: description });
       }
     });
@@ -165,16 +166,16 @@ export class Decisions {
     try {
       return await work();
     } catch (error) {
-      const { status, message, headers } = this.#refusalOf(error);
+      const { status, message, headers } = this.#refusalOf(c, error);
       return send(c, status, await messagePage('This cannot be done', message), headers);
     }
   }
 
-  #refusalOf(error: unknown): DecisionRefused {
+  #refusalOf(c: Context, error: unknown): DecisionRefused {
     try {
       return refusalOf(error);
     } catch {
-      const { status, message, headers } = oauthErrorFor(error, this.#parts.failures);
+      const { status, message, headers } = oauthErrorFor(c, error, this.#parts.failures);
       return new DecisionRefused(status, message, headers);
     }
   }

@@ -7,6 +7,7 @@ import {
   lookUpDigest,
   type RefusedLookup,
 } from './authenticate.ts';
+import type { CheckCounts } from './check-counts.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { chainExpiry } from '../authorization/chain.ts';
 import { type Principal, principalOf } from '../authorization/principal.ts';
@@ -22,6 +23,8 @@ export interface AuthenticatorOptions {
   clock: () => number;
   /** Records uses and refusals. */
   activity: Activity;
+  /** Counts checks. */
+  counts: CheckCounts;
   /** How many accepted secrets are remembered. Default: 100,000. */
   maxVerifiedKeys?: number | undefined;
 }
@@ -31,12 +34,20 @@ type Found = VerifiedKey | RefusedLookup;
 
 /** Authenticates secrets. It looks each one up once, and again only after its key, or one above it, has changed. */
 export class Authenticator {
+  /** How secrets were checked. Whoever asks `findVerified` first counts what it finds. */
+  readonly counts: CheckCounts;
   readonly #options: AuthenticatorOptions;
   readonly #verified: VerifiedKeys;
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
-    this.#verified = new VerifiedKeys(options.repository, options.maxVerifiedKeys);
+    this.#verified = new VerifiedKeys(options);
+    this.counts = options.counts;
+  }
+
+  /** How many secrets are remembered. */
+  get remembered(): number {
+    return this.#verified.size;
   }
 
   /** The key whose secret has this digest, if that is known without a query. Does not count as a use. */
@@ -113,7 +124,10 @@ export class Authenticator {
   #findBy(digest: string, secret?: string): Found | Promise<Found> {
     const { repository, clock } = this.#options;
     const known = this.findVerified(digest);
-    if (known) return known;
+    if (known) {
+      this.counts.remembered += 1;
+      return known;
+    }
     // Read before the query, whose result may be older than a change that is made meanwhile.
     const revision = repository.revision();
     const settle = (found: Lookup) => (found.refused ? found : this.#accept(found, digest, revision));
@@ -147,6 +161,7 @@ export class Authenticator {
 
   #accept({ key, chain, secret }: AcceptedLookup, digest: string, revision: number | undefined): VerifiedKey {
     const { catalog, activity } = this.#options;
+    this.counts.found += 1;
     const principal = principalOf(chain, catalog, { secret, observer: activity.observerOf(key) });
     const verified = { principal, expiresAt: chainExpiry(chain) };
     this.#verified.set(digest, revision, verified);
@@ -159,6 +174,7 @@ export class Authenticator {
     usedAt: number | undefined,
   ): Authentication {
     const { activity } = this.#options;
+    this.counts.refused[reason] += 1;
     if (key) activity.ended(key.id, 'refused', usedAt);
     activity.refused({
       reason,
