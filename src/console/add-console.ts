@@ -1,4 +1,5 @@
 import type { Context, Hono } from 'hono';
+import { basePath } from 'hono/route';
 import { HonoHead, requestIdIn } from '../http/hono-head.ts';
 import type { BearerEnv } from '../http/bearer-auth.ts';
 import type { FailureLog } from '../http/failure-log.ts';
@@ -86,9 +87,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addRoutes(pages);
   addLimits(pages);
   addHealth(pages);
-  app.all(`${CONSOLE_PATH}/*`, async (c) =>
-    say(c, rootFrom(c.req.path.slice(c.req.path.indexOf(`${CONSOLE_PATH}/`) + CONSOLE_PATH.length + 1)), NOT_FOUND),
-  );
+  app.all(`${CONSOLE_PATH}/*`, async (c) => say(c, rootFrom(pathIn(c)), NOT_FOUND));
 }
 
 /** What a page says of a request that was not answered. */
@@ -104,10 +103,14 @@ const NOT_FOUND: Said = {
   message: 'There is no page at this address.',
 };
 
+/** The address of a request, beneath `/console/`. */
+function pathIn(c: Context): string {
+  return c.req.path.slice(basePath(c).replace(/\/$/, '').length + CONSOLE_PATH.length + 1);
+}
+
 /** Sends somebody to sign in, and from there to where they wanted to go. */
 function toSignIn(c: Context, root: string): Response {
-  const { pathname, search } = new URL(c.req.url);
-  const wanted = pathname.slice(pathname.indexOf(`${CONSOLE_PATH}/`) + CONSOLE_PATH.length + 1) + search;
+  const wanted = pathIn(c) + new URL(c.req.url).search;
   const next = c.req.method === 'GET' && wanted !== '' ? `?next=${encodeURIComponent(wanted)}` : '';
   return seeOther(c, `${root}sign-in${next}`);
 }

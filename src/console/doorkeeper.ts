@@ -48,9 +48,10 @@ export class Doorkeeper {
     return admission;
   }
 
+  /** Ends a session. If that cannot be written, the browser has the token no more all the same. */
   async signOut(c: Context, seen: SeenOrigin): Promise<void> {
-    await this.#end(c, seen);
     takeSessionToken(c, seen);
+    await this.#end(c, seen);
   }
 
   /** Whether somebody is signed in. Counts as no use, neither of the session nor of the key. */

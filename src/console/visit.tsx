@@ -60,6 +60,11 @@ export class Visit {
     return this.principal.access.has(...splitPermission(permission));
   }
 
+  /** Whether the key may create keys, as a previous secret of it may not. */
+  get mayCreate(): boolean {
+    return this.principal.secret === 'current' && this.may('API_KEY:CREATE_OWN');
+  }
+
   /** The pages that the key may see, as the navigation has them. */
   get pages(): readonly ListedPage[] {
     return PAGES.filter(({ needs }) => needs.some((permission) => this.may(permission)));

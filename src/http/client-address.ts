@@ -1,4 +1,4 @@
-import type { Server, Socket } from 'node:net';
+import { isIPv4, type Server, type Socket } from 'node:net';
 import { LOOPBACK, Networks } from '../keys/networks.ts';
 import type { HeaderValues } from './credentials.ts';
 import { hopsInForwarded, hopsInXForwardedFor, plainAddress } from './forwarded.ts';
@@ -94,5 +94,5 @@ export function networkOf(address = ''): string {
 
 /** Whether an address is one of this machine for itself. */
 export function isLoopback(address: string): boolean {
-  return address === '::1' || address.startsWith('127.');
+  return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }

@@ -55,6 +55,17 @@ describe('changing a key in the console', () => {
     assert.match((await visitor.submit('/disable')).path, /^sign-in/);
   });
 
+  it('asks those who could not enable it again', async () => {
+    const permissions = ['API_KEY:UPDATE_ANY', 'API_KEY:READ_ANY'] as const;
+    const { visitor: bea } = await visitorWith(test, { name: 'Bea', permissions });
+    const id = await create();
+    const { html } = await bea.open(`keys/${id}`);
+    assert.match(html, /<a class="button" href="[^"]*\/disable">Disable/);
+    assert.match((await bea.open(`keys/${id}/disable`)).text, /You cannot enable it again, as your key may do less/);
+    await bea.submit('/disable');
+    assert.notEqual((await find(id))?.disabledAt, null);
+  });
+
   describe('on the page that edits it', () => {
     it('changes what was changed there, and nothing else', async () => {
       const id = await create({ expiresIn: '30d', limits: ['9/m', '100/d'], permissions: ['DOCKER:READ_ANY'] });
@@ -182,6 +193,19 @@ describe('changing a key in the console', () => {
       const done = await visitor.submit('/delete', { name: ' Team ' });
       assert.match(done.text, /Deleted 3 keys: Team, Build, Nightly/);
       assert.equal(await find(id), undefined);
+    });
+
+    it('deletes nothing if there are other keys beneath it than it told of', async () => {
+      const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
+      const { id } = principal.key;
+      await test.keys.create({ name: 'One', roles: ['GUEST'] }, principal);
+      await visitor.open(`keys/${id}/delete`);
+      await test.keys.create({ name: 'Two', roles: ['GUEST'] }, principal);
+      const page = await visitor.submit('/delete', { name: 'Parent' });
+      assert.equal(page.status, 409);
+      assert.match(page.text, /This deletes 3 keys.*Nothing was deleted: /);
+      assert.notEqual(await find(id), undefined);
+      assert.match((await visitor.submit('/delete', { name: 'Parent' })).text, /3 keys: Parent, /);
     });
 
     it('asks for nothing more where nobody will', async () => {

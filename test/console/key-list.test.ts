@@ -34,6 +34,15 @@ describe('the list of keys in the console', () => {
     assert.match(html, /<time datetime="2030-01-31T00:00:00\.001Z" title="2030-01-31 00:00:00 UTC">in 30 days<\/time>/);
   });
 
+  it('offers no new key to a session by a previous secret', async () => {
+    const { visitor: bea, principal } = await visitorWith(test, { name: 'Bea', roles: ['ADMIN'] });
+    assert.match((await bea.open('keys')).text, /New key/);
+    await test.keys.rotate(principal.key.id, { grace: '1h' }, OPERATOR);
+    const { path, text } = await bea.open('keys');
+    assert.equal(path, 'keys');
+    assert.doesNotMatch(text, /New key/);
+  });
+
   it('is searched, and narrowed to a status', async () => {
     await create('Backup nightly');
     const off = await create('Deploy', { description: 'no backup' });

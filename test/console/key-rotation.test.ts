@@ -81,4 +81,19 @@ describe('rotating the secret of a key in the console', () => {
     await test.keys.rotate(id, {}, OPERATOR);
     assert.match((await visitor.submit('/rotation', { grace: '1h' })).text, /being rotated already.*Finish now/);
   });
+
+  it('is not offered, nor is enabling, where the key lasts longer than that of the person, or has a role beyond', async () => {
+    const permissions = ['API_KEY:UPDATE_ANY', 'API_KEY:READ_ANY', 'DOCKER:READ_ANY', 'ME:READ_OWN'] as const;
+    const { visitor: bea } = await visitorWith(test, { name: 'Bea', permissions, expiresIn: '2d' });
+    const fields = { permissions: ['DOCKER:READ_ANY'], expiresIn: '1d' } as const;
+    const isOffered = async (name: string, given: object) => {
+      const { key } = await test.keys.create({ ...fields, ...given, name }, OPERATOR);
+      await test.keys.setEnabled(key.id, false, OPERATOR);
+      const { html } = await bea.open(`keys/${key.id}`);
+      return ['/rotation"', '/enable"'].map((address) => html.includes(address));
+    };
+    assert.deepEqual(await isOffered('Within', {}), [true, true]);
+    assert.deepEqual(await isOffered('Longer', { expiresIn: '3d' }), [false, false]);
+    assert.deepEqual(await isOffered('Roles', { permissions: [], roles: ['GUEST'] }), [false, false]);
+  });
 });

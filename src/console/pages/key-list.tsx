@@ -70,7 +70,7 @@ function KeyList({
     <>
       <div class="head">
         <h1>Keys</h1>
-        {visit.may('API_KEY:CREATE_OWN') && (
+        {visit.mayCreate && (
           <a class="button primary" href={`${root}keys/new`}>
             New key
           </a>

@@ -1,3 +1,5 @@
+import { MAX_DESCRIPTION_LENGTH } from '../../keys/key/description.ts';
+import { printable } from '../../keys/text.ts';
 import { formatDuration, readDate } from '../../keys/time.ts';
 import { exactTime } from './time.tsx';
 
@@ -39,7 +41,8 @@ function textOf(json: string | null): string {
 }
 
 function valueText(value: unknown, field = ''): string {
-  if (typeof value === 'string') return readDate(value) === undefined ? value : exactTime(value);
+  if (typeof value === 'string')
+    return readDate(value) === undefined ? printable(value, MAX_DESCRIPTION_LENGTH) : exactTime(value);
   if (field === 'grace' && typeof value === 'number') return formatDuration(value);
   if (Array.isArray(value)) return value.map((each) => valueText(each)).join(', ');
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -80,14 +80,19 @@ export function expiryChoiceIn(form: URLSearchParams, bounds: ExpiryBounds): Exp
   return { expiry: form.get('expiry') ?? defaultExpiry(bounds).expiry, date: form.get('date')?.trim() ?? '' };
 }
 
-/** The end that was chosen, in RFC 3339; without one, whatever GraphQL does by default. */
+/**
+ * The end that was chosen, in RFC 3339; without one, whatever GraphQL does by default.
+ * @param first the choice of the page's own, which is that default
+ */
 export function expiresAtOf(
   { expiry, date }: ExpiryChoice,
   { now, end }: ExpiryBounds,
+  first?: string,
 ): { expiresAt?: string } | { problem: string } {
-  if (expiry in DURATIONS) return { expiresAt: formatTime(now + readDuration(expiry)!) };
-  if (expiry === 'latest' && end !== null) return { expiresAt: formatTime(end) };
-  if (expiry !== 'date') return {};
+  if (Object.hasOwn(DURATIONS, expiry)) return { expiresAt: formatTime(now + readDuration(expiry)!) };
+  if (expiry === 'latest') return end === null ? {} : { expiresAt: formatTime(end) };
+  if (expiry === first) return {};
+  if (expiry !== 'date') return { problem: 'Choose when it ends.' };
   const day = readDay(date);
   if (day === undefined) return { problem: 'Choose its last day.' };
   const last = day + DAY_MS - 1000;

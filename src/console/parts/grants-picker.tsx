@@ -7,20 +7,23 @@ const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
 const EXTENTS = ['OWN', 'ANY'];
 
 /**
- * Lets somebody choose what a key may do: single permissions first, roles where these are not enough. What is chosen
- * already can be kept or taken away, even if it could not be granted anew.
+ * Lets somebody choose what a key may do: single permissions first, roles where these are not enough. Nothing else is
+ * shown, whatever was sent.
+ * @param has what the key has already: that can be kept or taken away, even if it could not be granted anew
  * @param problem what is wrong with the choice
  */
 export function GrantsPicker({
   grantable,
   chosen,
+  has = { roles: [], permissions: [] },
   problem,
 }: {
   grantable: Grantable;
   chosen: ChosenGrants;
+  has?: ChosenGrants;
   problem?: string | undefined;
 }) {
-  const rows = rowsOf(grantable.permissions, chosen.permissions);
+  const rows = rowsOf(grantable.permissions, has.permissions);
   const held = new Set(permissionsOf(grantable.permissions));
   const ticked = new Set(chosen.permissions);
   const verbs = VERBS.filter((verb) => rows.some(({ actions }) => actions.some((action) => action.startsWith(verb))));
@@ -66,11 +69,11 @@ export function GrantsPicker({
           </tbody>
         </table>
       </div>
-      {chosen.permissions.some((permission) => !held.has(permission)) && (
+      {has.permissions.some((permission) => !held.has(permission)) && (
         <p class="help">* Your key cannot grant it: once taken away, it is gone.</p>
       )}
       <div id="after-permissions">
-        <RolePicker field={FIELDS.role} grantable={grantable.roles} chosen={chosen.roles} />
+        <RolePicker field={FIELDS.role} grantable={grantable.roles} chosen={chosen.roles} has={has.roles} />
       </div>
       <div data-sum></div>
     </fieldset>
@@ -112,9 +115,9 @@ function Choices({
   );
 }
 
-/** What can be granted, and what is chosen although it cannot, by the names of resources. */
-function rowsOf(grantable: readonly ResourceActions[], chosen: readonly string[]): ResourceActions[] {
-  const rows = grantsInputOf({ roles: [], permissions: [...permissionsOf(grantable), ...chosen] }).permissions;
+/** What can be granted, and what a key has although it cannot, by the names of resources. */
+function rowsOf(grantable: readonly ResourceActions[], has: readonly string[]): ResourceActions[] {
+  const rows = grantsInputOf({ roles: [], permissions: [...permissionsOf(grantable), ...has] }).permissions;
   return rows.toSorted((one, other) => (one.resource < other.resource ? -1 : 1));
 }
 

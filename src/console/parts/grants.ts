@@ -30,9 +30,10 @@ export interface GrantsInput {
 /** The names of the fields of a picker, which a form has as often as something is chosen. */
 export const FIELDS = { role: 'role', permission: 'permission' } as const;
 
-/** What a form with a picker has. */
+/** What a form with a picker has, each once. */
 export function chosenIn(form: URLSearchParams): ChosenGrants {
-  return { roles: form.getAll(FIELDS.role), permissions: form.getAll(FIELDS.permission) };
+  const [roles, permissions] = [FIELDS.role, FIELDS.permission].map((field) => [...new Set(form.getAll(field))]);
+  return { roles: roles!, permissions: permissions! };
 }
 
 /** Grants as GraphQL takes them. */

@@ -6,13 +6,16 @@ export function RolePicker({
   field,
   grantable,
   chosen,
+  has,
 }: {
   field: string;
   grantable: readonly GrantableRole[];
   chosen: readonly string[];
+  /** Those that the key has already. */
+  has: readonly string[];
 }) {
   const names = new Set(grantable.map(({ role }) => role));
-  const kept = chosen.filter((role) => !names.has(role)).map((role): GrantableRole => ({ role, description: '' }));
+  const kept = has.filter((role) => !names.has(role)).map((role): GrantableRole => ({ role, description: '' }));
   const roles = [...grantable.toReversed(), ...kept];
   if (roles.length === 0) return null;
   return (

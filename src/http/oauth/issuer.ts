@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { basePath } from 'hono/route';
 import { Networks } from '../../keys/networks.ts';
 import { invalidPublicUrl } from '../../keys/requests/public-url.ts';
 import { HonoHead } from '../hono-head.ts';
@@ -30,7 +31,8 @@ export class Issuer {
   of(c: Context): string {
     if (this.#configured !== undefined) return this.#configured;
     const url = new URL(this.#originOf(c));
-    url.pathname = pathAbove(c);
+    // Another app may have this one beneath a path of its own.
+    url.pathname = basePath(c);
     return url.href.replace(/\/$/, '');
   }
 
@@ -42,13 +44,6 @@ export class Issuer {
     const seen = `${scheme === 'http' || scheme === 'https' ? `${scheme}:` : protocol}//${name ?? host}`;
     return isOrigin(seen) ? new URL(seen).origin : `${protocol}//${host}`;
   }
-}
-
-/** The path beneath which another app has this one. */
-function pathAbove(c: Context): string {
-  const { path } = c.req;
-  const own = Object.values(OAUTH_PATHS).find((each) => path.endsWith(each)) ?? path;
-  return path.slice(0, path.length - own.length);
 }
 
 function isOrigin(text: string): boolean {

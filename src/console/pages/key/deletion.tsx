@@ -14,6 +14,10 @@ interface Deleted {
   keys: { id: string; name: string }[];
 }
 
+const BENEATH_CHANGED =
+  'Nothing was deleted: there are other keys beneath it than when you opened this page. ' +
+  'Look again at what goes with it.';
+
 /** How many of the keys that were deleted are named. */
 const NAMED = 50;
 const RECENT_MS = 86_400_000;
@@ -28,7 +32,10 @@ export function addDeletion(pages: Pages): void {
     'keys/:id/delete',
     withKey(async (here) => {
       const { visit, shown } = here;
-      const typed = (await visit.form()).get('name')?.trim().normalize('NFC') ?? '';
+      const form = await visit.form();
+      const typed = form.get('name')?.trim().normalize('NFC') ?? '';
+      if (form.get('beneath') !== countBeneath(shown.descendants))
+        return showDeletion(here, { typed, message: BENEATH_CHANGED }, 409);
       if (isDangerous(here) && typed !== shown.name)
         return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
       try {
@@ -108,6 +115,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
   return (
     <form method="post" action={`${base}/delete`} class="stack">
       {refused && <Problem>{refused.message}</Problem>}
+      <input type="hidden" name="beneath" value={countBeneath(shown.descendants)} />
       {isDangerous(here) && (
         <>
           <label for="name">Type the name of the key to confirm: {shown.name}</label>

@@ -106,7 +106,12 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
             Whoever changes what it may do takes that away.
           </p>
         )}
-        <GrantsPicker grantable={grantable} chosen={edited.grants} problem={problems.get('grants')} />
+        <GrantsPicker
+          grantable={grantable}
+          chosen={edited.grants}
+          has={editedFrom(shown).grants}
+          problem={problems.get('grants')}
+        />
         <TextField
           name="expires"
           label="Expires"

@@ -1,3 +1,5 @@
+import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/description.ts';
+import { printable } from '../../../keys/text.ts';
 import { Status } from '../../parts/status.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
@@ -22,7 +24,7 @@ export function KeyHead({ here }: { here: KeyVisit }) {
             </a>
           )}
           <Switch here={here} />
-          {!rights.isPrevious && visit.may('API_KEY:CREATE_OWN') && (
+          {visit.mayCreate && (
             <a class="button" href={`${visit.root}keys/new?from=${shown.id}`}>
               Create one like it
             </a>
@@ -34,7 +36,7 @@ export function KeyHead({ here }: { here: KeyVisit }) {
           )}
         </div>
       </div>
-      {shown.description !== null && <p class="description">{shown.description}</p>}
+      {shown.description !== null && <p class="description">{printable(shown.description, MAX_DESCRIPTION_LENGTH)}</p>}
     </>
   );
 }
@@ -47,8 +49,8 @@ function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
       </form>
     ) : null;
   if (!rights.update) return null;
-  // It is asked about: whoever disables the key that they have signed in with cannot enable it again.
-  if (rights.isSelf)
+  // It is asked about where they cannot enable it again: their own key, and one that they may not widen.
+  if (rights.isSelf || !rights.widen)
     return (
       <a class="button" href={`${base}/disable`}>
         Disable

@@ -14,7 +14,7 @@ import { askUsage, type PlottedUsage, UsageSection } from './usage-section.tsx';
 import { type KeyVisit, withKey } from './with-key.tsx';
 
 /** What the page says after a form was sent, by the field `done` of its address. */
-const DONE: Readonly<Record<string, string>> = {
+const DONE = {
   activated: 'The grace period of the previous secret has begun.',
   disabled: 'The key is disabled: it is refused from now on, and so are the keys beneath it.',
   enabled: 'The key is enabled.',
@@ -22,7 +22,7 @@ const DONE: Readonly<Record<string, string>> = {
   narrowed: 'The key may now do what it has used, and nothing else.',
   'rolled-back': 'The rotation is rolled back: only the previous secret works.',
   saved: 'Saved.',
-};
+} as const;
 
 const CREATOR = 'query Creator($id: ID!) { apiKey(id: $id) { name } }';
 
@@ -58,7 +58,7 @@ async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promis
 
 function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
   const { visit, rights } = here;
-  const done = DONE[visit.query('done') ?? ''];
+  const done = Object.entries(DONE).find(([word]) => word === visit.query('done'))?.[1];
   return (
     <>
       {done !== undefined && <Done>{done}</Done>}

@@ -1,6 +1,8 @@
+import { chainExpiry, chainHolds } from '../../../keys/authorization/chain.ts';
+import type { Principal } from '../../../keys/authorization/principal.ts';
+import { includesRole, type Permission } from '../../../keys/permissions/catalog.ts';
 import { PermissionSet } from '../../../keys/permissions/permission-set.ts';
 import { permissionsOf } from '../../parts/grants.ts';
-import type { Permission } from '../../../keys/permissions/catalog.ts';
 import type { Visit } from '../../visit.tsx';
 import type { ShownKey } from './shown-key.ts';
 
@@ -19,7 +21,7 @@ export interface Rights {
 
 /** What the person may do to a key. It owns itself, and the keys that it created. */
 export function rightsOver(visit: Visit, key: ShownKey): Rights {
-  const { key: own, secret, access } = visit.principal;
+  const { key: own, secret } = visit.principal;
   const isSelf = key.id === own.id;
   const isOwn = isSelf || key.createdBy === own.id;
   const isPrevious = secret === 'previous';
@@ -28,10 +30,21 @@ export function rightsOver(visit: Visit, key: ShownKey): Rights {
   return {
     update: may('UPDATE'),
     delete: may('DELETE'),
-    widen: may('UPDATE') && (isBeneath || grantedTo(key).missingFrom(access).length === 0),
+    widen: may('UPDATE') && (isBeneath || holds(visit.principal, key)),
     isSelf,
     isPrevious,
   };
+}
+
+/** Whether a person holds all that a key may do, and for as long. Its limits and networks are left to GraphQL. */
+function holds({ chain, access }: Principal, key: ShownKey): boolean {
+  const end = chainExpiry(chain);
+  const holdsRole = (role: string) => chainHolds(chain, role, { includes: includesRole });
+  return (
+    grantedTo(key).missingFrom(access).length === 0 &&
+    key.roles.every(holdsRole) &&
+    (end === null || (key.expiresAt !== null && Date.parse(key.expiresAt) <= end))
+  );
 }
 
 /** All that the grants of a key say, whatever the keys above it take away. */

@@ -33,6 +33,9 @@ function DisablePage({ here }: { here: KeyVisit }) {
         {rights.isSelf &&
           'You have signed in with this key: you will be signed out, and cannot enable it again. Another key or the ' +
             'command line can.'}
+        {!rights.isSelf &&
+          !rights.widen &&
+          'You cannot enable it again, as your key may do less: another key or the command line can.'}
       </p>
       <form method="post" action={`${base}/disable`} class="actions">
         <button class="danger">Disable</button>

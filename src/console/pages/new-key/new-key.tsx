@@ -20,7 +20,7 @@ const RELOAD_MS = 600_000;
 /** Adds the pages on which a key is created: a form, a preview, and the secret. Nothing is written before the last. */
 export function addNewKey(pages: Pages): void {
   pages.get('keys/new', async (visit) => {
-    if (!mayCreate(visit)) return refuse(visit);
+    if (!visit.mayCreate) return refuse(visit);
     const from = visit.query('from');
     const bounds = boundsOf(visit);
     if (from === undefined) return showForm(visit, emptyDraft(bounds));
@@ -29,7 +29,7 @@ export function addNewKey(pages: Pages): void {
     return showForm(visit, draftLike(apiKey, bounds), { likeName: apiKey.name });
   });
   pages.post('keys/new', async (visit) => {
-    if (!mayCreate(visit)) return refuse(visit);
+    if (!visit.mayCreate) return refuse(visit);
     const form = await visit.form();
     const draft = draftIn(form, boundsOf(visit));
     const step = form.get('step');
@@ -143,10 +143,6 @@ async function findReplaced(visit: Visit, { replaced: [first] }: Preview): Promi
 
 function boundsOf(visit: Visit): ExpiryBounds {
   return { now: visit.now, end: latestEnd(visit) };
-}
-
-function mayCreate(visit: Visit): boolean {
-  return visit.may('API_KEY:CREATE_OWN') && visit.principal.secret === 'current';
 }
 
 function refuse(visit: Visit): Promise<Response> {

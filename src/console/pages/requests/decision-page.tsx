@@ -7,6 +7,9 @@ import { Time } from '../../parts/time.tsx';
 import type { Visit } from '../../visit.tsx';
 import type { Request } from './request.ts';
 
+/** The choice of the end that the application asks for. */
+export const ASKED = 'asked';
+
 /** What somebody has chosen to grant, and for how long. */
 export interface Choice extends ChosenGrants, ExpiryChoice {}
 
@@ -51,7 +54,7 @@ export function DecisionPage({
   const isChosen = ({ value }: Item) =>
     chosen === undefined || chosen.roles.includes(value) || chosen.permissions.includes(value);
   const asked = keyExpiresIn !== null && fits(keyExpiresIn, bounds) ? keyExpiresIn : undefined;
-  const expiry = chosen ?? (asked === undefined ? defaultExpiry(bounds) : { expiry: 'asked', date: '' });
+  const expiry = chosen ?? (asked === undefined ? defaultExpiry(bounds) : { expiry: ASKED, date: '' });
   return (
     <>
       <div class="head">
@@ -98,7 +101,7 @@ export function DecisionPage({
           bounds={bounds}
           chosen={expiry}
           problem={wrong?.expiry}
-          first={asked === undefined ? undefined : ['asked', `After ${asked}, as it asks for`]}
+          first={asked === undefined ? undefined : [ASKED, `After ${asked}, as it asks for`]}
           mayNeverEnd={keyExpiresIn === null}
         />
         <p class="help">The key stands beneath yours: it does no more than yours may, and ends with it.</p>

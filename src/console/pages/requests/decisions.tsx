@@ -4,7 +4,7 @@ import { type ExpiryBounds, type ExpiryChoice, expiresAtOf, expiryChoiceIn } fro
 import { type ChosenGrants, chosenIn, grantsInputOf } from '../../parts/grants.ts';
 import type { Visit } from '../../visit.tsx';
 import { askRoles, grantableOf, latestEnd } from '../grantable.ts';
-import { AgreedPage, type Choice, DecisionPage, type Wrong } from './decision-page.tsx';
+import { AgreedPage, ASKED, type Choice, DecisionPage, type Wrong } from './decision-page.tsx';
 import type { Said } from './list.tsx';
 import { type Request, REQUEST_FIELDS } from './request.ts';
 
@@ -66,7 +66,7 @@ async function showDecision(
 async function agree(visit: Visit, code: string, form: URLSearchParams): Promise<Response> {
   const bounds = boundsOf(visit);
   const chosen: ChosenGrants & ExpiryChoice = { ...chosenIn(form), ...expiryChoiceIn(form, bounds) };
-  const expiry = expiresAtOf(chosen, bounds);
+  const expiry = expiresAtOf(chosen, bounds, ASKED);
   if ('problem' in expiry) return showDecision(visit, code, { chosen, wrong: { expiry: expiry.problem }, status: 400 });
   try {
     const input = { userCode: code, ...grantsInputOf(chosen), ...expiry };
