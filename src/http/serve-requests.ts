@@ -120,7 +120,7 @@ export async function serveRequests(
   server.on('error', (error) => log.error({ err: error }, 'a connection was not accepted'));
   certificate?.start(server as HttpsServer);
   return {
-    url: urlOf(server, tls ? 'https' : 'http'),
+    url: urlOf(server, tls ? 'https' : 'http', address),
     async replaceCertificate(files) {
       await certificate?.replace(files, server as HttpsServer);
       return certificate !== undefined;

@@ -6,10 +6,18 @@ import { logLevelOf, type OpenLog, openLog } from '../../log.ts';
 import { BaseCommand } from '../base-command.ts';
 import { commandText } from '../command-text.ts';
 import { hostExtensions } from '../host.ts';
-import { type ConfigSource, configOfPrimary, ownConfig, type StartConfig, startConfig } from './config-source.ts';
+import {
+  type ConfigSource,
+  configOfPrimary,
+  ownConfig,
+  reloadingOf,
+  type StartConfig,
+  startConfig,
+} from './config-source.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave } from './output.ts';
-import { reportNothing, reportRefused, reportTaken } from './reload-log.ts';
+import { reportRefused, reportTaken } from './reload-log.ts';
+import { serviceManager } from './service-manager.ts';
 import { listenForStop, type StopSignal } from './signals.ts';
 
 /** How long a request may wait for the store's lock, and how long for one that a large import holds. */
@@ -54,8 +62,9 @@ export abstract class ServingCommand extends BaseCommand {
     const isWorker = workers.isWorker();
     const stop = isWorker ? workers.listenForOrder() : listenForStop();
     let start: StartConfig | undefined;
+    const manager = serviceManager(isWorker ? {} : process.env, log);
     // The first process tells its workers.
-    process.on('SIGHUP', () => start && (start.follower ? start.follower.reload() : reportNothing(log)));
+    process.on('SIGHUP', () => void (start && manager.reload(reloadingOf(start, log))));
     if (!isWorker) start = await startConfig(config, process.env);
     const [{ isInClear }, { SOCKET_UMASK }] = await Promise.all([
       import('../../http/listen-address.ts'),
@@ -64,7 +73,9 @@ export abstract class ServingCommand extends BaseCommand {
     const announceListening = (url: string) => {
       announce(url);
       if (isInClear(url)) log.warn({ url }, IN_CLEAR);
+      manager.ready(`Listening on ${url}`);
     };
+    void stop.received.then(() => manager.stopping());
     if (count > 1 && start) {
       const socketMask = serving.address.socket === undefined ? undefined : SOCKET_UMASK;
       const shared = { count, socketMask, log, stop, config: start, onListening: announceListening };
