@@ -68,11 +68,9 @@ describe('serve under load', () => {
       server.child.kill('SIGTERM');
       assert.deepEqual(await once(server.child, 'exit'), [0, null]);
       await load.stop();
-      // Behind its last answer, each client asked for another connection, and was told that there is none.
-      assert.deepEqual(
-        [[...load.statuses.keys()], [...load.errors.keys()], load.last()],
-        [[200], ['ECONNREFUSED'], 16],
-      );
+      assert.deepEqual([[...load.statuses.keys()], load.dropped()], [[200], 0]);
+      // Behind its last answer, each client asks for another connection, in the end in vain.
+      assert.ok(load.last() >= 16 && load.errors.has('ECONNREFUSED'), JSON.stringify([load.last(), ...load.errors]));
     });
 
     it(`is started anew on a socket that systemd keeps, and nobody notices: --workers ${workers}`, async () => {
