@@ -1,6 +1,7 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureChurn } from './churn.ts';
+import { measureConsole } from './console.ts';
 import { figure } from './figures.ts';
 import { measureGuard } from './guard.ts';
 import { MAX_LIVE_KEYS, measureLiveKeys } from './live-keys.ts';
@@ -49,6 +50,7 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
   constant: () => compare(rows.CONSTANT_ROWS, rows.CHECKS, rows.BETTER_AUTH),
   'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),
   scale: () => measureScale(rounds.rounds),
+  console: measureConsole,
   routes: () => Promise.resolve(routesTable(measureRoutes(rounds.rounds))),
 };
 

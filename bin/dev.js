@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { execute } from '@oclif/core/execute';
 import { refuseUnsupportedNode } from './node-version.js';
+import '../scripts/jsx.ts';
 
 refuseUnsupportedNode();
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -2,6 +2,7 @@ import { globSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bundleConsole } from './bundle-console.ts';
 import { bundleProgram } from './bundle-program.ts';
 import { licensesOf } from './licenses.ts';
 
@@ -36,7 +37,7 @@ const help = 'src/cli/help/own-help.ts';
 
 /** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
 const lazy = new Set(
-  globSync('src/**/*.ts', { cwd: root }).flatMap((from) =>
+  globSync('src/**/*.{ts,tsx}', { cwd: root }).flatMap((from) =>
     Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) =>
       join(dirname(from), to!),
     ),
@@ -57,7 +58,7 @@ function sharedBy(path: string): string[] {
 
 /** The path of an entry point in `dist`, without its ending. */
 function outOf(path: string): string {
-  return path.replace(/^src\/|\.ts$/g, '');
+  return path.replace(/^src\/|\.tsx?$/g, '');
 }
 
 for (const file of globSync('dist/**/*.js', { cwd: root })) rmSync(`${root}/${file}`);
@@ -75,16 +76,18 @@ const { metafile } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node22',
+  jsx: 'automatic',
+  jsxImportSource: 'hono/jsx',
   metafile: true,
   plugins: [
     {
       name: 'one chunk of shared code',
       setup(bundle) {
-        bundle.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+        bundle.onLoad({ filter: /\/src\/.*\.tsx?$/ }, ({ path }) => {
           const own = path.slice(root.length);
           const imports = sharedBy(own).map((shared) => `import './${relative(dirname(own), shared)}';`);
           const contents = [readFileSync(path, 'utf8'), ...imports].join('\n');
-          return { contents, loader: 'ts' };
+          return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' };
         });
       },
     },
@@ -118,6 +121,7 @@ for (const file of globSync(['lib/**/*.js', 'prebuilds/*', 'package.json', 'LICE
 const bundled = [
   ...Object.keys(metafile.inputs),
   ...(await bundleProgram(root)),
+  ...(await bundleConsole(root)),
   'node_modules/better-sqlite3/package.json',
 ];
 writeFileSync(`${root}dist/LICENSES.txt`, licensesOf(bundled, root));

@@ -1,4 +1,4 @@
-import { CLIENT_FIELDS, MAX_CLIENTS, PUBLIC_URL } from '../src/config/clients.ts';
+import { CLIENT_FIELDS, MAX_CLIENTS } from '../src/config/clients.ts';
 import { MAX_DECLARED, RESOURCE_FIELDS } from '../src/config/grants.ts';
 import { LIMITS_FIELDS } from '../src/config/limits.ts';
 import { CONFIG_FIELDS } from '../src/config/read-config.ts';
@@ -8,6 +8,7 @@ import { INTROSPECTION, TLS_FIELDS } from '../src/config/server.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
 import { NAME } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/requests/clients.ts';
+import { PUBLIC_URL } from '../src/keys/requests/public-url.ts';
 import { inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 
 const name = { type: 'string', pattern: NAME.source };
@@ -125,7 +126,8 @@ export function configSchema(): string {
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
       publicUrl: {
         type: 'string',
-        description: 'The origin under which clients reach the service. Default: the one that they ask.',
+        description:
+          'The address under which clients reach the service, with its path. Default: the one that they ask.',
         pattern: PUBLIC_URL.source,
         examples: ['https://keys.example.org'],
       },

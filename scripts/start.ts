@@ -1,9 +1,10 @@
+import './jsx.ts';
 import { createApp, listen, OPERATOR, openKeys, openLog } from '../src/index.ts';
 import { listenForStop } from '../src/cli/serve/signals.ts';
 
 /** `npm start`: serves the default store, and prints a new key and a request to paste. */
 const keys = await openKeys();
-const app = await createApp({ keys, log: await openLog('warn') });
+const app = await createApp({ keys, console: true, log: await openLog('warn') });
 const server = await listen({
   app,
   host: process.env['SVC_API_HOST'] || '127.0.0.1',
@@ -19,6 +20,8 @@ This key reads everything but credentials. Each start replaces it.
     -H 'Authorization: Bearer ${secret}' \\
     -H 'Content-Type: application/json' \\
     -d '{"query":"{ me { name roles } online info { version } }"}'
+
+With it, sign in at ${server.url}/console, too.
 
 `);
 

@@ -35,14 +35,16 @@ export interface CreateAppOptions {
   /** Which pages of other origins may call the service from a browser. Default: none. */
   cors?: CorsOptions;
   /**
-   * The origin under which clients reach the service, such as `https://keys.example.org`. Default: the one that a
-   * request was made to.
+   * The address under which clients reach the service, with the path that it is beneath, such as
+   * `https://keys.example.org`. Default: the one that a request was made to.
    */
   publicUrl?: string;
   /** Applications that may ask for keys, beside the program itself. Default: none. */
   clients?: readonly Client[];
   /** See `BearerAuthOptions`. */
   failedCredentials?: string | false;
+  /** Whether the console is served, at `/console`: pages on which people manage keys. Default: no. */
+  console?: boolean;
   /** Default: nothing is logged. */
   log?: Log;
   /** The app whose place it takes, see `RunningServer.replaceApp`: it goes on with its log, and has run as long. */
@@ -50,14 +52,21 @@ export interface CreateAppOptions {
 }
 
 /**
- * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`.
- * @throws RangeError if a place for credentials, a network, a limit, an origin or a client is invalid
+ * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
+ * and, if wanted, a console at `/console`.
+ * @throws RangeError if a place for credentials, a network, a limit, the public URL or a client is invalid
  * @throws KeysError SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED if graphql is
  * @example
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
  */
-export async function createApp({ keys, extensions, config, ...others }: CreateAppOptions): Promise<ServiceApp> {
+export async function createApp({
+  keys,
+  extensions,
+  config,
+  console = false,
+  ...others
+}: CreateAppOptions): Promise<ServiceApp> {
   await checkGraphQLRelease();
   const [{ createSchema }, { createHttpApp }, { serveForwardAuth }, { createRouter }, { describeService }] =
     await Promise.all([
@@ -81,7 +90,13 @@ export async function createApp({ keys, extensions, config, ...others }: CreateA
   const router = createRouter(config?.routes ?? []);
   const described = describeService({ router, file: config?.file, ...configured, ...others });
   const schema = await createSchema(keys, info, extensions, described);
-  const app = createHttpApp({ keys, schema, startedAt, ...configured, ...others });
+  const app = createHttpApp({ keys, schema, startedAt, hasConsole: console, ...configured, ...others });
+  if (console) {
+    const { addConsole } = await import('./console/add-console.ts');
+    const { sessions, authenticator, clock } = keys;
+    const { formCheck: check, pipeline, issuer, refusals, failures } = app;
+    addConsole(app, { sessions, authenticator, check, pipeline, issuer, refusals, failures, clock });
+  }
   return serveForwardAuth(app, {
     catalog: keys.catalog,
     router,

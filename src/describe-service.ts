@@ -1,6 +1,6 @@
 import { type BudgetLimits, Budgets } from './graphql/budget/request-budget.ts';
 import type { ServiceParts } from './graphql/service-parts.ts';
-import { FailedCredentials } from './limits/failed-credentials.ts';
+import { failedCredentialsBy } from './http/bearer-options.ts';
 import { routeExplainer } from './route-explainer.ts';
 import type { Router } from './routes/router.ts';
 
@@ -18,7 +18,7 @@ export function describeService({ router, file, limits, failedCredentials }: Des
   return {
     routes: routeExplainer(router, file !== undefined),
     limits: {
-      failedCredentials: FailedCredentials.of(failedCredentials)?.limit ?? null,
+      failedCredentials: failedCredentialsBy(failedCredentials)?.limit ?? null,
       request: new Budgets(limits).limits,
     },
   };

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { userInfo } from 'node:os';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
 import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
-import { FailedCredentials } from './limits/failed-credentials.ts';
+import { AttemptCounter } from './limits/attempt-counter.ts';
 import { type Limited, Limiter } from './limits/limiter.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
+import { operatorName } from './operator-name.ts';
 import type { OpenStoreOptions, Store } from './store/open.ts';
 
 /** Which key store to open, and how. */
@@ -77,9 +77,9 @@ export async function openKeys({
     randomBytes,
     randomId: randomUUID,
     schedule,
-    operator: userName(),
+    operator: operatorName(),
     maxVerifiedKeys,
-    counterOf: (limit) => new FailedCredentials(limit),
+    counterOf: (limit) => new AttemptCounter(limit),
   });
   return openedBy(service, { store, clock, limiter });
 }
@@ -116,13 +116,4 @@ function openedBy(service: KeysService, shared: Shared): OpenKeys {
       }
     },
   });
-}
-
-/** The user who runs the process; in a container it may have no name. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
 }

@@ -1,3 +1,4 @@
+import { BACKUP_CODES } from './backup.ts';
 import type { Explanation } from './explanation.ts';
 import { KEY_CODES } from './keys.ts';
 import { PROGRAM_CODES } from './program.ts';
@@ -10,6 +11,7 @@ export const ERROR_CODES: Readonly<Record<string, Readonly<Record<string, Explan
   'Commands and values': VALUE_CODES,
   Keys: KEY_CODES,
   'The key store': STORE_CODES,
+  Backups: BACKUP_CODES,
   'Servers elsewhere': REMOTE_CODES,
   'The program': PROGRAM_CODES,
 };

@@ -10,6 +10,8 @@ type KeyCode = Exclude<
   | Issue['code']
   | keyof typeof VALUE_CODES
   | `STORE_${string}`
+  | `BACKUP_${string}`
+  | `RESTORE_${string}`
   | `CONFIG_${string}`
   | keyof typeof REMOTE_CODES
   | 'OUTPUT_FAILED'

@@ -49,12 +49,13 @@ export const STORE_CODES: Readonly<
   STORE_CORRUPT: {
     meaning: 'The file is damaged, or is not a key store.',
     causes: ['the path is that of another file', 'the disk has a fault', 'it was copied while it was being written'],
-    remedy: 'Check the path. Otherwise restore a [backup](storage.md#backup), and check the disk.',
+    remedy: 'Check the path. Otherwise restore a [backup](backup.md#restoring), and check the disk.',
   },
   STORE_REPLACED: {
     meaning: 'The file of the store was replaced while it was used.',
     causes: ['a backup was restored under a running server', 'a `-wal` of the previous file was left beside it'],
-    remedy: 'Try again. To restore a backup, stop all that uses the store: see [Backup](storage.md#backup).',
+    remedy:
+      'Try again. To put a backup in place by hand, stop all that uses the store: see [Backup](backup.md#by-hand).',
   },
   STORE_FOREIGN: {
     meaning: 'The file or the database belongs to another program.',

@@ -63,6 +63,16 @@ export abstract class BaseCommand extends Command {
     return {};
   }
 
+  /** Whether missing values may be asked for. */
+  protected get interactive(): boolean {
+    return this.terminal.canPrompt && !this.jsonEnabled() && !hasFlag(this.argv, '--no-input');
+  }
+
+  /** Whether confirmations are answered with yes. */
+  protected get assumesYes(): boolean {
+    return hasFlag(this.argv, '--yes');
+  }
+
   override async init(): Promise<void> {
     await super.init();
     const unsupported = unsupportedNode();

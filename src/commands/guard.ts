@@ -20,7 +20,7 @@ const TIMEOUT_S = 60;
 type Asked = AskedRequirement & Omit<GuardOptions, 'maxConnections' | 'log'>;
 
 export default class Guard extends ServingCommand {
-  static override summary = 'Put a key in front of a service: a reverse proxy that asks for one.';
+  static override summary = 'Put a key in front of a service: a proxy that asks for one.';
   static override description =
     'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +
     'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403. The service must be ' +

@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
+import { permissionsFlag, rolesFlag } from '../cli/input/key-flags.ts';
 import { keepKey } from '../cli/remote/credentials.ts';
-import { readServerUrl } from '../cli/remote/server-url.ts';
-import { requireEncryption } from '../cli/remote/target.ts';
+import { loginServer } from '../cli/remote/login-server.ts';
 import { scopeItems } from '../keys/requests/scope.ts';
+import { printable } from '../keys/text.ts';
 import { formatTime } from '../keys/time.ts';
 
 const DEFAULT_END = '30d';
@@ -36,8 +37,8 @@ export default class Login extends BaseCommand {
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
     insecure: Flags.boolean({ description: 'Also where the server is elsewhere and speaks plain HTTP.' }),
-    roles: list('Roles to ask for, comma-separated, in place of what managing keys takes.', '<role,…>'),
-    permissions: list('Permissions to ask for, comma-separated, in place of that.', '<resource:action,…>'),
+    roles: rolesFlag('Roles to ask for, comma-separated, in place of what managing keys takes.'),
+    permissions: permissionsFlag('Permissions to ask for, comma-separated, in place of that.'),
     'expires-in': Flags.string({
       description: 'Ask for a key that ends after this time: a number followed by s, m, h, d or w. Default: 30d.',
       helpValue: '90m|12h|30d',
@@ -46,9 +47,8 @@ export default class Login extends BaseCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Login);
-    const server = readServer(flags, this.environment);
-    const { roles = [], permissions = [] } = flags;
-    const scope = scopeItems({ roles, permissions: permissions as never }).join(' ') || PERMISSIONS.join(' ');
+    const server = loginServer(flags, this.environment, { isSent: true });
+    const scope = readScope(flags);
     const { askForKey } = await import('../remote/ask-for-key.ts');
     const given = await askForKey(
       { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
@@ -68,18 +68,17 @@ export default class Login extends BaseCommand {
   }
 }
 
-/** @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE */
-function readServer(
-  flags: { server?: string | undefined; insecure?: boolean | undefined },
-  env: NodeJS.ProcessEnv,
-): string {
-  const given = flags.server ?? env['SVC_API_SERVER'];
-  if (!given) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
-  const server = readServerUrl(given);
-  requireEncryption(server, flags);
-  return server;
-}
-
-function list(description: string, helpValue: string) {
-  return Flags.string({ multiple: true, multipleNonGreedy: true, delimiter: ',', description, helpValue });
+/** What to ask for, as a scope, which has blanks between its items. @throws CliError USAGE */
+function readScope({
+  roles = [],
+  permissions = [],
+}: {
+  roles?: string[] | undefined;
+  permissions?: string[] | undefined;
+}): string {
+  const wrong = [...roles, ...permissions].find((item) => !/^\S+$/.test(item.trim()));
+  if (wrong !== undefined)
+    throw new CliError('USAGE', `"${printable(wrong)}" is no role and no permission. Put commas between them.`);
+  const trimmed = (list: readonly string[]) => list.map((item) => item.trim());
+  return scopeItems({ roles: trimmed(roles), permissions: trimmed(permissions) }).join(' ') || PERMISSIONS.join(' ');
 }

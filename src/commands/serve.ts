@@ -32,6 +32,9 @@ export default class Serve extends ServingCommand {
       description: 'Port at which Apache asks by FastCGI whether requests may pass. Default: none.',
       helpValue: '<port>',
     }),
+    'no-console': Flags.boolean({
+      description: 'Leave out the console at /console: pages on which people sign in with a key and manage keys.',
+    }),
   };
 
   async run(): Promise<void> {
@@ -43,7 +46,7 @@ export default class Serve extends ServingCommand {
       database,
       config,
       logPath: '/graphql',
-      start: serveApp(readFastCgiPort(flags)),
+      start: serveApp({ fastCgiPort: readFastCgiPort(flags), console: !flags['no-console'] }),
     });
   }
 }

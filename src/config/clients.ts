@@ -1,13 +1,12 @@
 import { type DocumentReader, isRecord } from '../keys/document.ts';
 import { type Client, invalidClient } from '../keys/requests/clients.ts';
+import { invalidPublicUrl } from '../keys/requests/public-url.ts';
 import { printable } from '../keys/text.ts';
 
 /** The fields of an application. */
 export const CLIENT_FIELDS = ['id', 'name', 'redirects'] as const;
 /** The most applications. */
 export const MAX_CLIENTS = 1000;
-/** A scheme and a host, without a path. */
-export const PUBLIC_URL = /^https?:\/\/[^/?#@\s]+$/;
 
 /** Reads the applications that may ask for keys. */
 export function readClients(reader: DocumentReader, value: unknown): Client[] {
@@ -46,12 +45,11 @@ function readClient(reader: DocumentReader, item: unknown, index: number): Clien
   return client;
 }
 
-/** Reads the origin under which clients reach the service. */
+/** Reads the address under which clients reach the service. */
 export function readPublicUrl(reader: DocumentReader, value: unknown): string | undefined {
   const text = value === undefined ? undefined : reader.text(value, ['publicUrl']);
-  if (text === undefined) return undefined;
-  if (PUBLIC_URL.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
-  const message = `"${printable(text)}" is no origin: write it as https://keys.example.org, without a path.`;
+  const message = text === undefined ? undefined : invalidPublicUrl(text);
+  if (message === undefined) return text;
   reader.report(['publicUrl'], message);
   return undefined;
 }

@@ -31,7 +31,7 @@ export interface Config {
   };
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
-  /** The origin under which clients reach the service; undefined for the one that a request was made to. */
+  /** The address under which clients reach the service; undefined for the one that a request was made to. */
   readonly publicUrl: string | undefined;
   /** Applications that may ask for keys. */
   readonly clients: readonly Client[];

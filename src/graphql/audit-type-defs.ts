@@ -18,8 +18,10 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   CONSENT_DENY: 'Somebody refused what an application asked for.',
   CONSENT_EXCHANGE: 'An application got its key.',
   CONSENT_REPLAY: 'An application showed a code that was used before: the key that it gave is deleted.',
+  CONSENT_REVOKE: 'An application has ended the key that it was given, or one of its secrets.',
   REFUSE: 'A request was refused. Each kind is recorded once in ten minutes, and its repetitions as a count.',
   PRUNE: 'The oldest entries of the log were deleted.',
+  RESTORE: 'A backup was restored; with a key, that key became what the backup has of it.',
 };
 
 /** The schema for the audit log. */

@@ -52,6 +52,16 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
     },
     limitedBy: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, (chain) => keys.limitsOf(chain).map((limit) => limitOf(limit, context))),
+    descendants: ({ id }: ApiKey, { first }: { first: number }, { budget, principal }: BudgetedContext) =>
+      budget.inSequence(async () => {
+        const { keys: found, hasMore } = await keys.descendantsOf(id, first);
+        return {
+          count: found.length,
+          hasMore,
+          lastUsedAt: () => lastUseOf(keys, found),
+          keys: found.filter((key) => mayFor(principal, 'READ', key)),
+        };
+      }),
     suggestedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
       withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).permissions)),
     unusedPermissions: (key: ApiKey, _: object, context: BudgetedContext) =>
@@ -73,4 +83,13 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
       allowFrom,
     };
   }
+}
+
+/** When the one of some keys that was used last was accepted, in milliseconds since 1970; null if none ever was. */
+async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<number | null> {
+  const usage = await keys.usageOf(found.map(({ id }) => id));
+  return [...usage.values()].reduce<number | null>(
+    (latest, { lastUsedAt }) => (lastUsedAt !== null && lastUsedAt > (latest ?? 0) ? lastUsedAt : latest),
+    null,
+  );
 }

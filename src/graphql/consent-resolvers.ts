@@ -12,14 +12,24 @@ interface ApprovalInput {
   userCode: string;
   roles?: Role[];
   permissions?: ResourceActions[];
+  expiresIn?: string;
   expiresAt?: string;
+}
+
+/** Which request: by its code, or by its id. */
+interface Which {
+  userCode?: string | null;
+  requestId?: string | null;
 }
 
 /** The resolvers for what applications ask for. */
 export function consentResolversOf(keys: KeysService): Resolvers {
   const { consent, catalog } = keys;
-  const show = (userCode: string, { principal }: GraphQLContext) =>
-    consent.show({ userCode, source: principal.key.id });
+  const find = ({ userCode, requestId }: Which, { principal }: GraphQLContext) => {
+    if ((userCode == null) === (requestId == null)) throw badInput('Pass either userCode or requestId.');
+    if (requestId != null) return consent.findListed(requestId, principal);
+    return consent.find({ userCode: userCode!, source: principal.key.id });
+  };
 
   const consentRequests: Resolve<{ first?: number | null }> = (_, { first }, { principal }) => {
     const limit = first ?? DEFAULT_PAGE_SIZE;
@@ -27,25 +37,18 @@ export function consentResolversOf(keys: KeysService): Resolvers {
       throw badInput(`"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} requests.`);
     return consent.list(limit, principal);
   };
-  const consentRequest: Resolve<{ userCode: string }> = (_, { userCode }, context) => show(userCode, context);
+  const consentRequest: Resolve<Which> = (_, which, context) => find(which, context);
 
   const approveConsentRequest: Resolve<{ input: ApprovalInput }> = async (_, { input }, context) => {
     refuseNulls(input);
-    const { userCode, roles, permissions, expiresAt } = input;
+    const { userCode, roles, permissions, expiresIn, expiresAt } = input;
     const granted = permissions?.flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`));
-    const choice = { roles, permissions: granted, expiresAt };
-    const { request } = await consent.approve(await show(userCode, context), choice, context.principal);
+    const choice = { roles, permissions: granted, expiresIn, expiresAt };
+    const { request } = await consent.approve(await find({ userCode }, context), choice, context.principal);
     return request;
   };
-  const denyConsentRequest: Resolve<{ userCode?: string | null; requestId?: string | null }> = async (
-    _,
-    { userCode, requestId },
-    context,
-  ) => {
-    if ((userCode == null) === (requestId == null)) throw badInput('Pass either userCode or requestId.');
-    if (requestId != null) return consent.denyListed(requestId, context.principal);
-    return consent.deny(await show(userCode!, context), context.principal);
-  };
+  const denyConsentRequest: Resolve<Which> = async (_, which, context) =>
+    consent.deny(await find(which, context), context.principal);
 
   return {
     Query: { consentRequests, consentRequest },
@@ -56,7 +59,10 @@ export function consentResolversOf(keys: KeysService): Resolvers {
       clientName: ({ client }: ConsentRequest) => client.name,
       roles: ({ roles }: ConsentRequest) => roles.filter((role) => catalog.knows(role)),
       permissions: ({ permissions }: ConsentRequest) => knownTo(catalog, permissions),
+      grants: ({ roles, permissions }: ConsentRequest) => [...roles, ...permissions],
       keyName: ({ approval }: ConsentRequest) => approval?.keyName,
+      keyGrants: ({ approval }: ConsentRequest) => approval && [...approval.roles, ...approval.permissions],
+      keyExpiresAt: ({ approval }: ConsentRequest) => approval?.keyExpiresAt,
     },
   };
 }

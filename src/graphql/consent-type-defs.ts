@@ -11,23 +11,25 @@ extend type Query {
     @requires(resource: API_KEY, action: CREATE_ANY)
     @cost(weight: 3)
     @listSize(assumedSize: ${MAX_PAGE_SIZE}, slicingArguments: ["first"])
-  "What the application asks for that shows this code. A key has only so many tries."
+  "What one application asks for. A key has only so many tries of codes. By requestId, with CREATE_ANY alone."
   consentRequest(
-    "The code, such as WDJB-MJHT."
-    userCode: String!
+    "The code that the application shows, such as WDJB-MJHT."
+    userCode: String
+    "Which request."
+    requestId: ID
   ): ConsentRequest @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 10)
 }
 
 extend type Mutation {
   """
   Agrees to what an application asks for, or to a part of it. The application gets a key that the caller has created, by
-  the rules of createApiKey, which count again when it fetches that key.
+  the rules of createApiKey, which count again when it fetches that key. To agree to the same again changes nothing.
   """
   approveConsentRequest(
     "What is granted."
     input: ApproveConsentRequestInput!
   ): ConsentRequest @requires(resource: API_KEY, action: CREATE_OWN) @cost(weight: 250)
-  "Refuses what an application asks for. By requestId, with CREATE_ANY alone."
+  "Refuses what an application asks for, also again. By requestId, with CREATE_ANY alone."
   denyConsentRequest(
     "The code that the application shows."
     userCode: String
@@ -52,6 +54,8 @@ enum ConsentStatus {
   APPROVED
   "Somebody has refused."
   DENIED
+  "The application has fetched its key."
+  USED
 }
 
 """What an application asks for."""
@@ -68,6 +72,8 @@ type ConsentRequest {
   roles: [Role!]! @listSize(assumedSize: 2)
   "The permissions that it asks for besides the roles."
   permissions: [Permission!]! @listSize(assumedSize: 5)
+  "All that it asks for in its order, roles first, as text, and also what can be granted no longer."
+  grants: [String!]! @listSize(assumedSize: 3)
   "After which time it wants the key to end, such as 30d."
   keyExpiresIn: String
   "Where it asks from."
@@ -80,6 +86,10 @@ type ConsentRequest {
   status: ConsentStatus!
   "The name of the key that it gets; null until somebody has agreed."
   keyName: String
+  "What that key is granted, as grants."
+  keyGrants: [String!] @listSize(assumedSize: 3)
+  "When that key ends, if somebody has said so; at the latest with the key of whoever agreed."
+  keyExpiresAt: DateTime
 }
 
 """What is granted to an application."""
@@ -92,5 +102,7 @@ input ApproveConsentRequestInput {
   permissions: [PermissionInput!]
   "When the key ends. Without it: when the application asks for, at the latest with the caller."
   expiresAt: DateTime
+  "After which time the key ends, in place of expiresAt: a number with s, m, h, d or w, such as 30d."
+  expiresIn: String
 }
 `;

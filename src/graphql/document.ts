@@ -43,6 +43,11 @@ export function isMutation(document: DocumentNode, operationName: string | null)
   return getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION;
 }
 
+/** The name of the operation that is to be executed; undefined if it has none. */
+export function operationNameIn(document: DocumentNode, operationName: string | null): string | undefined {
+  return getOperationAST(document, operationName)?.name?.value;
+}
+
 function checkSize(source: Source): void {
   const lexer = new Lexer(source);
   let tokens = 0;

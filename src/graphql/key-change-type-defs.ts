@@ -101,6 +101,8 @@ type ApiKeyPreview {
   expiresAt: DateTime
   "Everything that its roles and permissions would allow together."
   effectivePermissions: [Permission!]!
+  "What would be deleted for it: the key of its name first, then the keys that this one had created."
+  replaced: [DeletedApiKey!]!
 }
 
 """The keys that were deleted."""

@@ -31,6 +31,11 @@ type ApiKey implements Node {
   effectivePermissions: [Permission!]! @listSize(assumedSize: 20)
   "What the keys above it take away from it, the nearest first: the key that created it, that one's creator, and so on."
   limitedBy: [ApiKeyLimit!]! @cost(weight: 5) @listSize(assumedSize: 2)
+  "The keys that it created, those that these created, and so on: whoever deletes it deletes them, too."
+  descendants(
+    "The maximum number of keys, from 1 to 500."
+    first: Int! = 50
+  ): ApiKeyDescendants @cost(weight: 20) @listSize(assumedSize: 500, slicingArguments: ["first"])
   "The public part of the secret, as svc_<id>_…"
   prefix: String!
   "When it was created."
@@ -69,6 +74,18 @@ type ApiKey implements Node {
   unusedPermissions: [Permission!]! @cost(weight: 5) @listSize(assumedSize: 20)
   "The rotation in progress; null if it has only one secret that works."
   rotation: ApiKeyRotation
+}
+
+"""Keys beneath a key."""
+type ApiKeyDescendants {
+  "How many were found, up to the maximum."
+  count: Int!
+  "Whether there are more."
+  hasMore: Boolean!
+  "When the one of those that were found which was used last was accepted; null if none ever was."
+  lastUsedAt: DateTime
+  "Those of them that the requesting key may read, the nearest first."
+  keys: [ApiKey!]!
 }
 
 """By what use is counted, in UTC."""

@@ -28,6 +28,8 @@ const MAX_PLANS = 16;
 export class PreparedOperation {
   /** See `costOf`. */
   readonly cost: Amount;
+  /** Undefined if it has none. */
+  readonly name: string | undefined;
   readonly isMutation: boolean;
   /** See `introspects`. */
   readonly introspects: boolean;
@@ -45,6 +47,7 @@ export class PreparedOperation {
     this.#operation = getOperationAST(document, operationName)!;
     this.#conditions = conditionsIn(document);
     this.cost = cost;
+    this.name = this.#operation.name?.value;
     this.isMutation = isMutation(document, operationName);
     this.introspects = introspects(document);
   }

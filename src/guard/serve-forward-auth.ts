@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
@@ -7,6 +7,7 @@ import { isForProxies } from '../http/for-proxies.ts';
 import { HonoHead } from '../http/hono-head.ts';
 import { NodeHead } from '../http/node-head.ts';
 import { peerOf } from '../http/client-address.ts';
+import { type RequestWatcher, WatchedRequest } from '../http/watched-request.ts';
 import { REPLY_HEADERS, respond, send } from '../http/replies.ts';
 import { answerWebServer } from './fastcgi/authorizer.ts';
 import { CgiHead, readCgi } from './fastcgi/cgi-head.ts';
@@ -37,13 +38,25 @@ export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions,
     else answer(outgoing, verdict);
     return true;
   };
-  const answerFastCgi = (socket: Socket) => {
-    void answerWebServer(socket, (parameters) => {
+  const answerFastCgi = (socket: Socket, watchers: readonly RequestWatcher[] = []) => {
+    void answerWebServer(socket, async (parameters) => {
       const head = new CgiHead(parameters, peerOf(socket));
-      return forwardAuth.decide(head, (requirements) => readCgi(parameters, head, requirements));
+      const what = { method: knownMethod(parameters.get('REQUEST_METHOD')), endpoint: 'fastcgi' as const };
+      const request = new WatchedRequest(head, app.addresses, what);
+      head.notes = request;
+      for (const watcher of watchers) watcher.began?.(request);
+      const verdict = await forwardAuth.decide(head, (requirements) => readCgi(parameters, head, requirements));
+      request.end('refusal' in verdict ? verdict.refusal.status : 200, false);
+      for (const watcher of watchers) watcher.ended(request);
+      return { verdict, requestId: request.id };
     });
   };
   return Object.assign(app, { answerProxy, answerFastCgi });
+}
+
+/** A method that is not the client's invention. */
+function knownMethod(method = ''): string | undefined {
+  return METHODS.includes(method) ? method : undefined;
 }
 
 function answer(outgoing: ServerResponse, verdict: Verdict): void {

@@ -8,7 +8,7 @@ import type { CredentialPlace } from '../keys/credential-places.ts';
 import { LOOPBACK } from '../keys/networks.ts';
 import { checkClients, type Client } from '../keys/requests/clients.ts';
 import type { KeysService } from '../keys/service.ts';
-import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { AttemptCounter } from '../limits/attempt-counter.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
@@ -17,6 +17,7 @@ import { type CheckParts, partsOf } from './bearer-options.ts';
 import { ClientAddresses } from './client-address.ts';
 import { Cors, corsBy, type CorsOptions } from './cors.ts';
 import type { FailureLog } from './failure-log.ts';
+import { HonoHead } from './hono-head.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './graphql-routes.ts';
 import { addHealthChecks, HEALTH_PATHS } from './health.ts';
@@ -26,6 +27,7 @@ import { addOAuth } from './oauth/add-oauth.ts';
 import { Issuer } from './oauth/issuer.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { errorReply, respond } from './replies.ts';
+import type { RequestWatcher } from './watched-request.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -43,6 +45,8 @@ export interface AppOptions {
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
   clients?: readonly Client[];
+  /** Whether the page at `/` leads to a console. */
+  hasConsole?: boolean;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
   replaces?: CheckParts | undefined;
@@ -53,20 +57,28 @@ export type ServiceApp = Hono<BearerEnv> & {
   /** Answers what proxies ask, as Node has it: Hono takes too long for that. Returns whether it does. */
   readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
   /** Answers a web server that asks by FastCGI on a connection, until that ends. */
-  readonly answerFastCgi: (socket: Socket) => void;
+  readonly answerFastCgi: (socket: Socket, watchers?: readonly RequestWatcher[]) => void;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
   readonly failures: FailureLog;
   /** Counts credentials that are not valid; undefined if there may be any number. */
-  readonly failedCredentials: FailedCredentials | undefined;
+  readonly failedCredentials: AttemptCounter | undefined;
   /** Since when the service runs, in milliseconds since 1970. */
   readonly startedAt: number;
+  /** Finds out where requests come from. */
+  readonly addresses: ClientAddresses;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt'> & { readonly check: BearerCheck };
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses'> & {
+    readonly check: BearerCheck;
+    /** Takes keys that people show in forms, wherever programs put theirs. */
+    readonly formCheck: BearerCheck;
+    readonly pipeline: GraphQLPipeline;
+    readonly issuer: Issuer;
+  };
 
 /**
  * The service: `/graphql` and `/introspect` behind the bearer check, what applications ask for keys by, health checks
@@ -81,12 +93,14 @@ export function createHttpApp({
   cors: corsOptions,
   publicUrl,
   clients = [],
+  hasConsole = false,
   log = NO_LOG,
   replaces,
   ...from
 }: AppOptions): HttpApp {
   const app = new Hono<BearerEnv>();
   const parts = partsOf({ log, ...from }, replaces);
+  const addresses = new ClientAddresses(from.trust);
   const check = new BearerCheck({ keys, ...from }, parts);
   const cors = new Cors(corsOptions);
   const pipeline = new GraphQLPipeline({ schema, check, budgets: new Budgets(limits), introspection, cors, log });
@@ -96,19 +110,21 @@ export function createHttpApp({
   app.all('/introspect', allowOrigins, bearerAuthBy(introspecting), answerIntrospection(keys, parts.failures));
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
   addHealthChecks(app, keys, parts.failures);
-  addHomePage(app);
+  addHomePage(app, { hasConsole });
+  const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const { credentials: _, ...fromForms } = from;
+  const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
   addOAuth(app, allowOrigins, {
     consent: keys.consent,
     catalog: keys.catalog,
     clients: checkClients(clients),
-    issuer: new Issuer(publicUrl, from.trust ?? LOOPBACK),
-    addresses: new ClientAddresses(from.trust),
-    check: new BearerCheck({ keys, ...fromForms }, parts),
+    issuer,
+    addresses,
+    check: formCheck,
     ...parts,
   });
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
-  app.onError((error, c) => respond(c, pipeline.failed(error)));
-  return Object.assign(app, parts, { startedAt, check });
+  app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
+  return Object.assign(app, parts, { startedAt, check, formCheck, pipeline, issuer, addresses });
 }

@@ -6,7 +6,7 @@ import type { Action, Permission } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
 import { listOf } from '../keys/text.ts';
 import { digestSecret, prefixOf } from '../keys/secret/secret.ts';
-import type { FailedCredentials } from '../limits/failed-credentials.ts';
+import type { AttemptCounter } from '../limits/attempt-counter.ts';
 import { type BearerAuthOptions, type CheckParts, partsOf } from './bearer-options.ts';
 import { Challenge, type Problem } from './challenge.ts';
 import { ClientAddresses, networkOf, type Received } from './client-address.ts';
@@ -26,7 +26,8 @@ export interface Admitted {
   readonly principal: Principal;
   /** As it was authenticated. */
   readonly authenticated: Principal;
-  readonly token: string;
+  /** Undefined for somebody who has shown it before: see `enterBy`. */
+  readonly token: string | undefined;
   readonly digest: string;
   /** When it was counted as a use of the key, in milliseconds since 1970. */
   readonly usedAt: number;
@@ -49,7 +50,7 @@ export class BearerCheck {
   readonly #reader: CredentialReader;
   readonly #challenge: Challenge;
   readonly #failures: FailureLog;
-  readonly #failed: FailedCredentials | undefined;
+  readonly #failed: AttemptCounter | undefined;
   readonly #told: Told;
   readonly #limits: LimitCheck;
 
@@ -86,11 +87,21 @@ export class BearerCheck {
     const credentials = this.#reader.read(request);
     if (credentials.kind !== 'token') return this.#refuseUnread(credentials);
     const { token } = credentials;
-    const known = { token, digest: digestSecret(token) };
-    const verified = this.#keys.authenticator.findVerified(known.digest);
+    return this.#enter(request, { token, digest: digestSecret(token) });
+  }
+
+  /** Checks a request like `enter`, of somebody who has shown a token with this digest before. */
+  enterBy(request: Received, digest: string): Admission | Promise<Admission> {
+    return this.#enter(request, { token: undefined, digest });
+  }
+
+  #enter(request: Received, known: Known): Admission | Promise<Admission> {
+    const { authenticator } = this.#keys;
+    const verified = authenticator.findVerified(known.digest);
+    if (verified) authenticator.counts.remembered += 1;
     return verified
       ? this.#letIn(request, known, verified)
-      : this.#ask(request, token, (accepted) => this.#letIn(request, known, accepted));
+      : this.#ask(request, known, (accepted) => this.#letIn(request, known, accepted));
   }
 
   /**
@@ -102,34 +113,48 @@ export class BearerCheck {
     if (verified?.principal === admitted.authenticated) return admitted;
     return verified
       ? this.#letStay(request, admitted, verified)
-      : this.#ask(request, admitted.token, (accepted) => this.#letStay(request, admitted, accepted), admitted.usedAt);
+      : this.#ask(request, admitted, (accepted) => this.#letStay(request, admitted, accepted), admitted.usedAt);
   }
 
   async #ask(
     request: Received,
-    token: string,
+    { token, digest }: Known,
     settle: (accepted: Accepted) => Admission | Promise<Admission>,
     usedAt?: number,
   ): Promise<Admission> {
     const { address } = this.#told.clients.of(request);
+    const { notes } = request;
+    const askedAt = performance.now();
     let result;
     try {
-      result = await this.#keys.authenticator.confirm(token, address, usedAt);
+      const { authenticator } = this.#keys;
+      result = await (token === undefined
+        ? authenticator.confirmDigest(digest, address, usedAt)
+        : authenticator.confirm(token, address, usedAt));
     } catch (error) {
-      this.#failures.add(error);
+      this.#failures.add(error, notes?.id);
       return { refusal: unavailable() };
+    } finally {
+      notes?.noteStoreTime(askedAt, performance.now());
     }
     if ('principal' in result) return settle(result);
     const prefix = result.publicId === undefined ? undefined : prefixOf(result.publicId);
-    return this.#refuseKey(result.refused, prefix, address);
+    return this.#refuseKey(request, result.refused, prefix, address);
   }
 
   #letIn(request: Received, known: Known, accepted: Accepted): Admission | Promise<Admission> {
     const { principal } = accepted;
+    const { notes } = request;
+    if (notes) notes.keyId = principal.key.id;
     if (!principal.restrictions) return this.#use(request, known, accepted);
     const settle = (held: Held): Admission => {
       if (held === 'gone')
-        return this.#refuseKey('unknown', prefixOf(principal.key.publicId), this.#told.clients.of(request).address);
+        return this.#refuseKey(
+          request,
+          'unknown',
+          prefixOf(principal.key.publicId),
+          this.#told.clients.of(request).address,
+        );
       return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
     };
     const held = this.#limits.enter(principal, principal.restrictions, request);
@@ -170,8 +195,13 @@ export class BearerCheck {
   }
 
   /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */
-  #refuseKey(reason: RefusalReason, prefix: string | undefined, address: string | undefined): { refusal: Reply } {
-    this.#told.refusals.add('key refused', { reason, prefix, address });
+  #refuseKey(
+    request: Received,
+    reason: RefusalReason,
+    prefix: string | undefined,
+    address: string | undefined,
+  ): { refusal: Reply } {
+    this.#told.refusals.add('key refused', { reason, prefix, address }, request.notes?.id);
     const wait = address === undefined ? undefined : this.#failed?.add(networkOf(address));
     if (wait !== undefined) return { refusal: tooManyFailures(wait) };
     return this.#refuse(401, 'The API key is not valid.', 'invalid_token');

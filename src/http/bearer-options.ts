@@ -1,7 +1,7 @@
 import type { CredentialPlace } from '../keys/credential-places.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
 import type { KeysService } from '../keys/service.ts';
-import { FailedCredentials } from '../limits/failed-credentials.ts';
+import { AttemptCounter } from '../limits/attempt-counter.ts';
 import type { Limited } from '../limits/limiter.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { FailureLog } from './failure-log.ts';
@@ -34,12 +34,26 @@ export interface BearerAuthOptions {
   log?: Log;
 }
 
+const DEFAULT_FAILED_CREDENTIALS = '20/m';
+
 /** What the checks of one service share. */
 export interface CheckParts {
   refusals: RefusalLog;
   failures: FailureLog;
-  /** Undefined if there is no limit. */
-  failedCredentials: FailedCredentials | undefined;
+  /** Counts credentials that are not valid; undefined if there is no limit. */
+  failedCredentials: AttemptCounter | undefined;
+}
+
+/**
+ * Counts credentials that are not valid, by a limit as it was written; undefined for any number of them. With the same
+ * limit as an earlier counter, that goes on.
+ * @throws RangeError if it is none
+ */
+export function failedCredentialsBy(
+  limit: string | false = DEFAULT_FAILED_CREDENTIALS,
+  earlier?: AttemptCounter,
+): AttemptCounter | undefined {
+  return AttemptCounter.of(limit, earlier);
 }
 
 /** The parts of checks, which may go on from those of others. @throws RangeError if a limit is invalid */
@@ -50,6 +64,6 @@ export function partsOf(
   return {
     refusals: earlier?.refusals ?? new RefusalLog(log),
     failures: earlier?.failures ?? new FailureLog(log),
-    failedCredentials: FailedCredentials.of(failedCredentials, earlier?.failedCredentials),
+    failedCredentials: failedCredentialsBy(failedCredentials, earlier?.failedCredentials),
   };
 }

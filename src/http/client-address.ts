@@ -2,11 +2,14 @@ import type { Server, Socket } from 'node:net';
 import { LOOPBACK, Networks } from '../keys/networks.ts';
 import type { HeaderValues } from './credentials.ts';
 import { hopsInForwarded, hopsInXForwardedFor, plainAddress } from './forwarded.ts';
+import type { RequestNotes } from './request-notes.ts';
 
 /** A request that knows where it came from. */
 export interface Received extends HeaderValues {
   /** The address at the other end of the connection, see `peerOf`. */
   peer(): string | undefined;
+  /** What is noted of it; undefined where it came by a server of somebody else. */
+  readonly notes?: RequestNotes | undefined;
 }
 
 /** Where a request comes from. */
@@ -30,6 +33,11 @@ export class ClientAddresses {
    */
   constructor(trust: readonly string[] = LOOPBACK) {
     this.#trust = new Networks(trust);
+  }
+
+  /** Whether the headers of a peer are believed. */
+  trusts(peer: string | undefined): boolean {
+    return peer !== undefined && this.#trust.includes(peer);
   }
 
   /**

@@ -3,6 +3,8 @@ import type { ErrorCode } from '../keys/errors.ts';
 /** Codes of the rules that only the command line, or the start of a server, can meet. */
 type LocalCode =
   | `STORE_${string}`
+  | `BACKUP_${string}`
+  | `RESTORE_${string}`
   | `CONFIG_${string}`
   | `SERVER_${string}`
   | 'CREDENTIALS_INVALID'

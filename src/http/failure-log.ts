@@ -23,13 +23,14 @@ export class FailureLog {
     this.#message = message;
   }
 
-  /** A request has failed. */
-  add(error: unknown): void {
+  /** A request has failed. @param requestId its id, for the line that says it at once */
+  add(error: unknown, requestId?: string): void {
     if (this.#counts.size === 0) this.#atPeriodEnd(() => this.finish());
     const kind = this.#kindOf(error);
     const count = this.#counts.get(kind);
     this.#counts.set(kind, count === undefined ? 0 : count + 1);
-    if (count === undefined) this.#log.error({ err: error }, this.#message);
+    if (count === undefined)
+      this.#log.error({ err: error, ...(requestId !== undefined && { requestId }) }, this.#message);
   }
 
   /** Ends the period: logs what was only counted. */

@@ -35,23 +35,32 @@ export function errorsInOrder({ data, errors = [] }: ExecutionResult): GraphQLEr
   });
 }
 
+/** Where the details of failures go, and the id of the request; without one, each failure gets its own. */
+interface FailingRequest {
+  log: Log;
+  requestId: string | undefined;
+}
+
 /**
  * Formats an error for the client. Errors that are meant for it keep their message; for all others it gets a request
  * id, under which the log has the details.
  */
-export function formatGraphQLError(error: GraphQLError, log: Log): GraphQLFormattedError {
+export function formatGraphQLError(error: GraphQLError, failing: FailingRequest): GraphQLFormattedError {
   const { locations, path } = error.toJSON();
-  const { message, extensions } = explain(error, log);
+  const { message, extensions } = explain(error, failing);
   return { message: redactSecrets(message), ...(locations && { locations }), ...(path && { path }), extensions };
 }
 
-function explain(error: GraphQLError, log: Log): { message: string; extensions: Record<string, unknown> } {
+function explain(
+  error: GraphQLError,
+  failing: FailingRequest,
+): { message: string; extensions: Record<string, unknown> } {
   const cause = error.originalError;
   if (!cause) return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
   if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
   if (cause.name === 'GraphQLError' && !isResultMismatch(error))
     return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
-  const requestId = randomUUID();
+  const { log, requestId = randomUUID() } = failing;
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
   if (isKeysError(cause) && cause.code === 'STORE_READONLY') {
     return {

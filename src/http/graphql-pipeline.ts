@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import { amountFor } from '../graphql/budget/amount.ts';
 import { checkErrors, checkLength, writeData } from '../graphql/budget/answer.ts';
 import { costOf } from '../graphql/budget/cost.ts';
 import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
 import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
 import type { BudgetedContext } from '../graphql/context.ts';
-import { isMutation, readDocument } from '../graphql/document.ts';
+import { isMutation, operationNameIn, readDocument } from '../graphql/document.ts';
 import {
   checkIntrospection,
   introspects,
@@ -30,6 +30,7 @@ import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusal
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { withFields } from './rate-limit-fields.ts';
 import { graphqlReply, internalError, type Reply } from './replies.ts';
+import type { RequestNotes } from './request-notes.ts';
 import { RequestRefused } from './request-refused.ts';
 
 /** What the pipeline is made of. */
@@ -43,7 +44,15 @@ export interface GraphQLPipelineOptions {
 }
 
 /** What is executed: a prepared operation, or one that is seen for the first time. */
-type Operation = Pick<PreparedOperation, 'cost' | 'isMutation' | 'introspects' | 'execute'>;
+type Operation = Pick<PreparedOperation, 'cost' | 'name' | 'isMutation' | 'introspects' | 'execute'>;
+
+/** What the reply to a request depends on, beside its result. */
+interface Asked {
+  budget: RequestBudget;
+  notes: RequestNotes | undefined;
+  /** Undefined where it was not known yet. */
+  principal?: Principal;
+}
 
 /**
  * The way of every request to the GraphQL endpoint: authenticate, read, prepare, execute, send. What sends the reply,
@@ -82,7 +91,7 @@ export class GraphQLPipeline {
       if ('refusal' in admission) return admission.refusal;
       return withFields(await this.answer(request, admission), admission.fields);
     } catch (error) {
-      return this.failed(error);
+      return this.failed(error, request);
     }
   }
 
@@ -95,6 +104,7 @@ export class GraphQLPipeline {
       type = negotiate(request.head.accept);
       const parameters = await readParameters(request);
       const operation = this.#prepare(parameters);
+      request.notes?.noteOperation(operation, admitted.token);
       if (operation.isMutation && isByUrl(request)) throw mutationByUrl();
       const cost = amountFor(operation.cost, parameters.variables);
       if (cost > budget.limits.cost) throw costExceeded(cost, budget.limits.cost);
@@ -106,18 +116,20 @@ export class GraphQLPipeline {
       if (operation.introspects) checkIntrospection(this.#introspection, principal);
       const context = contextOf(request, principal, budget);
       const executed = this.#execute(operation, parameters, { request, context });
-      const reply = this.#reply(type, executed instanceof Promise ? await executed : executed, context);
+      const result = executed instanceof Promise ? await executed : executed;
+      const reply = this.#reply(type, result, { budget, notes: request.notes, principal });
       return reply instanceof Promise ? await reply : reply;
     } catch (error) {
       if (error instanceof RequestRefused) return refusedReply(type, error);
-      if (error instanceof GraphQLError) return this.#reply(type, { errors: [error] }, { budget });
+      if (error instanceof GraphQLError)
+        return this.#reply(type, { errors: [error] }, { budget, notes: request.notes });
       throw error;
     }
   }
 
   /** The reply to a request that failed unexpectedly, which is logged. */
-  failed(error: unknown): Reply {
-    const requestId = randomUUID();
+  failed(error: unknown, { notes }: Pick<GraphQLRequest, 'notes'>): Reply {
+    const requestId = notes?.id ?? randomUUID();
     this.#log.error({ err: error, requestId }, 'a request failed');
     return internalError(requestId);
   }
@@ -132,6 +144,7 @@ export class GraphQLPipeline {
       return this.#operations.prepare(query, operationName, { document, cost });
     return {
       cost,
+      name: operationNameIn(document, operationName),
       isMutation: isMutation(document, operationName),
       introspects: introspects(document),
       execute: async (context, variables) => {
@@ -159,12 +172,8 @@ export class GraphQLPipeline {
     }
   }
 
-  #reply(
-    type: ResponseType,
-    result: ExecutionResult,
-    { budget, principal }: { budget: RequestBudget; principal?: Principal },
-  ): Eventual<Reply> {
-    const errors = result.errors && errorsInOrder(result).map((error) => formatGraphQLError(error, this.#log));
+  #reply(type: ResponseType, result: ExecutionResult, { budget, notes, principal }: Asked): Eventual<Reply> {
+    const errors = result.errors && this.#format(result, notes);
     if (errors && principal && !mayKnowSchema(this.#introspection, principal))
       for (const [index, error] of errors.entries())
         errors[index] = { ...error, message: withoutSuggestion(error.message) };
@@ -174,6 +183,12 @@ export class GraphQLPipeline {
     const reply = (data: string) => graphqlReply(200, type, said ? `{${said},"data":${data}}` : `{"data":${data}}`);
     const data = writeData(result.data, budget);
     return typeof data === 'string' ? reply(data) : data.then(reply);
+  }
+
+  #format(result: ExecutionResult, notes: RequestNotes | undefined): GraphQLFormattedError[] {
+    const errors = errorsInOrder(result);
+    if (notes) notes.errors = errors.length;
+    return errors.map((error) => formatGraphQLError(error, { log: this.#log, requestId: notes?.id }));
   }
 }
 

@@ -3,6 +3,7 @@ import type { Context, Hono } from 'hono';
 import type { KeysService } from '../keys/service.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { FailureLog } from './failure-log.ts';
+import { requestIdIn } from './hono-head.ts';
 import { jsonReply, respond, unavailable } from './replies.ts';
 
 /** Whether the process is alive, and whether its key store answers: without a key, and without details. */
@@ -27,7 +28,7 @@ export function addHealthChecks(app: Hono<BearerEnv>, keys: KeysService, failure
       await keys.check();
       return ok(c);
     } catch (error) {
-      failures.add(error);
+      failures.add(error, requestIdIn(c));
       return respond(c, unavailable());
     }
   });

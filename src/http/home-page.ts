@@ -11,7 +11,8 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto
 code { overflow-wrap: anywhere; }
 `;
 
-const PAGE = `<!doctype html>
+/** @param console what the page says of the console */
+const pageWith = (console: string) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -27,6 +28,7 @@ queries also by <code>GET /graphql?query=…</code></dd>
 <dt>${HEALTH_PATHS.map((path) => `<code>GET ${path}</code>`).join(', ')}</dt>
 <dd>whether it is alive, and whether its key store answers; without a key</dd>
 </dl>
+${console}
 <p>Keys come from whoever runs this service, by <code>svc-api apikey create</code>. The documentation is in the folder
 <code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
 </main>
@@ -42,29 +44,32 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const HTML: Reply = {
+const HTML = {
   status: 200,
   type: 'text/html; charset=utf-8',
-  text: PAGE,
   headers: { 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer', Vary: 'Accept' },
 };
 const JSON_TYPE = 'application/json';
-const JSON_PAGE = jsonReply(
-  {
-    service: 'svc-api',
-    graphql: '/graphql',
-    authorization: 'Bearer <API key>',
-    health: HEALTH_PATHS,
-    documentation: 'docs/http.md in the package svc-api',
-  },
-  { Vary: 'Accept' },
-);
+
+const CONSOLE = '<p>People sign in at the <a href="console/">console</a>.</p>';
 
 /** Adds a page to an app that says what it is: to a browser as HTML, to anybody else as JSON. */
-export function addHomePage(app: Hono<BearerEnv>): void {
+export function addHomePage(app: Hono<BearerEnv>, { hasConsole }: { hasConsole: boolean }): void {
+  const page: Reply = { ...HTML, text: pageWith(hasConsole ? CONSOLE : '') };
+  const json = jsonReply(
+    {
+      service: 'svc-api',
+      graphql: '/graphql',
+      authorization: 'Bearer <API key>',
+      ...(hasConsole && { console: '/console' }),
+      health: HEALTH_PATHS,
+      documentation: 'docs/http.md in the package svc-api',
+    },
+    { Vary: 'Accept' },
+  );
   app.get('/', (c) => {
     const accept = c.req.header('accept') ?? '*/*';
     const best = new Negotiator({ headers: { accept } }).mediaType([JSON_TYPE, 'text/html']);
-    return respond(c, best === 'text/html' ? HTML : JSON_PAGE);
+    return respond(c, best === 'text/html' ? page : json);
   });
 }

@@ -1,6 +1,7 @@
-import type { HttpBindings } from '@hono/node-server';
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
 import { peerOf, type Received } from './client-address.ts';
+import { notesOf, type RequestNotes } from './request-notes.ts';
 
 /** The head of a request as Hono has it. */
 export class HonoHead implements Received {
@@ -14,8 +15,21 @@ export class HonoHead implements Received {
     return this.c.req.header(name);
   }
 
-  peer(): string | undefined {
-    const { incoming } = (this.c.env ?? {}) as Partial<HttpBindings>;
-    return peerOf(incoming?.socket);
+  get notes(): RequestNotes | undefined {
+    return notesOf(this.#incoming);
   }
+
+  peer(): string | undefined {
+    return peerOf(this.#incoming?.socket);
+  }
+
+  get #incoming(): IncomingMessage | undefined {
+    const { incoming } = (this.c.env ?? {}) as { incoming?: IncomingMessage };
+    return incoming;
+  }
+}
+
+/** The id of a request, if it has one. */
+export function requestIdIn(c: Context): string | undefined {
+  return new HonoHead(c).notes?.id;
 }

@@ -4,6 +4,7 @@ import type { KeysService } from '../keys/service.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { FailureLog } from './failure-log.ts';
 import { readForm } from './form.ts';
+import { requestIdIn } from './hono-head.ts';
 import { JSON_RESPONSE } from './media-type.ts';
 import { errorBody, type Reply, respond, unavailable } from './replies.ts';
 import { RequestRefused } from './request-refused.ts';
@@ -27,7 +28,7 @@ export function answerIntrospection(
       const text = JSON.stringify(descriptionOf(await keys.authenticator.introspect(token)));
       return respond(c, { status: 200, type: JSON_RESPONSE, text });
     } catch (error) {
-      failures.add(error);
+      failures.add(error, requestIdIn(c));
       return respond(c, unavailable());
     }
   };

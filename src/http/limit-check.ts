@@ -40,7 +40,7 @@ export class LimitCheck {
     return answer.then(
       (decided) => this.#heldBy(decided, principal, request),
       (error: unknown) => {
-        this.#options.failures.add(error);
+        this.#options.failures.add(error, request.notes?.id);
         return { refusal: unavailable() };
       },
     );
@@ -59,7 +59,7 @@ export class LimitCheck {
     if (networks.length === 0) return undefined;
     const { address, isCertain } = this.#options.told.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
-    this.#tell('request forbidden', principal, 'address', address, usedAt);
+    this.#tell('request forbidden', principal, 'address', request, { address, usedAt });
     return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
   }
 
@@ -67,7 +67,8 @@ export class LimitCheck {
     if (answer === 'gone') return answer;
     const { isWithin, standings } = answer;
     if (isWithin) return { fields: rateLimitFields(standings) };
-    this.#tell('request limited', principal, 'limited', this.#options.told.clients.of(request).address);
+    const { address } = this.#options.told.clients.of(request);
+    this.#tell('request limited', principal, 'limited', request, { address });
     return { refusal: overLimit(standings) };
   }
 
@@ -75,11 +76,11 @@ export class LimitCheck {
     message: string,
     principal: Principal,
     reason: 'address' | 'limited',
-    address: string | undefined,
-    usedAt?: number,
+    request: Received,
+    { address, usedAt }: { address: string | undefined; usedAt?: number | undefined },
   ): void {
     const { told, noteRefusal } = this.#options;
-    told.refusals.add(message, { reason, prefix: prefixOf(principal.key.publicId), address });
+    told.refusals.add(message, { reason, prefix: prefixOf(principal.key.publicId), address }, request.notes?.id);
     noteRefusal(principal, reason, address, usedAt);
   }
 }

@@ -35,9 +35,10 @@ export type ListenAddress =
 
 /**
  * Lets a server listen. A socket that a killed server has left behind is replaced.
+ * @param prefix what the names of the flags for the address begin with
  * @throws KeysError LISTEN_FAILED if the address is not available
  */
-export async function startListening(server: Server, address: ListenAddress): Promise<void> {
+export async function startListening(server: Server, address: ListenAddress, prefix = '--'): Promise<void> {
   const { host, port, socket, fd } = address;
   const start = () =>
     new Promise<void>((resolve, reject) => {
@@ -57,12 +58,16 @@ export async function startListening(server: Server, address: ListenAddress): Pr
       await start();
     });
   } catch (error) {
-    throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address);
+    throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address, prefix);
   }
 }
 
 /** Where a server listens, as a URL; a Unix socket as `unix:` and its path. */
-export function urlOf(server: Server, scheme: 'http' | 'https', { socket, fd }: ListenAddress): string {
+export function urlOf(
+  server: Server,
+  scheme: 'http' | 'https',
+  { socket, fd }: Pick<ListenAddress, 'socket' | 'fd'> = {},
+): string {
   const at = server.address() as AddressInfo | string | null;
   // Node knows no path of one that it has not opened.
   if (typeof at === 'string' || at === null) return `unix:${at ?? socket ?? `descriptor ${fd}`}`;
@@ -75,13 +80,13 @@ export function isInClear(url: string): boolean {
 }
 
 /** Why a server cannot listen, in words. */
-function listenError(error: NodeJS.ErrnoException, address: ListenAddress): KeysError {
+function listenError(error: NodeJS.ErrnoException, address: ListenAddress, prefix: string): KeysError {
   const { code = 'an unknown error' } = error;
   const reason =
     address.fd !== undefined
       ? handedReason(code, address.fd)
       : address.socket === undefined
-        ? portReason(code, address)
+        ? portReason(code, address, prefix)
         : socketReason(code, address.socket);
   return new KeysError('LISTEN_FAILED', `The server cannot start: ${reason}.`, { cause: error });
 }
@@ -91,13 +96,13 @@ function handedReason(code: string, fd: number): string {
   return `what was handed over as descriptor ${fd} is no socket that accepts connections (${code}): ${wanted}`;
 }
 
-function portReason(code: string, { host, port }: { host: string; port: number }): string {
+function portReason(code: string, { host, port }: { host: string; port: number }, prefix: string): string {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `port ${port} is taken. Choose another with --port, or 0 for a free one`,
-    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with --port`,
-    EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with --host`,
-    ENOTFOUND: `there is no host "${host}". Choose another with --host`,
-    EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with --host`,
+    EADDRINUSE: `port ${port} is taken. Choose another with ${prefix}port, or 0 for a free one`,
+    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with ${prefix}port`,
+    EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with ${prefix}host`,
+    ENOTFOUND: `there is no host "${host}". Choose another with ${prefix}host`,
+    EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with ${prefix}host`,
   };
   return reasons[code] ?? `${code} on "${host}"`;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { peerOf, type Received } from './client-address.ts';
 import { headerValue } from './request-head.ts';
+import { notesOf, type RequestNotes } from './request-notes.ts';
 
 /** The head of a request as Node has it. */
 export class NodeHead implements Received {
@@ -13,6 +14,10 @@ export class NodeHead implements Received {
   /** `incoming.headers` would leave out the second one of many headers. */
   header(name: string): string | undefined {
     return headerValue(this.incoming.rawHeaders, name);
+  }
+
+  get notes(): RequestNotes | undefined {
+    return notesOf(this.incoming);
   }
 
   peer(): string | undefined {

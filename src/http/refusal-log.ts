@@ -42,7 +42,8 @@ export class RefusalLog {
     this.#atPeriodEnd = schedule;
   }
 
-  add(message: string, refused: Refused): void {
+  /** @param requestId that of the request, for the line that says it at once */
+  add(message: string, refused: Refused, requestId?: string): void {
     if (this.#counted.size === 0) this.#atPeriodEnd(() => this.finish());
     const counted = this.#counted.get(keyOf(message, refused));
     if (counted) return void (counted.count += 1);
@@ -53,7 +54,7 @@ export class RefusalLog {
     if (kinds >= MAX_KINDS) return this.#count(message, { reason, address });
     this.#kinds.set(source, kinds + 1);
     this.#counted.set(keyOf(message, refused), { message, refused, count: 0 });
-    this.#log.info(refused, message);
+    this.#log.info(requestId === undefined ? refused : { ...refused, requestId }, message);
   }
 
   /** Ends the period: logs what was only counted. */

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { RequestError } from '@hono/node-server';
 import { isForProxies } from './for-proxies.ts';
 import type { ReplyCode } from './error-codes.ts';
 import { errorBody, REPLY_HEADERS } from './replies.ts';
+import { REQUEST_ID } from './request-id.ts';
 import { isAnswering } from './unread-answers.ts';
 
 /** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
@@ -34,13 +36,17 @@ function isOfProxy({ rawPacket }: ParserError): boolean {
 /**
  * Replies to what Node's parser refuses, such as headers that are too large, in the form of all other errors. Closes
  * the connection: the client may never do so.
+ * @returns the status, and an id for what has no other; undefined where nothing can be answered
  */
-export function answerInvalidRequest(error: ParserError, socket: Duplex): void {
+export function answerInvalidRequest(error: ParserError, socket: Duplex): { id: string; status: number } | undefined {
   // The parser goes on to refuse what comes after that.
-  if (refused.has(socket)) return;
+  if (refused.has(socket)) return undefined;
   // One of TLS is not answered in HTTP.
   const isHttp = error.code?.startsWith('HPE_') || error.code?.startsWith('ERR_HTTP_');
-  if (!isHttp || !socket.writable || isAnswering(socket)) return void socket.destroy();
+  if (!isHttp || !socket.writable || isAnswering(socket)) {
+    socket.destroy();
+    return undefined;
+  }
   refused.add(socket);
   const [status, code, message]: readonly [status: string, code: ReplyCode, message: string] = isOfProxy(error)
     ? ['403 Forbidden', 'FORBIDDEN', 'The request is not valid HTTP.']
@@ -50,9 +56,11 @@ export function answerInvalidRequest(error: ParserError, socket: Duplex): void {
         ? ['408 Request Timeout', 'TIMEOUT', 'The request took too long to arrive.']
         : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
   const body = JSON.stringify(errorBody(message, code));
-  const headers = Object.entries(headersOf(body));
+  const id = randomUUID();
+  const headers = Object.entries({ ...headersOf(body), [REQUEST_ID]: id });
   socket.end(`HTTP/1.1 ${status}\r\n${headers.map((header) => `${header.join(': ')}\r\n`).join('')}\r\n${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS);
+  return { id, status: Number.parseInt(status, 10) };
 }
 
 /** Refuses an Expect other than 100-continue (RFC 9110, section 10.1.1), without reading the body. */

@@ -38,7 +38,8 @@ export class RequestObserver implements AccessObserver {
     if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
     this.#usedAt = undefined;
     const { address } = clients.of(this.#request);
-    refusals.add('request forbidden', { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address });
+    const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
+    refusals.add('request forbidden', refused, this.#request.notes?.id);
     observer?.lacked(missing, address);
   }
 }

@@ -2,7 +2,7 @@ import type { ReplyCode } from './error-codes.ts';
 
 /** A request that is refused before it is carried out. */
 export class RequestRefused extends Error {
-  readonly status: 400 | 405 | 406 | 413 | 414 | 415;
+  readonly status: 400 | 403 | 405 | 406 | 413 | 414 | 415;
   readonly code: ReplyCode;
   /** Headers that the status calls for. */
   readonly headers: Readonly<Record<string, string>> | undefined;

@@ -1,16 +1,20 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { type Log, NO_LOG } from '../log.ts';
 import type { CertificateFiles } from './certificate.ts';
 import { CertificateWatch } from './certificate-watch.ts';
+import { peerOf } from './client-address.ts';
 import { type ConnectionLimits, Connections } from './connections.ts';
+import { IdentifiedResponse } from './identified-response.ts';
 import { LastAnswers } from './last-answers.ts';
 import { type ListenAddress, startListening, urlOf } from './listen-address.ts';
 import { answerInvalidRequest, refuseExpectation } from './refused-requests.ts';
 import { responseClass, UnreadAnswers, type UnreadLimits } from './unread-answers.ts';
+import type { RequestWatcher } from './watched-request.ts';
+import { notingFor, type RequestPlaces } from './watched-requests.ts';
 
 /** Where requests are served, and what clients may take. */
 export type ServerOptions = ListenAddress & {
@@ -22,6 +26,8 @@ export type ServerOptions = ListenAddress & {
   limits?: ServerLimits;
   /** Logs what becomes of the certificate. Default: nothing is logged. */
   log?: Log;
+  /** Are told of each request. */
+  watchers?: readonly RequestWatcher[];
 };
 
 /** What clients may take of a server, in connections, time and memory. */
@@ -33,7 +39,7 @@ export interface ServerLimits extends ConnectionLimits, UnreadLimits {
 }
 
 /** What answers the requests of a server. */
-export interface RequestHandler {
+export interface RequestHandler extends RequestPlaces {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /** Handles a request whose client waits for `100 Continue` before it sends its body. */
   handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void;
@@ -49,8 +55,16 @@ export interface RequestHandler {
 export interface ConnectionHandler {
   /** Whether a request may switch to another protocol; otherwise it is handled as any other. */
   isUpgrade(incoming: IncomingMessage): boolean;
-  /** Handles such a request, or CONNECT. @param head what the client has sent behind it */
-  handleConnection(incoming: IncomingMessage, connection: { socket: Duplex; head: Buffer }): void;
+  /**
+   * Handles such a request, or CONNECT.
+   * @param outgoing a response that is not on that connection yet
+   * @param head what the client has sent behind it
+   */
+  handleConnection(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    connection: { socket: Duplex; head: Buffer },
+  ): void;
 }
 
 /** A server that accepts requests. */
@@ -84,7 +98,7 @@ const LAST_REQUEST_MS = 500;
  */
 export async function serveRequests(
   handler: RequestHandler,
-  { tls, limits = {}, log = NO_LOG, keepAliveMs = KEEP_ALIVE_MS, ...address }: ServerOptions,
+  { tls, limits = {}, log = NO_LOG, keepAliveMs = KEEP_ALIVE_MS, watchers = [], ...address }: ServerOptions,
 ): Promise<StartedServer> {
   const certificate = tls && new CertificateWatch(tls, log);
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
@@ -106,14 +120,29 @@ export async function serveRequests(
     : createHttpServer(settings);
   // Some versions of Node drop the headers after the 1,000th without a word. All together have at most 16 KiB.
   server.maxHeadersCount = 0;
-  server.on('request', (incoming, outgoing) => handler.handle(incoming, outgoing));
-  server.on('checkContinue', (incoming, outgoing) => handler.handleExpecting(incoming, outgoing));
-  server.on('clientError', answerInvalidRequest);
+  const note = notingFor(handler, watchers);
+  server.on('request', (incoming, outgoing) => {
+    note(incoming, outgoing);
+    handler.handle(incoming, outgoing);
+  });
+  server.on('checkContinue', (incoming, outgoing) => {
+    note(incoming, outgoing);
+    handler.handleExpecting(incoming, outgoing);
+  });
+  server.on('clientError', (error, socket) => {
+    const answered = answerInvalidRequest(error, socket);
+    if (answered) for (const watcher of watchers) watcher.unread({ ...answered, address: peerOf(socket as Socket) });
+  });
   server.on('checkExpectation', (incoming, outgoing) => {
+    note(incoming, outgoing);
     if (!handler.handleUnknownExpectation?.(incoming, outgoing)) refuseExpectation(incoming, outgoing);
   });
   for (const event of taking ? (['upgrade', 'connect'] as const) : []) {
-    server.on(event, (incoming, socket, head) => taking!.handleConnection(incoming, { socket, head }));
+    server.on(event, (incoming, socket, head) => {
+      const outgoing = new IdentifiedResponse(incoming);
+      note(incoming, outgoing);
+      taking!.handleConnection(incoming, outgoing, { socket, head });
+    });
   }
   const connections = new Connections(server, limits, (...refused) => handler.refusedConnection(...refused));
   await startListening(server, address);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { ServiceApp } from './app.ts';
+import { ClientAddresses } from './client-address.ts';
 import { GraphQLRoutes } from './graphql-routes.ts';
 import { isOldHealthCheck } from './health.ts';
 import { answerByNode } from './node-adapter.ts';
@@ -15,6 +16,8 @@ export class ServedApp {
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
   /** See `ServiceApp`. */
   readonly answerProxy: ServiceApp['answerProxy'];
+  /** Finds out where requests come from. */
+  readonly clients: ClientAddresses;
   readonly #routes: GraphQLRoutes;
   readonly #answer: Answer;
   readonly #answerWithoutHost: Answer;
@@ -24,6 +27,7 @@ export class ServedApp {
     const options = { errorHandler: answerFailedRequest, overrideGlobalObjects: false };
     this.logs = app as Partial<ServiceApp>;
     this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
+    this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
     this.#routes = new GraphQLRoutes(app);
     this.#answer = getRequestListener(app.fetch, options);
     this.#answerWithoutHost = getRequestListener(app.fetch, { ...options, hostname: 'localhost' });

@@ -1,4 +1,5 @@
 import type { Hono } from 'hono';
+import { endpointOf } from './endpoints.ts';
 import { continueWhenRead } from './expect-continue.ts';
 import { serveRequests, type ServerOptions, type StartedServer } from './serve-requests.ts';
 import { ServedApp } from './served-app.ts';
@@ -28,6 +29,10 @@ export async function listen({ app, ...options }: ListenOptions): Promise<Runnin
   let served = new ServedApp(app);
   const server = await serveRequests(
     {
+      get clients() {
+        return served.clients;
+      },
+      endpointOf: ({ url }) => endpointOf(url),
       handle: (incoming, outgoing) => served.handle(incoming, outgoing),
       handleExpecting: (incoming, outgoing) => {
         continueWhenRead(incoming, outgoing);

@@ -1,6 +1,7 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { IdentifiedResponse } from './identified-response.ts';
 
 /** What answers may wait for their readers. */
 export interface UnreadLimits {
@@ -89,7 +90,7 @@ function encodingOf(argument: unknown): BufferEncoding {
 
 /** The class of a server's responses, which reports what waits for its reader. */
 export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
-  return class extends ServerResponse {
+  return class extends IdentifiedResponse {
     #isWaiting = false;
 
     constructor(...args: ConstructorParameters<typeof ServerResponse<IncomingMessage>>) {

@@ -5,9 +5,11 @@ import type { AuditRequest } from './audit/audit-log.ts';
 import type { AncestorLimit } from './authorization/chain.ts';
 import type { AccessDecision } from './authorization/explain.ts';
 import type { Suggestion } from './authorization/suggest.ts';
+import type { ConsentChoice } from './consent/approval.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import type { KeyPreview } from './changes/create.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
+import type { ConsentApproval, ConsentRequest } from './requests/consent-request.ts';
 import type { ApiKey, KeyChange, KeyFields, NewKey } from './key/api-key.ts';
 import type { Rotation, RotationRequest } from './key/rotation.ts';
 import type { Status } from './key/status.ts';
@@ -94,6 +96,18 @@ export interface Applied extends PlannedChanges {
   readonly created: { readonly secret: string; readonly key: KeyName }[];
 }
 
+/** What an application asks for, as whoever decides sees it. */
+export interface ConsentState extends Pick<
+  ConsentRequest,
+  'id' | 'flow' | 'client' | 'status' | 'roles' | 'permissions' | 'keyExpiresIn' | 'address' | 'createdAt' | 'expiresAt'
+> {
+  /** The key that it gets. */
+  readonly approval: Pick<ConsentApproval, 'keyName' | 'roles' | 'permissions' | 'keyExpiresAt'> | null;
+}
+
+/** A request of an application: by the code that it shows, or by its id. */
+export type ConsentPlace = { readonly userCode: string } | { readonly requestId: string };
+
 /** What apply does besides. */
 export interface ApplyRules {
   /** Delete keys that an earlier apply made and that are no longer declared. */
@@ -144,6 +158,12 @@ export interface KeyAdministration {
   apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;
   /** The name of the key for which a secret still works, or may do so again; undefined where that cannot be told. */
   nameOfWorking?(secret: string): Promise<string | undefined>;
+  /** What applications ask for, and have not got yet, oldest first. */
+  consentRequests(limit: number): Promise<ConsentState[]>;
+  /** What was asked for, whatever was decided. */
+  consentRequest(place: ConsentPlace): Promise<ConsentState>;
+  approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentState>;
+  denyConsentRequest(place: ConsentPlace): Promise<ConsentState>;
   /** Newest first; with `after`, oldest first. */
   auditLog(request: AuditRequest, place?: { before?: number; after?: number }): Promise<AuditEntry[]>;
   close(): Promise<void>;

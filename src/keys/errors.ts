@@ -67,7 +67,12 @@ export type ErrorCode =
   | 'STORE_NEWER'
   | 'STORE_NOT_EMPTY'
   | 'STORE_AUDIT_KEY'
-  | 'STORE_FAILED';
+  | 'STORE_FAILED'
+  | 'BACKUP_EXISTS'
+  | 'BACKUP_INVALID'
+  | 'BACKUP_UNAVAILABLE'
+  | 'RESTORE_BLIND'
+  | 'RESTORE_OUTDATED';
 
 const brand = Symbol.for('svc-api.keys-error');
 

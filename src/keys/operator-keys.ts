@@ -2,6 +2,7 @@ import type {
   Applied,
   ApplyRules,
   Changed,
+  ConsentPlace,
   Created,
   KeyAdministration,
   KeyDecision,
@@ -21,6 +22,7 @@ import { readPermission } from './authorization/explain.ts';
 import { OPERATOR } from './authorization/principal.ts';
 import { type Suggestion, suggestGrants } from './authorization/suggest.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
+import type { ConsentChoice } from './consent/approval.ts';
 import type { SecretDelivery } from './changes/delivery.ts';
 import { KeysError } from './errors.ts';
 import type { ApiKey, KeyChange, KeyFields, NewKey } from './key/api-key.ts';
@@ -28,10 +30,14 @@ import type { RotationRequest } from './key/rotation.ts';
 import { NO_USAGE } from './key/usage.ts';
 import type { PageQuery } from './list.ts';
 import type { CreatedKey, RotatedKey } from './management.ts';
+import type { ConsentRequest } from './requests/consent-request.ts';
 import type { UsageByPeriod } from './usage/periods.ts';
 import type { UsageRequest } from './usage/usage-request.ts';
 import { type Catalog, unknownGrantsOf } from './permissions/catalog.ts';
 import type { KeysService } from './service.ts';
+
+/** Where the operator tries codes. */
+const TERMINAL = 'terminal';
 
 /** The service of an open store. */
 export interface OpenService extends KeysService {
@@ -161,6 +167,25 @@ export class OperatorKeys implements KeyAdministration {
 
   auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
     return this.#keys.auditLog(request, OPERATOR, place);
+  }
+
+  consentRequests(limit: number): Promise<ConsentRequest[]> {
+    return this.#keys.consent.list(limit, OPERATOR);
+  }
+
+  consentRequest(place: ConsentPlace): Promise<ConsentRequest> {
+    const { consent } = this.#keys;
+    if ('requestId' in place) return consent.findListed(place.requestId, OPERATOR);
+    return consent.find({ ...place, source: TERMINAL });
+  }
+
+  async approveConsentRequest(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {
+    const found = await this.consentRequest({ userCode });
+    return (await this.#keys.consent.approve(found, choice, OPERATOR)).request;
+  }
+
+  async denyConsentRequest(place: ConsentPlace): Promise<ConsentRequest> {
+    return this.#keys.consent.deny(await this.consentRequest(place), OPERATOR);
   }
 
   close(): Promise<void> {

@@ -22,6 +22,7 @@ import {
   findChains,
   limitsOf,
 } from './authorization/chain.ts';
+import { type Descendants, findDescendants } from './authorization/descendants.ts';
 import type { PermissionSet } from './permissions/permission-set.ts';
 import { auditOwner, redactEntries } from './authorization/audit-access.ts';
 import { type AccessDecision, decideAccess } from './authorization/explain.ts';
@@ -91,6 +92,11 @@ export class KeyQueries {
   /** The chains of keys, in their order: each key with its ancestors. @throws KeysError STORE_… */
   chainsOf(keys: readonly ApiKey[]): Promise<Chain[]> {
     return findChains(this.#options.repository, keys);
+  }
+
+  /** The keys that a key created, and so on: at most 500. @throws KeysError INPUT_INVALID, STORE_… */
+  descendantsOf(id: string, first: number): Promise<Descendants> {
+    return findDescendants(this.#options.repository, id, first);
   }
 
   /** The status of a key now, which counts its ancestors. */

@@ -4,6 +4,7 @@ import type { Permission, Role } from './permissions/catalog.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
+import type { Session, SessionBounds } from './session.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 import type { PeriodUsage, UsageRange } from './usage/periods.ts';
@@ -89,6 +90,8 @@ export interface ConsentFinder {
   find(by: 'id' | ConsentDigest, value: string): Promise<ConsentRequest | undefined>;
   /** Those that are open at a time, in milliseconds since 1970, oldest first. */
   listOpen(now: number, limit: number): Promise<ConsentRequest[]>;
+  /** The application that was given a key; undefined for a key that no application has asked for. */
+  clientOf(keyId: string): Promise<string | undefined>;
 }
 
 /** Changes requests of applications for keys, in a transaction. */
@@ -97,8 +100,27 @@ export interface ConsentWriter extends ConsentFinder {
   countRecent(now: number): Promise<number>;
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
+  /** Remembers which application was given a key, until that is deleted. */
+  rememberClient(keyId: string, clientId: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;
+}
+
+/** Finds sessions, also those that have ended and are still kept. */
+export interface SessionFinder {
+  find(tokenDigest: string): Promise<Session | undefined>;
+}
+
+/** Changes sessions, in a transaction. */
+export interface SessionWriter {
+  insert(session: Session): Promise<void>;
+  /** Notes that a session was used at a time, in milliseconds since 1970. */
+  touch(tokenDigest: string, usedAt: number): Promise<void>;
+  delete(tokenDigest: string): Promise<void>;
+  /** Deletes the sessions of a key, except so many that were used last. */
+  leaveNewest(keyId: string, count: number): Promise<void>;
+  /** Deletes those that have ended. */
+  forget(bounds: SessionBounds): Promise<void>;
 }
 
 /** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */
@@ -114,6 +136,7 @@ export interface UsageBounds {
 /** A write transaction: what it reads does not change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   readonly consents: ConsentWriter;
+  readonly sessions: SessionWriter;
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
   /**
@@ -123,6 +146,8 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter {
   insertStaged(staged: StagedKeys): Promise<boolean>;
   /** Changes the fields of a key that differ. */
   update(before: StoredKey, after: StoredKey): Promise<void>;
+  /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
+  replace(keys: readonly StoredKey[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
@@ -151,6 +176,14 @@ export interface FoundBySecret {
   ancestors: ReadonlyMap<string, ApiKey>;
 }
 
+/** How many keys there are. */
+export interface KeyCounts {
+  /** By their status, with their ancestors counted. */
+  readonly counts: Readonly<Record<Status, number>>;
+  /** When the next one expires of those that are active, in milliseconds since 1970; null if none does. */
+  readonly nextExpiry: number | null;
+}
+
 /** Takes why the changes of other processes are not heard, in words for users; undefined once they are heard again. */
 export type HearingReport = (problem: Error | undefined) => void;
 
@@ -171,6 +204,8 @@ export interface KeyRepository extends KeyFinder {
   list(query: ListQuery): Promise<ApiKey[]>;
   /** A page of the keys that one of these keys created or, given null, that no key created. */
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
+  /** Counts the keys at a time in milliseconds since 1970: in slices, as it reads through all of them. */
+  count(now: number): Promise<KeyCounts>;
   /** How much keys were used, by their ids; those that never were are left out. */
   findUsage(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
   /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
@@ -181,6 +216,8 @@ export interface KeyRepository extends KeyFinder {
   readonly auditLog: AuditReader;
   /** The requests of applications for keys. */
   readonly consents: ConsentFinder;
+  /** The sessions of people who have signed in. */
+  readonly sessions: SessionFinder;
   /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
   latestTime(): Promise<number>;
   /**

@@ -5,6 +5,7 @@ import { type PrunedEntries, pruneAuditLog } from './audit/prune.ts';
 import { Activity } from './authentication/activity.ts';
 import type { Authentication } from './authentication/authenticate.ts';
 import { Authenticator } from './authentication/authenticator.ts';
+import { type CheckCounts, noChecks } from './authentication/check-counts.ts';
 import { UsageRetention } from './authentication/usage-retention.ts';
 import { writeActivity } from './authentication/write-activity.ts';
 import type { Actor } from './authorization/principal.ts';
@@ -18,7 +19,9 @@ import type { Catalog } from './permissions/catalog.ts';
 import { KeyManagement, type ManagementOptions } from './management.ts';
 import type { ProgressReport } from './progress.ts';
 import { requirePastTime } from './time.ts';
+import type { KeyCounts } from './repository.ts';
 import { createSecret } from './secret/secret.ts';
+import { Sessions } from './sessions.ts';
 import { checkImport, type ImportReport } from './transfer/import.ts';
 import { importKeys } from './transfer/import-keys.ts';
 import { readImport } from './transfer/read-import.ts';
@@ -35,6 +38,7 @@ export interface KeysOptions extends ManagementOptions, HealthOptions {
 interface Shared {
   activity: Activity;
   pace: Pace;
+  counts: CheckCounts;
 }
 
 /** How keys are imported. */
@@ -63,6 +67,10 @@ export class KeysService extends KeyManagement {
   readonly authenticator: Authenticator;
   /** How applications get keys that people agree to. */
   readonly consent: Consent;
+  /** The sessions of people who have signed in with keys. */
+  readonly sessions: Sessions;
+  /** The time by which it decides, in milliseconds since 1970. */
+  readonly clock: () => number;
   readonly #options: KeysOptions;
   readonly #transactions: Transactions;
   readonly #shared: Shared;
@@ -83,9 +91,12 @@ export class KeysService extends KeyManagement {
         afterUsage: () => retention.step(),
       }),
       pace: new Pace(counterOf),
+      counts: noChecks(),
     };
-    this.authenticator = new Authenticator({ ...options, activity: this.#shared.activity });
+    this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.consent = new Consent({ ...options, pace: this.#shared.pace });
+    this.sessions = new Sessions(options);
+    this.clock = clock;
   }
 
   /**
@@ -94,6 +105,19 @@ export class KeysService extends KeyManagement {
    */
   withCatalog(catalog: Catalog): KeysService {
     return new KeysService({ ...this.#options, catalog }, this.#shared);
+  }
+
+  /** How many uses of keys are not written yet. */
+  get unwrittenUses(): number {
+    return this.#shared.activity.unwrittenUses;
+  }
+
+  /**
+   * Counts the keys by their status, for the operator. It reads through all of them, in slices.
+   * @throws KeysError STORE_…
+   */
+  countKeys(): Promise<KeyCounts> {
+    return this.#options.repository.count(this.#options.clock());
   }
 
   /**

@@ -49,6 +49,8 @@ const SWEEP_MS = 60_000;
 
 /** Holds requests to the limits of their keys, of which the processes of a store take leases. See docs/limits.md. */
 export class Limiter {
+  /** How often leases were asked for, and how many requests were over a limit, since the program started. */
+  readonly counts = { leases: 0, refused: 0 };
   readonly #options: LimiterOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #asking = new Set<Entry>();
@@ -66,6 +68,11 @@ export class Limiter {
   enter({ limitsId, limits }: Restrictions): Answer | Promise<Answer> {
     const entry = this.#entries.get(limitsId) ?? this.#add(limitsId, new Allowance(this.#holder(), limits));
     return (entry.isAsking ? undefined : this.#decide(entry)) ?? this.#wait(entry);
+  }
+
+  /** How many allowances are kept: of keys with limits that are in use. */
+  get size(): number {
+    return this.#entries.size;
   }
 
   /** Gives back what is leased, if the store takes it: at the end of the program. */
@@ -93,6 +100,7 @@ export class Limiter {
   #decide({ allowance }: Entry): Decision | undefined {
     const now = this.#now();
     const isWithin = allowance.take(now);
+    if (isWithin === false) this.counts.refused += 1;
     return isWithin === undefined ? undefined : { isWithin, standings: allowance.standings(now) };
   }
 
@@ -122,6 +130,7 @@ export class Limiter {
   }
 
   async #askStore(entries: readonly Entry[]): Promise<void> {
+    this.counts.leases += entries.length;
     const asked = entries.map((entry) => {
       const waiting = entry.waiting;
       entry.waiting = [];
@@ -146,6 +155,7 @@ export class Limiter {
     const now = this.#now();
     allowance.receive(grant, waiting.length, now);
     const standings = allowance.standings(now);
+    this.counts.refused += Math.max(0, waiting.length - grant.granted);
     for (const [index, { resolve }] of waiting.entries()) resolve({ isWithin: index < grant.granted, standings });
     const { endsAt } = allowance;
     if (endsAt !== undefined) this.#options.schedule(() => this.#endLease(entry, endsAt), (endsAt - now) / 1000 + 1);

@@ -2,13 +2,9 @@ import { KeysError } from '../keys/errors.ts';
 import { readUserCode } from '../keys/requests/codes.ts';
 import { OWN_CLIENT } from '../keys/requests/clients.ts';
 import { readSecret } from '../keys/secret/secret.ts';
-import { printable } from '../keys/text.ts';
-import { incompatible } from './errors.ts';
-import { unreachable } from './failures.ts';
+import { type Answer, descriptionIn, failed, isNotOurs, postForm } from './oauth-form.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-const TIMEOUT_MS = 60_000;
-const MAX_CHARACTERS = 64 * 1024;
 
 /** What to ask a server for. */
 export interface KeyWanted {
@@ -43,11 +39,11 @@ export interface GivenKey {
 
 /**
  * Asks a server for a key, shows a code, and waits until a person has decided (RFC 8628).
- * @throws KeysError FORBIDDEN if they refuse or do not decide; SERVER_…; RATE_LIMITED; what the scope is refused with
+ * @throws KeysError FORBIDDEN if they refuse or do not decide; SERVER_…; what the scope is refused with
  */
 export async function askForKey({ server, scope, expiresIn }: KeyWanted, { show, wait }: Asking): Promise<GivenKey> {
   const wanted = { client_id: OWN_CLIENT.id, scope, ...(expiresIn !== undefined && { key_expires_in: expiresIn }) };
-  const device = await post(server, '/oauth/device_authorization', wanted);
+  const device = await postForm(server, '/oauth/device_authorization', wanted);
   if ('error' in device) throw refused(server, device);
   const deviceCode = textIn(device, 'device_code', server);
   const userCode = readUserCode(textIn(device, 'user_code', server));
@@ -57,14 +53,12 @@ export async function askForKey({ server, scope, expiresIn }: KeyWanted, { show,
   for (;;) {
     await wait(seconds * 1000);
     const form = { client_id: OWN_CLIENT.id, grant_type: DEVICE_GRANT, device_code: deviceCode };
-    const answer = await post(server, '/oauth/token', form);
+    const answer = await postForm(server, '/oauth/token', form);
     if (!('error' in answer)) return givenIn(answer, server);
     if (answer['error'] === 'slow_down') seconds += 5;
     else if (answer['error'] !== 'authorization_pending') throw refused(server, answer);
   }
 }
-
-type Answer = Readonly<Record<string, unknown>>;
 
 function givenIn(answer: Answer, server: string): GivenKey {
   const secret = textIn(answer, 'access_token', server);
@@ -72,43 +66,16 @@ function givenIn(answer: Answer, server: string): GivenKey {
   return { secret, scope: textIn(answer, 'scope', server), expiresIn: numberIn(answer, 'expires_in') ?? null };
 }
 
-/** Sends a form, to that address alone. @throws KeysError SERVER_UNREACHABLE, SERVER_INCOMPATIBLE */
-async function post(server: string, path: string, form: Record<string, string>): Promise<Answer> {
-  let text: string;
-  try {
-    const response = await fetch(server + path, {
-      method: 'POST',
-      body: new URLSearchParams(form),
-      headers: { accept: 'application/json', 'user-agent': 'svc-api' },
-      redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    text = await response.text();
-  } catch (error) {
-    throw unreachable(server, error, false);
-  }
-  try {
-    const answer: unknown = JSON.parse(text.slice(0, MAX_CHARACTERS));
-    if (typeof answer === 'object' && answer !== null && !('errors' in answer)) return answer as Answer;
-  } catch {
-    // Not ours, as below.
-  }
-  throw isNotOurs(server);
-}
-
 /** Why there is no key, by what the server answers. */
-function refused(server: string, { error, error_description: description }: Answer): KeysError {
+function refused(server: string, answer: Answer): KeysError {
+  const { error } = answer;
   if (error === 'access_denied')
     return new KeysError('FORBIDDEN', 'The request was refused, or whoever agreed to it may not grant that any more.');
   if (error === 'expired_token')
     return new KeysError('FORBIDDEN', 'Nobody has agreed in time. Run the command again for a new code.');
-  const text = printable(typeof description === 'string' ? description : String(error), 500);
-  if (error === 'invalid_scope' || error === 'invalid_request') return new KeysError('INPUT_INVALID', text);
-  return new KeysError('SERVER_FAILED', `The server ${server} failed: ${text}`);
-}
-
-function isNotOurs(server: string): KeysError {
-  return incompatible(server, 'answered, but not as one of svc-api does that applications can ask for keys.');
+  if (error === 'invalid_scope' || error === 'invalid_request')
+    return new KeysError('INPUT_INVALID', descriptionIn(answer));
+  return failed(server, answer);
 }
 
 /** A text without what a terminal would obey. @throws KeysError SERVER_INCOMPATIBLE */

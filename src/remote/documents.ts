@@ -82,6 +82,25 @@ export const APPLY = `mutation ($input: ApplyApiKeysInput!) {
   }
 }`;
 
+const CONSENT = `fragment Consent on ConsentRequest {
+  requestId flow clientId clientName grants keyExpiresIn address createdAt expiresAt status
+  keyName keyGrants keyExpiresAt
+}`;
+
+export const CONSENT_REQUESTS = `query ($first: Int!) { consentRequests(first: $first) { ...Consent } } ${CONSENT}`;
+
+export const CONSENT_REQUEST = `query ($userCode: String, $requestId: ID) {
+  consentRequest(userCode: $userCode, requestId: $requestId) { ...Consent }
+} ${CONSENT}`;
+
+export const APPROVE = `mutation ($input: ApproveConsentRequestInput!) {
+  approveConsentRequest(input: $input) { ...Consent }
+} ${CONSENT}`;
+
+export const DENY = `mutation ($userCode: String, $requestId: ID) {
+  denyConsentRequest(userCode: $userCode, requestId: $requestId) { ...Consent }
+} ${CONSENT}`;
+
 /** Filters that are left out cost nothing. */
 export function auditLogDocument(filters: readonly string[]): string {
   const types: Readonly<Record<string, string>> = {

@@ -34,6 +34,8 @@ const RULES: readonly ErrorCode[] = [
   'PRUNE_REFUSED',
   'TAKEOVER_REFUSED',
   'CHAIN_TOO_LONG',
+  'REQUEST_DECIDED',
+  'TOO_MANY_REQUESTS',
   'STORE_READONLY',
 ];
 

@@ -121,7 +121,8 @@ export function timeIn(text: unknown): number | null {
   return time;
 }
 
-function grantsIn(grants: string[]): Pick<KeyFields, 'roles' | 'permissions'> {
+/** Reads grants, roles first. */
+export function grantsIn(grants: string[]): Pick<KeyFields, 'roles' | 'permissions'> {
   const isPermission = (grant: string): grant is Permission => grant.includes(':');
   return { roles: grants.filter((grant) => !isPermission(grant)), permissions: grants.filter(isPermission) };
 }

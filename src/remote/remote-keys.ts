@@ -21,14 +21,14 @@ import type { Data, ServerConnection } from './connection.ts';
 import { APPLY, CREATE, DELETE, ENABLE, rotationDocument, ROTATE, UPDATE } from './documents.ts';
 import { readPlanned } from './read-changes.ts';
 import { readCreated, readName, readRotated, readState, secretIn } from './read-key.ts';
-import { RemoteQueries } from './remote-queries.ts';
+import { RemoteConsents } from './remote-consents.ts';
 import { changeInput, declaredInput } from './write-key.ts';
 
 /**
  * What commands do with the keys of a running server, over its GraphQL, as the key that they send. The rules run on the
  * server; here, what was typed is brought into the form of the schema.
  */
-export class RemoteKeys extends RemoteQueries implements KeyAdministration {
+export class RemoteKeys extends RemoteConsents implements KeyAdministration {
   async create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
     const variables = { input: await this.newKey(input) };
     delivery?.begin?.();

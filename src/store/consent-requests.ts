@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { ConsentFinder, ConsentWriter } from '../keys/repository.ts';
 import type { ConsentRequest } from '../keys/requests/consent-request.ts';
+import { clientOf, rememberClient } from './application-keys.ts';
 import type { Connection } from './connection.ts';
 import type { ConsentRequestTable, Tables } from './tables.ts';
 
@@ -29,6 +30,7 @@ export function consentFinderOf(run: Connection['run']): ConsentFinder {
           .execute();
         return rows.map(requestOf);
       }),
+    clientOf: (keyId) => run((db) => clientOf(db, keyId)),
   };
 }
 
@@ -49,6 +51,7 @@ export function consentWriterOf(db: Kysely<Tables>): ConsentWriter {
       const { id, ...columns } = rowOf(request);
       await db.updateTable('consent_requests').set(columns).where('id', '=', id).execute();
     },
+    rememberClient: (keyId, clientId) => rememberClient(db, keyId, clientId),
     async forget({ used, unused }) {
       await db
         .deleteFrom('consent_requests')

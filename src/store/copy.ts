@@ -15,6 +15,8 @@ export interface StoreCopy {
   auditEntries: number;
   /** Whether the original has changed since the copy began: that is not in the copy. */
   changedMeanwhile: boolean;
+  /** The hash of the newest of them. */
+  head: string | undefined;
   /** See `Connection.location`. */
   from: string;
   to: string;
@@ -72,6 +74,7 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
     keys: digests.get('api_keys')!.count,
     auditEntries: digests.get('audit_log')!.count,
     changedMeanwhile: (await from.run(headOf)) !== head,
+    head,
     from: from.location,
     to: location,
   };

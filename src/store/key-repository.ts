@@ -8,6 +8,7 @@ import { findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
+import { countKeys } from './count-keys.ts';
 import { findByDigest, selectByDigests } from './find-by-digest.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { latestTime, rememberTime } from './clock.ts';
@@ -19,6 +20,7 @@ import { hasSearchIndex } from './search-index.ts';
 import { auditSearchesFor } from './search-audit-log.ts';
 import { firstFound } from './searches.ts';
 import { selectKeys } from './select-keys.ts';
+import { sessionFinderOf, sessionWriterOf } from './sessions.ts';
 import { clearStagedKeys, insertStagedKeys, stageKeys } from './staged-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 import { condenseUsage, noteLeftovers } from './condense-usage.ts';
@@ -56,10 +58,13 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     },
 
     consents: consentFinderOf(run),
+    sessions: sessionFinderOf(run),
 
     findByDigest: (digest) => findByDigest(connection, digest),
 
     list: async (query) => (await listKeys(connection, query)).map(apiKeyOf),
+
+    count: (now) => countKeys(connection, now),
 
     listCreatedBy: (creators, page) =>
       run(async (db) => {
@@ -183,6 +188,19 @@ function writerOf(
         .execute();
     },
 
+    async replace(keys) {
+      const ids = keys.map(({ id }) => id);
+      keysChanged(ids);
+      // No name is an id: so each finds its own free, and a checksum of another row is not taken for its own.
+      for (const chunk of chunksOf(ids))
+        await db
+          .updateTable('api_keys')
+          .set((row) => ({ name: row.ref('id'), checksum: '' }))
+          .where('id', 'in', chunk)
+          .execute();
+      for (const key of keys) await db.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+    },
+
     async delete(ids) {
       keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
@@ -198,6 +216,7 @@ function writerOf(
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
     forgetRotatedSecrets: (before) => forgetRotatedSecrets(db, before),
     consents: consentWriterOf(db),
+    sessions: sessionWriterOf(db),
     auditLog: auditReaderOf((work) => work(db), auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, entries, auditKey),
     pruneAuditLog: (last) => pruneAuditLog(db, last),

@@ -8,6 +8,7 @@ import type { LimitStore } from '../limits/limit-store.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
 import { storeLocation } from './location.ts';
+import { type StoreTimer, timedConnection } from './timed-connection.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
@@ -46,6 +47,8 @@ export interface OpenStoreOptions {
    * What to do about a missing store: create it, which is the default, fail, or use an empty one that takes no changes.
    */
   ifMissing?: 'create' | 'fail' | 'empty';
+  /** Is told how long the store takes. */
+  timer?: StoreTimer | undefined;
 }
 
 /**
@@ -54,12 +57,13 @@ export interface OpenStoreOptions {
  * @throws KeysError STORE_…
  */
 export async function openStore(
-  { ifMissing = 'create', ...options }: OpenStoreOptions = {},
+  { ifMissing = 'create', timer, ...options }: OpenStoreOptions = {},
   limitClock?: StoreClock,
 ): Promise<Store> {
   if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
   const auditKey = readAuditKey(options.env ?? process.env);
-  const connection = await openConnection({ ...options, mustExist: ifMissing !== 'create' });
+  const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create' });
+  const connection = timer ? timedConnection(opened, timer) : opened;
   return {
     repository: createKeyRepository(connection, auditKey),
     limits: createLimitStore(connection, limitClock),
@@ -100,7 +104,7 @@ export async function openConnection({
   writeWaitMs = lockWaitMs,
   busyTimeoutMs = 0,
   mustExist = false,
-}: Omit<OpenStoreOptions, 'ifMissing'> & { mustExist?: MustExist }): Promise<Connection> {
+}: Omit<OpenStoreOptions, 'ifMissing' | 'timer'> & { mustExist?: MustExist }): Promise<Connection> {
   // A host CLI picks the Node: on an old one the driver would end the process without a word.
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);

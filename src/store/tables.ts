@@ -178,6 +178,21 @@ export interface ConsentRequestTable {
   details: string;
 }
 
+/** A row of `application_keys`: a key that an application was given. */
+export interface ApplicationKeyTable {
+  key_id: string;
+  client_id: string;
+}
+
+/** A row of `sessions`. Times are milliseconds since 1970. */
+export interface SessionTable {
+  token_digest: string;
+  secret_digest: string;
+  key_id: string;
+  started_at: number;
+  used_at: number;
+}
+
 export interface Tables {
   api_keys: ApiKeyTable;
   key_usage: KeyUsageTable;
@@ -193,10 +208,12 @@ export interface Tables {
   limit_states: LimitStateTable;
   staged_keys: StagedKeyTable;
   consent_requests: ConsentRequestTable;
+  application_keys: ApplicationKeyTable;
+  sessions: SessionTable;
 }
 
 /** The tables of what is under way, which no copy of a store has. */
-export const PASSING_TABLES = ['staged_keys', 'consent_requests'] as const;
+export const PASSING_TABLES = ['staged_keys', 'consent_requests', 'sessions'] as const;
 
 /** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {
@@ -212,6 +229,7 @@ export const TABLES = {
   audit_start: ['one'],
   clock: ['one'],
   limit_states: ['key_id', 'unit'],
+  application_keys: ['key_id'],
 } as const satisfies Record<Exclude<keyof Tables, (typeof PASSING_TABLES)[number]>, readonly string[]>;
 
 /** Their names. */

@@ -18,9 +18,11 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   cli: {
     any: ['yaml', 'keys', 'log'],
     type: ['*'],
-    dynamic: ['open-keys', 'configured-server', 'config', 'remote', 'routes', 'http'],
+    dynamic: ['open-keys', 'configured-server', 'config', 'remote', 'routes', 'http', 'telemetry'],
   },
   guard: { any: ['routes', 'http', 'keys', 'log'] },
+  telemetry: { any: ['http', 'limits', 'keys', 'log', 'version'] },
+  console: { any: ['http', 'keys', 'log'] },
   http: { any: ['graphql', 'pages', 'limits', 'keys', 'log'] },
   pages: { any: ['keys'] },
   graphql: { any: ['keys'] },
@@ -45,6 +47,7 @@ const ROOMS: Record<string, string[]> = {
     'credential-places',
     'limit',
     'time',
+    'relative-time',
     'steady-clock',
     'turns',
     'progress',
@@ -55,13 +58,16 @@ const ROOMS: Record<string, string[]> = {
     'page',
     'audit',
     'requests',
+    'session',
     'repository',
     'authorization',
     'changes',
-    'consent',
     'authentication',
+    'consent',
     'transfer',
     'apply',
+    'restore',
+    'sessions',
     'list',
     'queries',
     'management',
@@ -73,6 +79,7 @@ const ROOMS: Record<string, string[]> = {
   store: [
     'tables',
     'connection',
+    'timed-connection',
     'key-changes',
     'chunks',
     'insert-rows',
@@ -90,13 +97,16 @@ const ROOMS: Record<string, string[]> = {
     'rotated-secrets',
     'clock',
     'limit-states',
+    'application-keys',
     'consent-requests',
+    'sessions',
     'families',
     'find-by-digest',
     'select-keys',
     'key-status',
     'searches',
     'search-slices',
+    'count-keys',
     'search-index',
     'search-audit-log',
     'list-keys',
@@ -111,6 +121,8 @@ const ROOMS: Record<string, string[]> = {
     'open',
     'copy-sessions',
     'copy',
+    'backup',
+    'inspection',
   ],
   guard: [
     'canonical-name',
@@ -121,6 +133,22 @@ const ROOMS: Record<string, string[]> = {
     'fastcgi',
     'serve-forward-auth',
     'proxy',
+  ],
+  console: [
+    'permission-words',
+    'islands',
+    'page-headers',
+    'assets',
+    'session-cookie',
+    'own-form',
+    'doorkeeper',
+    'operations',
+    'page-list',
+    'parts',
+    'visit',
+    'page-routes',
+    'pages',
+    'add-console',
   ],
   cli: [
     'signals',
@@ -134,6 +162,7 @@ const ROOMS: Record<string, string[]> = {
     'captured',
     'terminal',
     'progress',
+    'interruptible',
     'command-text',
     'default-store',
     'remote',
@@ -149,12 +178,14 @@ const ROOMS: Record<string, string[]> = {
     'input',
     'manage',
     'audit',
+    'backup',
     'consent',
     'apply',
     'exec',
     'routes',
     'scan',
     'serve',
+    'doctor',
     'completion',
   ],
 };
@@ -168,13 +199,19 @@ const PACKAGES: Record<string, string[]> = {
   kysely: ['store'],
   'better-sqlite3': ['store'],
   pg: ['store'],
-  hono: ['http', 'guard', 'pages', 'type:create-app'],
+  hono: ['http', 'guard', 'pages', 'console', 'type:create-app'],
   '@hono/node-server': ['http', 'type:guard'],
   fastify: ['type:http/fastify-hook'],
   '@hono/graphql-server': ['http'],
   graphql: ['graphql', 'http'],
   '@graphql-tools/schema': ['graphql'],
   pino: ['log'],
+  'prom-client': ['telemetry'],
+  '@opentelemetry/api': ['telemetry'],
+  '@opentelemetry/core': ['telemetry'],
+  '@opentelemetry/resources': ['telemetry'],
+  '@opentelemetry/sdk-trace': ['telemetry'],
+  '@opentelemetry/exporter-trace-otlp-proto': ['telemetry'],
   'string-width': ['cli/views', 'cli/explain'],
   negotiator: ['http'],
   dataloader: ['graphql'],
@@ -185,7 +222,7 @@ const PACKAGES: Record<string, string[]> = {
   'bin/node-version.js': ['store', 'cli'],
 };
 
-const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
+const SOURCES = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
 const IMPORTS = SOURCES.flatMap((path) => importsOf(path, readFileSync(join(ROOT, path), 'utf8')));
 
 describe('imports', () => {
@@ -314,7 +351,7 @@ function folderOf(path: string): string {
 
 /** The folder below a folder of src, or the name of a file beside those. */
 function roomOf(path: string): string {
-  return path.split('/')[2]!.replace(/\.ts$/, '');
+  return path.split('/')[2]!.replace(/\.tsx?$/, '');
 }
 
 function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {

@@ -7,7 +7,7 @@ const MAX_COLUMNS = 120;
 
 describe('lines of code', () => {
   it(`have at most ${MAX_COLUMNS} columns`, () => {
-    const files = globSync(['src/**/*.ts', 'scripts/*.ts', 'bin/*.js'], { cwd: ROOT });
+    const files = globSync(['src/**/*.{ts,tsx,css}', 'scripts/*.ts', 'bin/*.js'], { cwd: ROOT });
     const long = files.flatMap((file) =>
       readFileSync(join(ROOT, file), 'utf8')
         .split('\n')

@@ -242,7 +242,7 @@ describeOnEach('whoever attacks the way to a key', () => {
     it('and was refused afterwards, gets none', async () => {
       const { device_code: device } = await agreedDevice();
       const [request] = await test.keys.consent.list(1, OPERATOR);
-      await test.keys.consent.denyListed(request!.id, OPERATOR);
+      await test.keys.consent.deny(request!, OPERATOR);
       assert.equal((await pollDevice(test.url, device)).body['error'], 'access_denied');
     });
   });
@@ -359,11 +359,77 @@ describe('whoever attacks the pages on which people decide', () => {
       assert.deepEqual([status, new URL(headers.get('location')!).origin], [303, new URL(CALLBACK).origin]);
     });
 
-    it('cannot be decided twice', async () => {
+    it('cannot be decided twice in different ways, or by different people', async () => {
+      const scope = 'DOCKER:READ_ANY ONLINE:READ_ANY';
+      const { fields } = await openPage(authorizeUrl(test.url, { scope }));
+      const less = fields.filter(([, value]) => value !== 'ONLINE:READ_ANY');
+      assert.equal((await agree(test.url, less, approver)).status, 303);
+      const { secret: other } = await createPrincipal(test.keys, { name: 'Other', roles: ['ADMIN'] });
+      const later = less.map(([name, value]): [string, string] => [name, name === 'expires_in' ? '1h' : value]);
+      for (const [form, key] of [
+        [fields, approver],
+        [later, approver],
+        [less, other],
+      ] as const) {
+        const again = await agree(test.url, form, key);
+        assert.deepEqual([again.status, again.headers.get('location')], [409, null]);
+        assert.match(again.text, /was approved already/);
+      }
+    });
+
+    it('is decided once by a double click: of its two codes, the last works, and no longer than the first', async () => {
+      const { verifier, challenge } = newPkce();
+      const codeIn = (headers: Headers) => new URL(headers.get('location')!).searchParams.get('code')!;
+      const { fields } = await openPage(authorizeUrl(test.url, { code_challenge: challenge }));
+      const both = await Promise.all([agree(test.url, fields, approver), agree(test.url, fields, approver)]);
+      assert.deepEqual([both[0].status, both[1].status], [303, 303]);
+      test.time.now += 30_000;
+      const { headers } = await agree(test.url, fields, approver);
+      const last = codeIn(headers);
+      for (const reply of both)
+        assert.equal((await exchange(test.url, codeIn(reply.headers), verifier)).body['error'], 'invalid_grant');
+      const { body } = await exchange(test.url, last, verifier);
+      assert.equal(await accepts(body['access_token']), true);
+      const used = await agree(test.url, fields, approver);
+      assert.deepEqual([used.status, used.headers.get('location')], [409, null], 'its key was fetched');
+      assert.equal(await accepts(body['access_token']), true, 'which ends nothing');
+      assert.equal((await test.keys.list({ search: 'Grafana' }, OPERATOR)).keys.length, 1);
+
+      const { fields: slow } = await openPage(authorizeUrl(test.url, { code_challenge: challenge }));
+      await agree(test.url, slow, approver);
+      test.time.now += 59_999;
+      const late = codeIn((await agree(test.url, slow, approver)).headers);
+      test.time.now += 1;
+      assert.equal((await exchange(test.url, late, verifier)).body['error'], 'invalid_grant');
+      assert.equal((await agree(test.url, slow, approver)).status, 404);
+    });
+
+    it('is decided twice only by who may still agree', async () => {
       const { fields } = await openPage(authorizeUrl(test.url));
-      assert.equal((await agree(test.url, fields, approver)).status, 303);
+      await agree(test.url, fields, approver);
+      await test.keys.update(principal.key.id, { permissions: [] }, OPERATOR);
       const again = await agree(test.url, fields, approver);
-      assert.deepEqual([again.status, again.headers.get('location')], [409, null]);
+      assert.deepEqual([again.status, again.headers.get('location')], [403, null]);
+    });
+
+    it('is refused twice as once, also after somebody has agreed', async () => {
+      const { verifier, challenge } = newPkce();
+      const { fields } = await openPage(authorizeUrl(test.url, { code_challenge: challenge }));
+      const { headers } = await agree(test.url, fields, approver);
+      const code = new URL(headers.get('location')!).searchParams.get('code')!;
+      const refuse = () => postForm(`${test.url}/oauth/authorize`, [...fields, ['decision', 'deny']]);
+      for (const { headers: back } of [await refuse(), await refuse()])
+        assert.equal(new URL(back.get('location')!).searchParams.get('error'), 'access_denied');
+      assert.equal((await exchange(test.url, code, verifier)).body['error'], 'access_denied');
+      assert.equal((await agree(test.url, fields, approver)).status, 409);
+    });
+
+    it('is refused no more once the application has its key', async () => {
+      const { device_code: device, user_code: userCode } = await agreedDevice();
+      const { body } = await pollDevice(test.url, device);
+      const { status, text } = await postForm(`${test.url}/device`, { user_code: userCode, decision: 'deny' });
+      assert.deepEqual([status, text.includes('was approved already')], [409, true]);
+      assert.equal(await accepts(body['access_token']), true);
     });
 
     it('cannot show it within another one, and its page loads and runs nothing', async () => {

@@ -34,8 +34,11 @@ const SERVING = [
   '--max-connections <number>',
   '--max-connections-per-address <number>',
   '--max-verified-keys <number>',
+  '--metrics-host <address>',
+  '--metrics-port <port>',
   '--no-color',
   '--port <port>',
+  '--request-log',
   '--socket <path>',
   '--tls-cert <path>',
   '--tls-key <path>',
@@ -147,6 +150,8 @@ const SURFACE: Record<string, string[]> = {
     ...ALWAYS,
     ...PLACE,
   ],
+  backup: ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
+  doctor: [...ALWAYS, ...PLACE],
   guard: [
     '<upstream>',
     '--any-key',
@@ -165,8 +170,18 @@ const SURFACE: Record<string, string[]> = {
     '--server <url>',
     ...ALWAYS,
   ],
-  logout: ['--server <url>', ...ALWAYS],
-  serve: [...SERVING, '--fastcgi-port <port>'].toSorted(),
+  logout: ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
+  restore: [
+    '<file>',
+    '--bring-back <name> (list)',
+    '--bring-back-all',
+    '--dry-run',
+    '--without-comparison',
+    ...ALWAYS,
+    ...PLACE,
+    ...ASKING,
+  ],
+  serve: [...SERVING, '--fastcgi-port <port>', '--no-console'].toSorted(),
 };
 
 interface Manifest {

@@ -52,7 +52,9 @@ const TAKEN: unknown[] = [
     { failedCredentials: '5/h' },
   ].map((limits) => ({ limits })),
   ...['on', 'off', 'permitted'].map((introspection) => ({ introspection })),
-  ...['https://keys.example.org', 'http://192.0.2.1:4000'].map((publicUrl) => ({ publicUrl })),
+  ...['https://keys.example.org', 'http://192.0.2.1:4000', 'https://example.org/a/keys'].map((publicUrl) => ({
+    publicUrl,
+  })),
   { clients: [] },
   client({}),
   client({ redirects: [] }),
@@ -60,9 +62,9 @@ const TAKEN: unknown[] = [
 ];
 
 const REFUSED: unknown[] = [
-  ...['keys.example.org', 'https://keys.example.org/', 'https://keys.example.org/api', 7].map((publicUrl) => ({
-    publicUrl,
-  })),
+  ...['keys.example.org', 'https://keys.example.org/', 'https://example.org/keys/', 'https://example.org/a?b', 7].map(
+    (publicUrl) => ({ publicUrl }),
+  ),
   { clients: {} },
   { clients: ['wiki-sync'] },
   { clients: [{ id: 'wiki-sync' }] },

@@ -19,7 +19,8 @@ describe('docs/reference.md', () => {
     .trim()
     .split('\n')
     .flatMap((line) => {
-      const [, topic, verbs] = /^svc-api (apikey|routes|serve|guard|login|logout)(?: ([a-z|]+))?/.exec(line)!;
+      const [, topic, verbs] =
+        /^svc-api (apikey|routes|backup|restore|doctor|serve|guard|login|logout)(?: ([a-z|]+))?/.exec(line)!;
       return (verbs?.split('|') ?? ['']).map((verb) => ({ id: verb ? `${topic}:${verb}` : topic!, line }));
     });
 

@@ -27,6 +27,7 @@ describeOnEach('what commands ask of a server', () => {
   it('a preview of a new key, which is not made, by the rules of a creation', async () => {
     const preview = `query ($input: CreateApiKeyInput!) { previewApiKey(input: $input) {
       name description grants limits allowFrom expiresAt effectivePermissions { resource actions }
+      replaced { id name }
     } }`;
     const input = { name: ' A b', roles: ['GUEST'], limits: ['5/m'], expiresIn: '1d' };
     assert.deepEqual(await ask(preview, { input }), {
@@ -42,6 +43,7 @@ describeOnEach('what commands ask of a server', () => {
           { resource: 'ONLINE', actions: ['READ_ANY', 'READ_OWN'] },
           { resource: 'WELCOME', actions: ['READ_ANY', 'READ_OWN'] },
         ],
+        replaced: [],
       },
     });
     const maker = await caller('Maker', { permissions: ['API_KEY:CREATE_OWN'] });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { APP, askDevice, authorizeUrl, openPage, pollDevice, startConsentService } from '../support/consent.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, type TestService } from '../support/server.ts';
@@ -74,9 +75,43 @@ describe('requests of applications, over GraphQL', () => {
     const list = '{ apiKeys(search: "Grafana sync") { edges { node { name createdBy description } } } }';
     const { edges } = (await ask(admin, list)).data!['apiKeys'] as { edges: { node: Record<string, unknown> }[] };
     assert.equal(edges[0]!.node['name'], request.keyName);
-    assert.equal(codeOf(await approve(helper, { userCode })), 'REQUEST_DECIDED');
+    assert.equal(codeOf(await approve(helper, { userCode })), 'REQUEST_DECIDED', 'it has its key');
     assert.equal(codeOf(await approve(helper, { userCode: 'WDJB-MJHT' })), 'NOT_FOUND');
     assert.equal(codeOf(await approve(helper, { userCode, roles: null })), 'INPUT_INVALID');
+  });
+
+  it('are agreed to twice as once, by the same key and to the same, and show what was granted', async () => {
+    const { user_code: userCode } = await askDevice(test.url, { scope: 'DOCKER:READ_ANY INFO:READ_ANY' });
+    const input = { userCode, permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }], expiresIn: '1d' };
+    const first = await approve(helper, input);
+    test.time.now += 1000;
+    assert.deepEqual(await approve(helper, input), first);
+    const { id } = (await test.keys.findByName('Helper', OPERATOR))!;
+    for (const other of [{ expiresIn: '2d' }, { expiresIn: undefined }, { permissions: undefined }])
+      assert.notEqual(codeOf(await approve(helper, { ...input, ...other })), undefined);
+    assert.equal(codeOf(await approve(admin, input)), 'REQUEST_DECIDED', 'of another key');
+    const { secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    assert.equal(codeOf(await approve(secret, input)), 'REQUEST_DECIDED', 'of another secret, whose word would count');
+    const shown = 'grants keyName keyGrants keyExpiresAt status';
+    const { data } = await ask(
+      secret,
+      `query ($userCode: String) { consentRequest(userCode: $userCode) { ${shown} } }`,
+      {
+        userCode,
+      },
+    );
+    const { keyName, ...rest } = data!['consentRequest'] as Record<string, unknown>;
+    assert.match(keyName as string, /^Grafana sync/);
+    assert.deepEqual(rest, {
+      grants: ['DOCKER:READ_ANY', 'INFO:READ_ANY'],
+      keyGrants: ['DOCKER:READ_ANY'],
+      keyExpiresAt: '2030-01-02T00:00:00.000Z',
+      status: 'APPROVED',
+    });
+    const { edges } = (await ask(admin, '{ auditLog(action: CONSENT_APPROVE) { edges { node { number } } } }')).data![
+      'auditLog'
+    ] as { edges: object[] };
+    assert.equal(edges.length, 1);
   });
 
   it('are refused by their code, or by their id for API_KEY:CREATE_ANY', async () => {
@@ -92,6 +127,8 @@ describe('requests of applications, over GraphQL', () => {
     assert.equal(codeOf(await deny(helper, { requestId: 'x', userCode: first.user_code })), 'INPUT_INVALID');
     const { data } = await deny(helper, { userCode: first.user_code });
     assert.equal((data!['denyConsentRequest'] as { status: string }).status, 'DENIED');
+    assert.deepEqual((await deny(helper, { userCode: first.user_code })).data, data, 'and stay so');
+    assert.equal(codeOf(await approve(helper, { userCode: first.user_code })), 'REQUEST_DECIDED');
     const open = (await ask(admin, '{ consentRequests { requestId } }')).data!['consentRequests'] as {
       requestId: string;
     }[];

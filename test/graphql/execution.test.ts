@@ -149,7 +149,7 @@ const turns = new Turns(Infinity);
 const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns), isPrepared: true }) as unknown as BudgetedContext;
 turns.begin();
 const written = (result: ExecutionResult) => {
-  const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, NO_LOG));
+  const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, { log: NO_LOG, requestId: undefined }));
   // Where a condition of the operation itself is null, nothing is executed here.
   return JSON.stringify({ data: result.data ?? null, errors }).replaceAll(/"requestId":"[^"]*"/g, '');
 };

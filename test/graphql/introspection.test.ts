@@ -18,7 +18,7 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 const QUERY = {
   me: '(): ApiKey',
   online: '(): Boolean',
-  consentRequest: '(userCode: String!): ConsentRequest',
+  consentRequest: '(userCode: String, requestId: ID): ConsentRequest',
   consentRequests: '(first: Int = 50): [ConsentRequest!]',
   routes: '(first: Int = 100, after: String): RouteConnection',
   explainRequest:

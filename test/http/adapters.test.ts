@@ -291,5 +291,5 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
 }
 
 function withoutNode(text: string): string {
-  return text.replaceAll(/^(?:date|connection|keep-alive): .*\r\n/gim, '');
+  return text.replaceAll(/^(?:date|connection|keep-alive|x-request-id): .*\r\n/gim, '');
 }

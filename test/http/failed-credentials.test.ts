@@ -3,7 +3,8 @@ import { Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { BearerCheck } from '../../src/http/bearer-check.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { FailedCredentials } from '../../src/limits/failed-credentials.ts';
+import { failedCredentialsBy } from '../../src/http/bearer-options.ts';
+import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
 import { startTestService, type TestService } from '../support/server.ts';
 
 describe('keys that are not valid', () => {
@@ -66,7 +67,7 @@ describe('keys that are not valid', () => {
 
 describe('the limit of keys that are not valid', () => {
   const bySource = (limit?: string | false) => {
-    const failed = FailedCredentials.of(limit);
+    const failed = failedCredentialsBy(limit);
     return (source: string) => failed?.add(source);
   };
 
@@ -82,21 +83,21 @@ describe('the limit of keys that are not valid', () => {
     assert.deepEqual([one('a'), typeof one('a')], [undefined, 'number']);
     const none = bySource(false);
     for (let index = 0; index < 100; index += 1) assert.equal(none('a'), undefined);
-    assert.throws(() => FailedCredentials.of('many'), { name: 'RangeError', message: /"many" is not a limit/ });
+    assert.throws(() => AttemptCounter.of('many'), { name: 'RangeError', message: /"many" is not a limit/ });
     const keys = {} as never;
     assert.throws(() => BearerCheck.of({ keys, failedCredentials: '0/m' }), RangeError);
   });
 
   it('goes on when an app is replaced by one with the same', () => {
-    const failed = FailedCredentials.of('1/h');
+    const failed = AttemptCounter.of('1/h');
     assert.equal(failed?.add('a'), undefined);
-    assert.ok(FailedCredentials.of('1/h', failed)?.add('a'));
-    assert.equal(FailedCredentials.of('2/h', failed)?.add('a'), undefined);
+    assert.ok(AttemptCounter.of('1/h', failed)?.add('a'));
+    assert.equal(AttemptCounter.of('2/h', failed)?.add('a'), undefined);
   });
 
   it('goes by a clock that nobody can set, and tells how long it takes', () => {
     const time = { now: 0 };
-    const failed = new FailedCredentials('2/m', () => time.now);
+    const failed = new AttemptCounter('2/m', () => time.now);
     assert.deepEqual([failed.add('a'), failed.add('a'), failed.add('a')], [undefined, undefined, 30_000_000]);
     time.now += 30_000;
     assert.deepEqual([failed.add('a'), failed.add('a')], [undefined, 30_000_000]);
@@ -104,7 +105,7 @@ describe('the limit of keys that are not valid', () => {
 
   it('takes a bounded amount of memory: beyond it, new sources share one limit', () => {
     const time = { now: 0 };
-    const failed = new FailedCredentials('2/m', () => time.now);
+    const failed = new AttemptCounter('2/m', () => time.now);
     for (let index = 0; index < 10_000; index += 1) assert.equal(failed.add(`${index}`), undefined);
     assert.deepEqual(
       ['x', 'y', 'z'].map((source) => failed.add(source) === undefined),

@@ -106,6 +106,9 @@ interface Answer {
   body: string;
 }
 
+/** The headers that each answer has values of its own for. */
+const OF_ONE_ANSWER = new Set(['Date', 'x-request-id']);
+
 /** Posts a body, and returns all of the reply but its date and its request ids. */
 function post(
   url: string,
@@ -131,7 +134,7 @@ function post(
             .replaceAll(/,?"requestId":"[0-9a-f-]{36}"/g, '');
           resolve({
             status: reply.statusCode,
-            headers: reply.rawHeaders.filter((_, index, all) => all[index - (index % 2)] !== 'Date'),
+            headers: reply.rawHeaders.filter((_, index, all) => !OF_ONE_ANSWER.has(all[index - (index % 2)]!)),
             body: text,
           });
         });

@@ -15,13 +15,15 @@ const PROGRAM = `
   const app = new Hono<BearerEnv>();
   app.use('/docker/*', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));
   app.get('/docker/ps', (c) => c.text('containers for ' + c.get('principal').key.name));
-  app.route('/', await createApp({ keys }));
+  app.route('/', await createApp({ keys, console: true }));
   const server: RunningServer = await listen({ app, host: '127.0.0.1', port: 0 });
   const ask = async (path: string, key?: string) => {
     const response = await fetch(server.url + path, key ? { headers: { authorization: \`Bearer \${key}\` } } : {});
     return [response.status, response.ok ? await response.text() : ''];
   };
-  console.log(JSON.stringify([await ask('/docker/ps'), await ask('/docker/ps', other), await ask('/docker/ps', secret), (await ask('/healthz'))[0]]));
+  const [, signIn] = await ask('/console/sign-in');
+  const styled = await ask('/console/' + /assets[^"]+[.]css/.exec(String(signIn))![0]);
+  console.log(JSON.stringify([await ask('/docker/ps'), await ask('/docker/ps', other), await ask('/docker/ps', secret), (await ask('/healthz'))[0], styled[0]]));
   await server.stop();
   await keys.close();
 `;
@@ -115,6 +117,9 @@ describe('the packed package', () => {
       'dist/fastify.d.ts',
       'dist/write-worker.js',
       'dist/commands/serve.js',
+      'dist/console/console.js',
+      'dist/console/console.css',
+      'dist/console/console.svg',
       'dist/commands/apikey/index.js',
       'docs/cli.md',
       'examples/keys.yaml',
@@ -145,10 +150,11 @@ describe('the packed package', () => {
       /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program)\.cjs)$/,
       /^dist\/(program\.cjs|LICENSES\.txt)$/,
       /^dist\/.*\.(js|d\.ts)$/,
+      /^dist\/console\/console\.(js|css|svg)$/,
       /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE)$/,
       /^docs\/(decisions\/)?[a-z-]+\.(md|graphql)$/,
       /^docs\/images\/[a-z-]+-(light|dark)\.png$/,
-      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|systemd\/svc-api\.service)$/,
+      /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api\.service)$/,
       /^examples\/(ansible\/keys\.yml|github-actions\/deploy\.yml|gitlab-ci\/\.gitlab-ci\.yml)$/,
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf)$/,
@@ -161,7 +167,7 @@ describe('the packed package', () => {
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
     ];
     assert.deepEqual(
-      files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || /test|\.sqlite$/.test(file)),
+      files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || /(?<!li)test|\.sqlite$/.test(file)),
       [],
     );
     assert.equal(statSync(join(unpacked, 'bin/run.js')).mode & 0o111, 0o111);
@@ -245,7 +251,7 @@ describe('the packed package', () => {
 
     it('guards any Hono app as a library', async () => {
       const stdout = await mustRun(process.execPath, ['program.mts'], { cwd: folder });
-      assert.deepEqual(JSON.parse(stdout), [[401, ''], [403, ''], [200, 'containers for Reader'], 200]);
+      assert.deepEqual(JSON.parse(stdout), [[401, ''], [403, ''], [200, 'containers for Reader'], 200, 200]);
     });
 
     it('has types, which need no skipLibCheck', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -34,7 +34,7 @@ describe('an application that asks for a key', () => {
   it('gets one by the commands of docs/consent.md', async function () {
     needsPrograms(this, 'curl');
     const folder = tempFolder();
-    const [ask, decide, fetchKey] = blocksOf('docs/consent.md') as [string, string, string];
+    const [ask, decide, fetchKey, endKey] = blocksOf('docs/consent.md') as [string, string, string, string];
     const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: database, no_proxy: '*' };
     const run = async (block: string, more: NodeJS.ProcessEnv = {}) => {
       const done = await runBlock(block.replace('http://127.0.0.1:4000', server.url), folder, { ...env, ...more });
@@ -52,6 +52,9 @@ describe('an application that asks for a key', () => {
     const answer = JSON.parse(await run(fetchKey, { DEVICE_CODE: asked['device_code'] })) as Record<string, string>;
     assert.equal(answer['scope'], 'role:GUEST DOCKER:READ_ANY');
     assert.equal(await accepts(answer['access_token']!), true);
+    writeFileSync(join(folder, 'key'), `${answer['access_token']}\n`);
+    assert.equal(await run(endKey), '{}');
+    assert.equal(await accepts(answer['access_token']!), false);
   });
 
   it('gets one by svc-api login, which other commands then send', async () => {
@@ -67,7 +70,9 @@ describe('an application that asks for a key', () => {
     assert.match(listed.stdout, /^svc api \d{8} [B-Z]{6}\tACTIVE\t/);
     const created = await finished(start('apikey', 'create', 'Child', '--permissions', 'LOGS:READ_ANY'));
     assert.equal(created.code, 0, created.stderr);
-    assert.equal((await finished(start('logout'))).code, 0);
+    assert.equal((await finished(start('logout'))).code, 2, 'it has created a key');
+    assert.equal((await finished(start('logout', '--yes'))).code, 0);
+    assert.deepEqual((await keys.list({}, OPERATOR)).keys, []);
     assert.match((await finished(start('apikey', 'list'))).stderr, /There is no key for/);
   });
 

@@ -65,6 +65,10 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     writeFileSync(join(folder, 'logs/service.log'), `key=${key.key}\n`);
     appendFileSync(join(folder, '.git/info/exclude'), 'logs\n');
   },
+  restore: async ({ folder, cli }) => {
+    assert.equal((await cli.run(['backup', join(folder, 'keys-2026-01-31.sqlite')])).code, 0);
+    await deleteKey({ cli });
+  },
   guard: (desk) => {
     declareRoutes(desk);
     putCertificate(desk);
@@ -88,6 +92,7 @@ const ASKING = new Set([
   'svc-api apikey delete',
   'svc-api apikey approve WDJB-MJHT',
   'svc-api apikey deny WDJB-MJHT',
+  'svc-api restore keys-2026-01-31.sqlite --bring-back "CI deploy"',
 ]);
 /** They run until they are told to end. */
 const isEndless = (example: string) => /^svc-api (serve|guard)|--follow/.test(example);
@@ -187,7 +192,7 @@ async function type(example: string, { folder, cli, key, server }: Desk): Promis
     .replace('http://127.0.0.1:4000', server?.url ?? '$&')
     .replace('postgres://svc@db.internal/keys', () => `'${postgresStore()}'`)
     .replace('/run/svc-api', folder);
-  if (ASKING.has(example)) return cancelled(typed, env);
+  if (ASKING.has(example)) return cancelled(`cd "$DESK" && ${typed}`, { ...env, DESK: folder });
   const shell = spawn('sh', ['-c', isEndless(example) ? `exec ${typed}` : typed], { cwd: folder, env });
   shell.stdin.on('error', () => {}).end(key.key);
   if (example.startsWith('svc-api login')) void agreeTo(shell, cli);

@@ -114,16 +114,16 @@ describe('a clock that was far in the future, as docs/operations.md has it', () 
   });
 });
 
-describe('a backup, as docs/storage.md has it', () => {
+describe('a backup, as docs/backup.md has it', () => {
   it('is private, and can be restored', async function () {
     needsPrograms(this, 'sqlite3');
     const { cli, folder, run } = workspace();
     await cli.given('Before');
-    const made = await run(blockWith('.backup', 'docs/storage.md'));
+    const made = await run(blockWith('.backup', 'docs/backup.md'));
     assert.equal(made.code, 0, made.stderr);
     assert.equal(statSync(join(folder, 'copy.sqlite')).mode & 0o777, 0o600);
     await cli.given('After');
-    assert.equal((await run(blockWith('cp copy.sqlite', 'docs/storage.md'))).code, 0);
+    assert.equal((await run(blockWith('cp copy.sqlite', 'docs/backup.md'))).code, 0);
     assert.deepEqual(
       (await keysIn(cli.database)).map(({ name }) => name),
       ['Before'],

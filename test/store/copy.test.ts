@@ -53,6 +53,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   await store.repository.write(async (writer) => {
     const { id } = parent.principal.key;
     const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
+    await writer.consents.rememberClient(id, 'grafana-sync');
     await writer.addUsage([{ id, ...totals, hours }]);
     await writer.condenseUsage({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
   });

@@ -5,13 +5,14 @@ import type { GuardOptions } from '../../src/guard/proxy/guard.ts';
 import { always } from '../../src/guard/proxy/requirement.ts';
 import type { GuardRules } from '../../src/guard/proxy/rules.ts';
 import { type RunningGuard, serveGuard } from '../../src/guard/proxy/serve-guard.ts';
+import type { ServerOptions } from '../../src/http/serve-requests.ts';
 import { Networks } from '../../src/keys/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from './keys.ts';
 import { until } from './until.ts';
 
-type AllOptions = Omit<GuardOptions, 'maxConnections'> & GuardRules;
+type AllOptions = Omit<GuardOptions, 'maxConnections'> & GuardRules & Pick<ServerOptions, 'watchers'>;
 
 /** A service behind a guard, and a key for it. */
 export interface GuardedService extends TestKeys {
@@ -57,7 +58,8 @@ export async function startGuarded(
       ...options,
       ...others,
     };
-    const started = await serveGuard(all, all, { host: '127.0.0.1', port: 0, keepAliveMs: 5000 });
+    const { watchers = [] } = all;
+    const started = await serveGuard(all, all, { host: '127.0.0.1', port: 0, keepAliveMs: 5000, watchers });
     running.push(started);
     return started.url;
   };

@@ -1,3 +1,4 @@
+import '../../scripts/jsx.ts';
 import { join } from 'node:path';
 import { closeBrowser } from './browser/launch.ts';
 import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts';

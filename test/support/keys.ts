@@ -6,9 +6,10 @@ import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service.ts';
-import { FailedCredentials } from '../../src/limits/failed-credentials.ts';
+import { AttemptCounter } from '../../src/limits/attempt-counter.ts';
 import { type Limited, Limiter } from '../../src/limits/limiter.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
+import type { StoreTimer } from '../../src/store/timed-connection.ts';
 import { migratedStore } from './temp.ts';
 
 export interface TestKeys {
@@ -32,6 +33,8 @@ export async function openTestKeys(
     asServer?: boolean;
     /** The environment variables for opening the store. Default: those of the process. */
     env?: NodeJS.ProcessEnv;
+    /** Is told how long the store takes. */
+    timer?: StoreTimer;
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
     /** Where secrets, codes and ids come from. Default: the system. */
@@ -45,6 +48,7 @@ export async function openTestKeys(
     busyTimeoutMs: options.asServer ? 0 : BUSY_TIMEOUT_MS,
     ...(options.lockWaitMs && { lockWaitMs: options.lockWaitMs }),
     ...(options.env && { env: options.env }),
+    timer: options.timer,
   };
   const store = await openStore(opening, async () => time.now);
   const service: KeysOptions = {
@@ -54,7 +58,7 @@ export async function openTestKeys(
     ...(options.randomness ?? { randomBytes, randomId: randomUUID }),
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
-    counterOf: (limit) => new FailedCredentials(limit, () => time.now),
+    counterOf: (limit) => new AttemptCounter(limit, () => time.now),
   };
   const { schedule } = service;
   const limiter = new Limiter({ store: store.limits, elapsed: () => time.now, schedule, id: randomUUID() });

@@ -54,6 +54,28 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: '75',
   },
   {
+    name: 'SVC_API_REQUEST_LOG',
+    meaning: '1 lets them log one line for each request, as `--request-log` does.',
+    otherwise: 'off',
+  },
+  {
+    name: 'SVC_API_METRICS_PORT',
+    meaning: 'Port at which they serve metrics for Prometheus; `--metrics-port` overrides it.',
+    otherwise: 'no metrics',
+  },
+  {
+    name: 'SVC_API_METRICS_HOST',
+    meaning: 'Address for that port; `--metrics-host` overrides it.',
+    otherwise: '127.0.0.1',
+  },
+  {
+    name: 'OTEL_…',
+    meaning:
+      'What OpenTelemetry has for traces: with OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ' +
+      'they send a span for each request there.',
+    otherwise: 'no traces',
+  },
+  {
     name: 'SVC_API_AUDIT_KEY',
     meaning: 'Path of a file with 32 bytes: the key with which the audit log is chained.',
     otherwise: 'the log is chained without a key',

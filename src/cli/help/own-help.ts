@@ -15,6 +15,9 @@ const FIRST = [
   'guard',
   'routes:check',
   'routes:explain',
+  'backup',
+  'restore',
+  'doctor',
   'login',
   'logout',
 ];

@@ -17,17 +17,16 @@ export const nameArgs = {
   name: Args.string({ description: 'Name of the key, instead of --name.', ignoreStdin: true }),
 };
 
+/** A flag for a list of roles. */
+export const rolesFlag = (description: string) => Flags.string({ ...list, description, helpValue: '<role,…>' });
+
 /** A flag for a list of permissions. */
 export const permissionsFlag = (description: string) =>
   Flags.string({ ...list, description, helpValue: '<resource:action,…>' });
 
 /** The flags that set what a key may do, and for how long. */
 export const grantFlags = {
-  roles: Flags.string({
-    ...list,
-    description: 'Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST, or one of svc-api.yaml.',
-    helpValue: '<role,…>',
-  }),
+  roles: rolesFlag('Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST, or one of svc-api.yaml.'),
   permissions: permissionsFlag(
     'Permissions to grant, comma-separated, each as RESOURCE:ACTION, such as DOCKER:READ_ANY.',
   ),
@@ -73,7 +72,7 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
 
 /** The flags that filter a list of keys. */
 export const listFlags = {
-  roles: Flags.string({ ...list, description: 'Only keys with one of these roles.', helpValue: '<role,…>' }),
+  roles: rolesFlag('Only keys with one of these roles.'),
   status: Flags.string({
     description: 'Only keys with this status: active, disabled or expired.',
     helpValue: '<status>',

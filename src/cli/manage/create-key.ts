@@ -9,7 +9,7 @@ import { deliverSecrets } from '../deliver-secrets.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { type Terminal, warn } from '../terminal.ts';
 import { countOf } from '../views/count.ts';
-import { timeAndDistance } from '../views/relative-time.ts';
+import { timeAndDistance } from '../../keys/relative-time.ts';
 import type { KeysPlace } from '../with-keys.ts';
 
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */

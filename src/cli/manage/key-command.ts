@@ -12,7 +12,6 @@ import { runDelete } from './delete-keys.ts';
 import { CliError } from '../errors.ts';
 import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
-import { hasFlag } from '../output.ts';
 import { countOf } from '../views/count.ts';
 import { keyJson } from '../views/key-view.ts';
 import { type KeysPlace, keysPlace, withAdministration, withKeys } from '../with-keys.ts';
@@ -33,16 +32,6 @@ export function nameOf({ args, flags }: NamedInput): string | undefined {
 /** What the commands about keys share. */
 export abstract class KeyCommand extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
-
-  /** Whether missing values may be asked for. */
-  protected get interactive(): boolean {
-    return this.terminal.canPrompt && !this.jsonEnabled() && !hasFlag(this.argv, '--no-input');
-  }
-
-  /** Whether confirmations are answered with yes. */
-  private get assumesYes(): boolean {
-    return hasFlag(this.argv, '--yes');
-  }
 
   /** Creates a key, and writes its secret to stdout. @returns what was written, as JSON */
   protected async create(

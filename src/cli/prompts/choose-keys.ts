@@ -2,7 +2,7 @@ import { confirm } from '@inquirer/prompts';
 import type { KeyFields } from '../../keys/key/api-key.ts';
 import { printable } from '../../keys/text.ts';
 import { countOf } from '../views/count.ts';
-import { relativeTime } from '../views/relative-time.ts';
+import { relativeTime } from '../../keys/relative-time.ts';
 import type { Choice, FoundChoices } from './choice-list.ts';
 import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
 import { searchCheckbox } from './search-checkbox.ts';

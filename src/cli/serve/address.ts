@@ -75,24 +75,30 @@ export function readCertificateFiles(
 }
 
 /** A value, and where it was given. */
-interface Given {
+export interface Given {
   value: string;
   /** The flag or the variable. */
   from: string;
   isTyped: boolean;
 }
 
-/** @param wanted what the flag takes, for the error if it is empty */
-function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
+/**
+ * What was typed for a flag.
+ * @param wanted what the flag takes, for the error
+ * @throws CliError USAGE if it is empty
+ */
+export function typed(from: string, value: string | undefined, wanted: string): Given | undefined {
   if (value?.trim() === '') throw new CliError('USAGE', `${from} is empty. Give ${wanted}.`);
   return value === undefined ? undefined : { value, from, isTyped: true };
 }
 
-function set(from: string, value: string | undefined): Given | undefined {
+/** What is set for a variable; undefined if it is empty. */
+export function set(from: string, value: string | undefined): Given | undefined {
   return value ? { value, from, isTyped: false } : undefined;
 }
 
-function readPort({ value, from }: Given): number {
+/** @throws CliError USAGE */
+export function readPort({ value, from }: Given): number {
   const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (!(port <= 65_535))
     throw new CliError(

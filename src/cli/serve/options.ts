@@ -3,6 +3,7 @@ import type { ListenAddress } from '../../http/listen-address.ts';
 import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
 import { type AddressFlags, readAddress, readCertificateFiles } from './address.ts';
+import { readTelemetry, type TelemetryFlags, type TelemetryOptions } from './telemetry-options.ts';
 
 /** Where to serve, in how many processes, and what each of them takes. */
 export interface ServeOptions {
@@ -13,10 +14,11 @@ export interface ServeOptions {
   count: number;
   limits: { connections?: number; connectionsPerAddress?: number };
   maxVerifiedKeys: number | undefined;
+  telemetry: TelemetryOptions;
 }
 
 /** The flags of what serves, as they were typed. */
-interface ServeFlags extends AddressFlags {
+interface ServeFlags extends AddressFlags, TelemetryFlags {
   'keep-alive': string | undefined;
   workers: string | undefined;
   'max-connections': string | undefined;
@@ -48,7 +50,8 @@ export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: num
     ...(connectionsPerAddress !== undefined && { connectionsPerAddress }),
   };
   const maxVerifiedKeys = readNumber(flags['max-verified-keys'], '--max-verified-keys', 1_000_000);
-  return { address, tls, keepAliveMs, count, limits, maxVerifiedKeys };
+  const telemetry = readTelemetry(flags, env);
+  return { address, tls, keepAliveMs, count, limits, maxVerifiedKeys, telemetry };
 }
 
 /** Reads a number from 1 on. @throws CliError USAGE */

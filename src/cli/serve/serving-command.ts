@@ -1,6 +1,8 @@
 import type { Config } from '../../config/config.ts';
 import type { StartService } from '../../configured-server.ts';
 import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
+import type { MetricsServer } from '../../telemetry/metrics-server.ts';
+import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { logLevelOf, type OpenLog, openLog } from '../../log.ts';
 import { BaseCommand } from '../base-command.ts';
@@ -42,7 +44,8 @@ export interface Serving extends ServeOptions {
   readonly logPath?: string;
 }
 
-interface ServingContext extends Omit<Serving, 'count' | 'config'> {
+interface ServingContext extends Omit<Serving, 'count' | 'config' | 'telemetry'> {
+  telemetry: Omit<TelemetryOptions, 'log'>;
   source: ConfigSource;
   stop: StopSignal;
   onListening: (url: string) => void;
@@ -76,15 +79,22 @@ export abstract class ServingCommand extends BaseCommand {
       manager.ready(`Listening on ${url}`);
     };
     void stop.received.then(() => manager.stopping());
+    const { metrics } = serving.telemetry;
     if (count > 1 && start) {
       const socketMask = serving.address.socket === undefined ? undefined : SOCKET_UMASK;
       const shared = { count, socketMask, log, stop, config: start, onListening: announceListening };
-      process.exitCode = await workers.runWorkers(shared);
+      const scraped = metrics && (await this.serveWorkerMetrics(metrics));
+      try {
+        process.exitCode = await workers.runWorkers(shared);
+      } finally {
+        await scraped?.stop();
+      }
     } else {
       const source = start ? ownConfig(start, log) : await configOfPrimary();
       try {
         const onListening = isWorker ? workers.reportListening : announceListening;
-        await this.serveHere({ ...serving, source, stop, onListening });
+        const telemetry = { ...serving.telemetry, metrics: metrics && isWorker ? ('primary' as const) : metrics };
+        await this.serveHere({ ...serving, telemetry, source, stop, onListening });
       } finally {
         source.stop();
         // Whoever else started this process keeps the channel to it.
@@ -106,6 +116,15 @@ export abstract class ServingCommand extends BaseCommand {
 
   /** Serves from this process until told to stop. */
   private async serveHere(context: ServingContext): Promise<void> {
+    const telemetry = await this.startTelemetry(context.telemetry);
+    try {
+      await this.serveStore(context, telemetry);
+    } finally {
+      await telemetry?.stop();
+    }
+  }
+
+  private async serveStore(context: ServingContext, telemetry: Telemetry | undefined): Promise<void> {
     const { database, maxVerifiedKeys, source, check, start, logPath = '', stop, onListening } = context;
     const { address, tls, keepAliveMs, limits } = context;
     const [{ openKeys }, { parseConfig }, { additionsIn, ConfiguredServer }] = await Promise.all([
@@ -120,6 +139,7 @@ export abstract class ServingCommand extends BaseCommand {
     check?.(config, createCatalog(additions));
     let keys = await openKeys({
       database,
+      timer: telemetry?.storeTimer,
       ...additions,
       maxVerifiedKeys,
       lockWaitMs: LOCK_WAIT_MS,
@@ -127,13 +147,16 @@ export abstract class ServingCommand extends BaseCommand {
     });
     try {
       await this.reportStore(keys);
-      const server = { ...address, tls, keepAliveMs, limits, log: this.logger };
+      telemetry?.measure(keys);
+      const watchers = telemetry?.watchers ?? [];
+      const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
       source.follow(async (file) => {
         try {
           const changed = await parseConfig(file, ofHost);
           await configured.take(changed);
           keys = configured.keys;
+          telemetry?.measure(keys);
           reportTaken(changed, this.logger);
           return true;
         } catch (error) {
@@ -144,7 +167,11 @@ export abstract class ServingCommand extends BaseCommand {
       const { service } = configured;
       stop.serving();
       onListening(service.server.url);
-      const from = { ...service.details, ...(config.file !== undefined && { config: config.file }) };
+      const from = {
+        ...service.details,
+        ...telemetry?.details,
+        ...(config.file !== undefined && { config: config.file }),
+      };
       const url = address.socket === undefined ? service.server.url + logPath : service.server.url;
       this.logger.info({ url, store: keys.location, ...from }, 'listening');
       const reason = await stop.received;
@@ -154,6 +181,19 @@ export abstract class ServingCommand extends BaseCommand {
     } finally {
       await keys.close();
     }
+  }
+
+  /** Starts what was asked for; what nobody asks for is not even loaded. */
+  private async startTelemetry(options: ServingContext['telemetry']): Promise<Telemetry | undefined> {
+    if (!options.requestLog && !options.metrics && !options.traces) return undefined;
+    const { startTelemetry } = await import('../../telemetry/telemetry.ts');
+    return startTelemetry({ ...options, log: this.logger });
+  }
+
+  /** Serves the metrics of all workers. */
+  private async serveWorkerMetrics(place: { host: string; port: number }): Promise<MetricsServer> {
+    const { serveWorkerMetrics } = await import('../../telemetry/telemetry.ts');
+    return serveWorkerMetrics(place, this.logger);
   }
 
   /** Logs what is to be known of the store. */

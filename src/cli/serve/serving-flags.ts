@@ -54,5 +54,18 @@ export function servingFlags(port: number) {
         'Default: 100000.',
       helpValue: '<number>',
     }),
+    'request-log': Flags.boolean({
+      description: 'Log one line for each request. Default: SVC_API_REQUEST_LOG, or off.',
+    }),
+    'metrics-port': Flags.string({
+      description:
+        'Port at which Prometheus scrapes /metrics; 0 picks a free one. Default: SVC_API_METRICS_PORT, or none.',
+      helpValue: '<port>',
+    }),
+    'metrics-host': Flags.string({
+      description:
+        'Address for that port. Nobody is asked for a key there. Default: SVC_API_METRICS_HOST, or 127.0.0.1.',
+      helpValue: '<address>',
+    }),
   };
 }

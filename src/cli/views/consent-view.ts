@@ -1,7 +1,8 @@
-import type { ConsentFlow, ConsentRequest, ConsentStatus } from '../../keys/requests/consent-request.ts';
+import type { ConsentState } from '../../keys/administration.ts';
+import type { ConsentFlow, ConsentStatus } from '../../keys/requests/consent-request.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
 import { formatTime } from '../../keys/time.ts';
-import { relativeTime } from './relative-time.ts';
+import { relativeTime } from '../../keys/relative-time.ts';
 import type { Column } from './table.ts';
 
 /** What an application asks for, in the JSON of every command: a closed list of fields. */
@@ -22,7 +23,7 @@ export interface ConsentJson {
 }
 
 /** A request as JSON. */
-export function consentJson(request: ConsentRequest): ConsentJson {
+export function consentJson(request: ConsentState): ConsentJson {
   const { id, client, flow, status, roles, permissions, keyExpiresIn, address, approval } = request;
   return {
     id,
@@ -55,7 +56,7 @@ export const CONSENT_COLUMNS: readonly Column[] = [
 ];
 
 /** A request as the cells of a row. On a terminal, times are relative. */
-export function consentRow(request: ConsentRequest, isTerminal: boolean): string[] {
+export function consentRow(request: ConsentState, isTerminal: boolean): string[] {
   const { id, client, status, address, expiresAt } = request;
   return [
     id,
@@ -68,7 +69,7 @@ export function consentRow(request: ConsentRequest, isTerminal: boolean): string
 }
 
 /** What a person has to know before they decide, in lines. */
-export function consentText(request: ConsentRequest): string {
+export function consentText(request: ConsentState): string {
   const { client, address, keyExpiresIn, expiresAt } = request;
   const fields = {
     application: `${client.name} (${client.id})`,

@@ -2,7 +2,7 @@ import { nearest } from '../../keys/nearest.ts';
 import { listOf, printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
 import { fieldText, type KeyJson } from './key-view.ts';
-import { relativeTime } from './relative-time.ts';
+import { relativeTime } from '../../keys/relative-time.ts';
 import type { Column } from './table.ts';
 
 /** A column of a list of keys. */

@@ -2,7 +2,7 @@ import { codeArg, ConsentCommand } from '../../cli/consent/consent-command.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 import { consentJson } from '../../cli/views/consent-view.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
+import { refuseOver } from '../../keys/requests/consent-request.ts';
 
 export default class Approve extends ConsentCommand {
   static override summary = 'Agree that an application gets an API key.';
@@ -25,11 +25,12 @@ export default class Approve extends ConsentCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Approve);
     const { roles, permissions, 'expires-in': expiresIn, 'expires-at': expiresAt } = flags;
-    return this.withStore(flags, async (keys) => {
-      const shown = await this.findByCode(keys, args.code);
+    return this.withKeys(flags, async (keys) => {
+      const shown = await keys.consentRequest({ userCode: args.code });
+      refuseOver(shown);
       await this.confirm(shown, `Let ${shown.client.name} have an API key?`);
       const choice = { roles, permissions, expiresIn, expiresAt };
-      const { request } = await keys.consent.approve(shown, choice, OPERATOR);
+      const request = await keys.approveConsentRequest(args.code, choice);
       const text = `${request.client.name} gets the API key "${request.approval!.keyName}"`;
       return this.print({ request: consentJson(request) }, text);
     });

@@ -61,8 +61,9 @@ export default class Copy extends BaseCommand {
         );
         const entries = countOf(copy.auditEntries, 'entry', 'entries');
         const what = `${countOf(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
+        const { head: _head, ...json } = copy;
         const shown = await this.print(
-          copy,
+          json,
           shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`),
         );
         if (copy.changedMeanwhile && !this.jsonEnabled()) await warn(this.terminal, [CHANGED]);

@@ -1,7 +1,6 @@
-import { codeArg, ConsentCommand } from '../../cli/consent/consent-command.ts';
+import { codeArg, ConsentCommand, placeOf } from '../../cli/consent/consent-command.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 import { consentJson } from '../../cli/views/consent-view.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
 
 export default class Deny extends ConsentCommand {
   static override summary = 'Refuse an application an API key.';
@@ -17,10 +16,11 @@ export default class Deny extends ConsentCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Deny);
-    return this.withStore(flags, async (keys) => {
-      const shown = await this.findOpen(keys, args.code);
+    const place = placeOf(args.code);
+    return this.withKeys(flags, async (keys) => {
+      const shown = await keys.consentRequest(place);
       await this.confirm(shown, `Refuse ${shown.client.name} an API key?`);
-      const request = await keys.consent.deny(shown, OPERATOR);
+      const request = await keys.denyConsentRequest(place);
       return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);
     });
   }

@@ -2,7 +2,6 @@ import { ConsentCommand } from '../../cli/consent/consent-command.ts';
 import { limitFlag, readLimit } from '../../cli/input/page-flags.ts';
 import { CONSENT_COLUMNS, consentJson, consentRow } from '../../cli/views/consent-view.ts';
 import { openTable } from '../../cli/views/table.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { DEFAULT_PAGE_SIZE } from '../../keys/page.ts';
 
 export default class Requests extends ConsentCommand {
@@ -20,8 +19,8 @@ export default class Requests extends ConsentCommand {
   async run(): Promise<object> {
     const { flags } = await this.parse(Requests);
     const limit = readLimit(flags.limit, 'requests') ?? DEFAULT_PAGE_SIZE;
-    return this.withStore(flags, async (keys) => {
-      const requests = await keys.consent.list(limit, OPERATOR);
+    return this.withKeys(flags, async (keys) => {
+      const requests = await keys.consentRequests(limit);
       const { isTerminal } = this.terminal;
       const table = await openTable(CONSENT_COLUMNS, this.terminal);
       const rows = requests.map((request) => consentRow(request, isTerminal));

@@ -5,7 +5,7 @@ import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { runRotate } from '../../cli/manage/rotate-key.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
-import { timeAndDistance } from '../../cli/views/relative-time.ts';
+import { timeAndDistance } from '../../keys/relative-time.ts';
 import type { KeyState, Rotated } from '../../keys/administration.ts';
 import type { KeyFields } from '../../keys/key/api-key.ts';
 import { DEFAULT_GRACE } from '../../keys/key/rotation.ts';

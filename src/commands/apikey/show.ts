@@ -1,7 +1,7 @@
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
-import { timeAndDistance } from '../../cli/views/relative-time.ts';
+import { timeAndDistance } from '../../keys/relative-time.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';

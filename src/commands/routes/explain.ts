@@ -17,7 +17,7 @@ import type { RequestParts } from '../../routes/request.ts';
 type Caller = Pick<Explained, 'key'> & { permissions: PermissionSet | undefined };
 
 export default class Explain extends StoreCommand {
-  static override summary = 'Explain which route decides about a request, and what the key lacks.';
+  static override summary = 'Explain which route decides about a request, and why.';
   static override description =
     'Without --key and --permissions, the request has no key. Nothing is sent. Limits, and the addresses that a key ' +
     'may be used from, are not looked at.';

@@ -1,11 +1,18 @@
 import type { Socket } from 'node:net';
 import { REPLY_HEADERS } from '../../http/replies.ts';
+import { REQUEST_ID } from '../../http/request-id.ts';
 import type { Verdict } from '../forward-auth/forward-auth.ts';
 import { type Parameters, readParameters } from './parameters.ts';
 import { type FastCgiRecord, record, RECORD, RecordReader, streamRecords } from './records.ts';
 
 /** Decides about the request that a web server's parameters describe. */
-export type Decide = (parameters: Parameters) => Verdict | Promise<Verdict>;
+export type Decide = (parameters: Parameters) => Promise<Decided>;
+
+/** A verdict, and the id of the request that it is on. */
+export interface Decided {
+  readonly verdict: Verdict;
+  readonly requestId: string;
+}
 
 /** The role of a request that asks whether another one may pass (FastCGI 1.0, section 6.3). */
 const AUTHORIZER = 2;
@@ -78,14 +85,14 @@ async function end(
 }
 
 /** A verdict as CGI writes it: what it sets of the web server's variables, or the answer for the client. */
-function textOf(verdict: Verdict): string {
+function textOf({ verdict, requestId }: Decided): string {
   if ('identity' in verdict) {
-    const variables = Object.entries(verdict.identity).map(
+    const variables = Object.entries({ ...verdict.identity, [REQUEST_ID]: requestId }).map(
       ([name, value]) => `Variable-${name.slice('X-'.length).toUpperCase().replaceAll('-', '_')}: ${value}`,
     );
     return ['Status: 200', ...variables, '', ''].join('\r\n');
   }
   const { status, type, text, headers } = verdict.refusal;
-  const lines = Object.entries({ 'Content-Type': type, ...REPLY_HEADERS, ...headers });
+  const lines = Object.entries({ 'Content-Type': type, ...REPLY_HEADERS, ...headers, [REQUEST_ID]: requestId });
   return [`Status: ${status}`, ...lines.map(([name, value]) => `${name}: ${value}`), '', text].join('\r\n');
 }

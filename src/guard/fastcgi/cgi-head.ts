@@ -1,4 +1,5 @@
 import type { Received } from '../../http/client-address.ts';
+import type { RequestNotes } from '../../http/request-notes.ts';
 import { preflightParts } from '../../routes/request.ts';
 import type { AskedRequest, Fault } from '../forward-auth/asked-request.ts';
 import type { Requirements } from '../forward-auth/requirement.ts';
@@ -7,6 +8,7 @@ import type { Parameters } from './parameters.ts';
 
 /** The head of a request as CGI has it (RFC 3875, section 4.1). */
 export class CgiHead implements Received {
+  notes: RequestNotes | undefined = undefined;
   readonly #parameters: Parameters;
   readonly #peer: string | undefined;
 

@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { ServiceApp } from '../../http/app.ts';
+import type { RequestWatcher } from '../../http/watched-request.ts';
 import { KeysError } from '../../keys/errors.ts';
 
 type AnsweringApp = Pick<ServiceApp, 'answerFastCgi'>;
@@ -28,12 +29,15 @@ export async function listenFastCgi({
   host,
   port,
   idleMs = IDLE_MS,
+  watchers,
 }: {
   app: AnsweringApp;
   host: string;
   port: number;
   /** How long a web server may send nothing and read nothing, in milliseconds. Default: 10,000. */
   idleMs?: number;
+  /** Are told of each request. */
+  watchers?: readonly RequestWatcher[] | undefined;
 }): Promise<RunningAuthorizer> {
   const open = new Set<Socket>();
   let answering = app;
@@ -42,7 +46,7 @@ export async function listenFastCgi({
     socket.once('close', () => open.delete(socket));
     socket.on('error', () => {});
     socket.setTimeout(idleMs, () => socket.destroy());
-    answering.answerFastCgi(socket);
+    answering.answerFastCgi(socket, watchers);
   });
   server.maxConnections = MAX_CONNECTIONS;
   await new Promise<void>((resolve, reject) => {

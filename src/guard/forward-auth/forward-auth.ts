@@ -56,9 +56,9 @@ export class ForwardAuth {
   decide(asking: Received, read: (requirements: Requirements) => AskedRequest | Fault): Verdict | Promise<Verdict> {
     try {
       const verdict = this.#decide(asking, read);
-      return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(error)) : verdict;
+      return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(asking, error)) : verdict;
     } catch (error) {
-      return this.#failed(error);
+      return this.#failed(asking, error);
     }
   }
 
@@ -98,12 +98,12 @@ export class ForwardAuth {
 
   #refuse(asking: Received, { reason, detail }: Fault): Verdict {
     const { address } = this.#clients.of(asking);
-    this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address });
+    this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes?.id);
     return { refusal: errorReply(403, 'FORBIDDEN', 'This request may not pass.') };
   }
 
-  #failed(error: unknown): Verdict {
-    this.#options.logs.failures.add(error);
+  #failed(asking: Received, error: unknown): Verdict {
+    this.#options.logs.failures.add(error, asking.notes?.id);
     return { refusal: unavailable() };
   }
 }

@@ -93,7 +93,8 @@ export class Access {
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
     const detail = refusedRequest(refusal, request.parts);
-    this.#options.refusals.add('request refused', { reason: 'no route', detail, address: request.peer() });
+    const refused = { reason: 'no route', detail, address: request.peer() };
+    this.#options.refusals.add('request refused', refused, request.notes?.id);
     return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }
 }

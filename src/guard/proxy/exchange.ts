@@ -19,6 +19,7 @@ export interface PassedRequest extends ArrivedRequest {
   readonly switching: Switching | undefined;
   /** What the client is told of the limits of its key. */
   readonly fields: RateLimitFields | undefined;
+  readonly requestId: string | undefined;
 }
 
 /** The protocol that the client asks to switch to. */
@@ -34,7 +35,7 @@ export interface ExchangeOptions {
   /** How long the upstream may take to begin its answer, and the client to go on with its body, in milliseconds. */
   readonly timeoutMs: number;
   /** Is told why an upstream did not answer. */
-  failed(error: unknown): void;
+  failed(error: unknown, requestId?: string): void;
 }
 
 /** Requests that may be repeated when nobody knows whether the upstream has got them (RFC 9110, section 9.2.2). */
@@ -148,7 +149,7 @@ export class Exchange {
   }
 
   #fail(error: unknown): void {
-    this.#options.failed(error);
+    this.#options.failed(error, this.#passed.requestId);
     this.#refuse(badGateway());
   }
 
@@ -158,7 +159,7 @@ export class Exchange {
     const mayBeSent = !expectsContinue || this.#hasContinued;
     const isMissing = hasBody(framing) && !incoming.complete && !this.#request.writableNeedDrain;
     if (isMissing && mayBeSent) return this.#refuse(requestTimeout(), ENDLESS);
-    this.#options.failed(new Error('The upstream took too long to answer.'));
+    this.#options.failed(new Error('The upstream took too long to answer.'), this.#passed.requestId);
     this.#refuse(gatewayTimeout());
   }
 

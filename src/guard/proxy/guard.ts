@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type CheckParts, partsOf } from '../../http/bearer-options.ts';
+import type { ClientAddresses } from '../../http/client-address.ts';
+import type { Endpoint } from '../../http/endpoints.ts';
 import { FailureLog } from '../../http/failure-log.ts';
 import { isOldHealthCheck } from '../../http/health.ts';
 import { atPeriodEnd } from '../../http/periods.ts';
 import { internalError, jsonReply, type Reply, unavailable } from '../../http/replies.ts';
+import { notesOf } from '../../http/request-notes.ts';
 import type { ConnectionHandler, RequestHandler } from '../../http/serve-requests.ts';
 import type { Log } from '../../log.ts';
 import { identityHeaders, NOBODY } from '../identity-headers.ts';
@@ -48,7 +51,7 @@ export class Guard implements RequestHandler, ConnectionHandler {
     this.#options = options;
     this.#parts = partsOf({ log });
     this.#upstreamFailures = new FailureLog(log, atPeriodEnd, 'the upstream did not answer');
-    this.#proxy = new ReverseProxy({ ...options, failed: (error) => this.#upstreamFailures.add(error) });
+    this.#proxy = new ReverseProxy({ ...options, failed: (...failure) => this.#upstreamFailures.add(...failure) });
     this.#rules = this.#apply(rules);
   }
 
@@ -69,10 +72,17 @@ export class Guard implements RequestHandler, ConnectionHandler {
     return protocolOf(incoming, requestFraming(incoming) ?? []) !== undefined;
   }
 
-  handleConnection(incoming: IncomingMessage, connection: BareConnection): void {
+  get clients(): ClientAddresses {
+    return this.#rules.clients;
+  }
+
+  endpointOf(incoming: IncomingMessage): Endpoint {
+    return this.#isHealthCheck(incoming, readTarget(incoming)) ? 'health' : 'guard';
+  }
+
+  handleConnection(incoming: IncomingMessage, outgoing: ServerResponse, connection: BareConnection): void {
     const { socket } = connection;
     socket.on('error', () => {}); // It closes.
-    const outgoing = new ServerResponse(incoming);
     outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => (socket as Socket).destroySoon());
     try {
@@ -182,14 +192,14 @@ export class Guard implements RequestHandler, ConnectionHandler {
     try {
       await this.#rules.check();
     } catch (error) {
-      this.#parts.failures.add(error);
+      this.#parts.failures.add(error, notesOf(arrived.incoming)?.id);
       reply = unavailable();
     }
     refuse(arrived, reply, framing);
   }
 
   #fail(received: ReceivedRequest, error: unknown): void {
-    const requestId = randomUUID();
+    const requestId = notesOf(received.incoming)?.id ?? randomUUID();
     this.#options.log.error({ err: error, requestId }, 'a request failed');
     if (received.outgoing.headersSent) received.outgoing.destroy();
     else refuse(received, internalError(requestId), received.framing);

@@ -2,6 +2,7 @@ import { canonicalName } from '../canonical-name.ts';
 import { type Framing, hasTrailers } from './framing.ts';
 import { forwardingHeaders, isBelieved, isForwarding, type Peer } from './forwarding.ts';
 import { connectionOptions, isHopByHop, pairsOf, valuesOf } from './header-names.ts';
+import { REQUEST_ID } from '../../http/request-id.ts';
 import type { RequestTarget } from './request-target.ts';
 
 /** A client's request, and what the upstream is told about it. */
@@ -14,6 +15,10 @@ export interface RequestToPass {
   readonly peer: Peer;
   /** Names and values in turn. */
   readonly identity: readonly string[];
+  /** The id by which the upstream may log it, too; undefined where it has none. */
+  readonly requestId: string | undefined;
+  /** The headers of the trace that it goes on with, names and values in turn; undefined for the client's own. */
+  readonly trace: readonly string[] | undefined;
   /** The protocol to upgrade to. */
   readonly upgrade: string | undefined;
   /** Whether a header has the key, which is not passed on. The name is canonical. */
@@ -25,7 +30,7 @@ const IDENTITY_PREFIX = 'x-auth-';
 /** The name that we have as an intermediary, in `Via` (RFC 9110, section 7.6.3). */
 const VIA = '1.1 svc-api';
 /** Headers that are written anew, Content-Length and Host among them. */
-const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host']);
+const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host', 'x-request-id']);
 
 /**
  * The headers of a request to the upstream, names and values in turn: the client's as they are, in their order, without
@@ -33,7 +38,7 @@ const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host']);
  * Content-Disposition that comes after a Content-Length.
  */
 export function requestHeaders(request: RequestToPass): string[] {
-  const { rawHeaders, target, host, framing, peer, identity, upgrade } = request;
+  const { rawHeaders, target, host, framing, peer, identity, requestId, trace = [], upgrade } = request;
   const ofConnection = connectionOptions(rawHeaders);
   const headers = ['Host', host];
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -45,6 +50,8 @@ export function requestHeaders(request: RequestToPass): string[] {
     if (isPassed && (canonical !== 'trailer' || hasTrailers(framing))) headers.push(name, value);
   }
   headers.push(...forwardingHeaders(rawHeaders, peer, target.host), 'Via', VIA, ...identity);
+  if (requestId !== undefined) headers.push(REQUEST_ID, requestId);
+  headers.push(...trace);
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
   else if (takesTrailers(rawHeaders)) headers.push('Connection', 'keep-alive, TE', 'TE', 'trailers');
   headers.push(...framing);
@@ -73,15 +80,20 @@ export function answerHeaders(
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!.toLowerCase();
     const isFraming = name === 'content-length' || (name === 'trailer' && !hasTrailers(framing));
-    if (isFraming || isHopByHop(name) || ofConnection.has(name)) continue;
+    // An id is that of the request here, which the upstream has got.
+    if (isFraming || name === 'x-request-id' || isHopByHop(name) || ofConnection.has(name)) continue;
     headers.push(rawHeaders[index]!, rawHeaders[index + 1]!);
   }
   headers.push(...more, ...framing);
   return headers;
 }
 
+/** Headers that a trace is passed on by. */
+const TRACING: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
+
 /** Whether a header is the client's own matter. */
 function isOwn(name: string, value: string, request: RequestToPass): boolean {
+  if (request.trace && TRACING.has(name)) return false;
   return (
     !isHopByHop(name) && !REWRITTEN.has(name) && !name.startsWith(IDENTITY_PREFIX) && !request.isCredential(name, value)
   );

@@ -1,16 +1,17 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { peerOf } from '../../http/client-address.ts';
 import type { RateLimitFields } from '../../http/rate-limit-fields.ts';
+import { REQUEST_ID } from '../../http/request-id.ts';
+import { notesOf } from '../../http/request-notes.ts';
 import type { Networks } from '../../keys/networks.ts';
 import type { IsCredential } from './credential-headers.ts';
 import { Exchange, type PassedRequest } from './exchange.ts';
 import type { Peer } from './forwarding.ts';
 import { requestHeaders, requestTrailers, type RequestToPass } from './passed-headers.ts';
 import type { BareConnection, ReceivedRequest } from './received.ts';
-import { join } from './tunnel.ts';
+import { join, type Switched } from './tunnel.ts';
 import { hostOf, Upstream, type UpstreamAddress } from './upstream.ts';
 
 /** Where requests are passed on to, and what changes on the way. */
@@ -23,7 +24,7 @@ export interface ReverseProxyOptions {
   /** How many connections to the upstream there may be at a time. */
   readonly maxConnections: number;
   /** Is told why the upstream did not answer a request. */
-  failed(error: unknown): void;
+  failed(error: unknown, requestId?: string): void;
 }
 
 /** What the upstream is told of a request, and what not. */
@@ -50,8 +51,9 @@ export class ReverseProxy {
 
   /** Passes a request on, and the answer back. */
   pass(received: ReceivedRequest, { identity, isCredential, trust, fields }: Passing): void {
-    const { incoming, target, framing, switching } = received;
+    const { incoming, outgoing, target, framing, switching } = received;
     const { upstream, rewriteHost } = this.#options;
+    const { id: requestId, trace } = notesOf(incoming) ?? {};
     const toPass: RequestToPass = {
       rawHeaders: incoming.rawHeaders,
       target,
@@ -59,17 +61,24 @@ export class ReverseProxy {
       framing,
       peer: peerAt(incoming.socket, trust),
       identity,
+      requestId,
+      trace,
       upgrade: switching?.protocol,
       isCredential,
     };
     const passed: PassedRequest = {
       ...received,
       fields,
+      requestId,
       request: { method: incoming.method!, path: target.path, headers: requestHeaders(toPass) },
       trailers: (rawTrailers) => requestTrailers(rawTrailers, toPass),
       switching: switching && {
         protocol: switching.protocol,
-        switched: (answer, connection) => this.#join(switching.connection, connection, answer),
+        switched: (answer, connection) => {
+          outgoing.statusCode = 101;
+          const headers = requestId === undefined ? [] : [REQUEST_ID, requestId];
+          this.#join(switching.connection, connection, { answer, headers });
+        },
       },
     };
     new Exchange(passed, { ...this.#options, upstream: this.#upstream }).start();
@@ -85,10 +94,10 @@ export class ReverseProxy {
     this.#upstream.close();
   }
 
-  #join(client: BareConnection, upstream: BareConnection, answer: IncomingMessage): void {
+  #join(client: BareConnection, upstream: BareConnection, switched: Switched): void {
     this.#tunnels.add(client.socket);
     client.socket.once('close', () => this.#tunnels.delete(client.socket));
-    join(client, upstream, answer);
+    join(client, upstream, switched);
   }
 }
 

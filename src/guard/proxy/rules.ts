@@ -1,5 +1,6 @@
 import { BearerCheck } from '../../http/bearer-check.ts';
 import type { BearerAuthOptions, CheckParts } from '../../http/bearer-options.ts';
+import { ClientAddresses } from '../../http/client-address.ts';
 import type { CredentialPlace } from '../../keys/credential-places.ts';
 import type { Networks } from '../../keys/networks.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
@@ -27,6 +28,7 @@ export interface AppliedRules {
   readonly catalog: Catalog;
   readonly isCredential: IsCredential;
   readonly trust: Networks;
+  readonly clients: ClientAddresses;
   /** Resolves when the store answers. */
   check(): Promise<void>;
 }
@@ -43,6 +45,7 @@ export function applyRules(
     catalog: keys.catalog,
     isCredential: passCredential ? () => false : credentialHeaders(credentials),
     trust,
+    clients: new ClientAddresses(trust.texts),
     check: () => keys.check(),
   };
 }

@@ -20,13 +20,26 @@ export function protocolOf({ rawHeaders, httpVersionMinor }: IncomingMessage, fr
   return isSuitable && httpVersionMinor === 1 && !hasBody(framing) ? protocol : undefined;
 }
 
+/** The upstream's answer by which the protocol is switched. */
+export interface Switched {
+  readonly answer: IncomingMessage;
+  /** Those that the client is to get besides, names and values in turn. */
+  readonly headers: readonly string[];
+}
+
 /**
  * Joins two connections: tells the client that the protocol is switched, and passes on what either side sends. When one
  * ends, so does the other.
  */
-export function join(client: BareConnection, upstream: BareConnection, answer: IncomingMessage): void {
+export function join(client: BareConnection, upstream: BareConnection, { answer, headers: more }: Switched): void {
   const [near, far] = [client.socket, upstream.socket];
-  const headers = [...answerHeaders(answer.rawHeaders), 'Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade!];
+  const headers = [
+    ...answerHeaders(answer.rawHeaders, [], more),
+    'Connection',
+    'Upgrade',
+    'Upgrade',
+    answer.headers.upgrade!,
+  ];
   near.write(headText(101, answer.statusMessage!, headers), 'latin1');
   if (client.head.length > 0) near.unshift(client.head);
   if (upstream.head.length > 0) far.unshift(upstream.head);

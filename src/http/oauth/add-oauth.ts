@@ -5,6 +5,7 @@ import { answering } from './answers.ts';
 import { type DecisionParts, Decisions } from './decisions.ts';
 import { authorizeDevice, giveKey } from './endpoints.ts';
 import { metadataReply, OAUTH_PATHS } from './metadata.ts';
+import { revokeKey } from './revocation.ts';
 
 /**
  * Adds the endpoints by which applications ask for keys, and the pages on which people decide. Pages of other origins
@@ -14,6 +15,9 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   const { failures, issuer } = parts;
   const decisions = new Decisions(parts);
   app.get(OAUTH_PATHS.metadata, allowOrigins, (c) => respond(c, metadataReply(issuer.of(c))));
+  app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
+    issuer.hasMetadataAt(c.req.path) ? respond(c, metadataReply(issuer.of(c))) : c.notFound(),
+  );
   app.all(
     OAUTH_PATHS.deviceAuthorization,
     allowOrigins,
@@ -23,6 +27,11 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
     OAUTH_PATHS.token,
     allowOrigins,
     answering((c) => giveKey(c, parts), failures),
+  );
+  app.all(
+    OAUTH_PATHS.revoke,
+    allowOrigins,
+    answering((c) => revokeKey(c, parts), failures),
   );
   app.get(OAUTH_PATHS.authorize, decisions.showRedirect);
   app.post(OAUTH_PATHS.authorize, decisions.decideRedirect);

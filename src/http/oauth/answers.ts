@@ -2,12 +2,13 @@ import type { Context, Handler } from 'hono';
 import { isKeysError, ValidationError } from '../../keys/errors.ts';
 import { TooManyRequestsError } from '../../keys/consent/pace.ts';
 import type { FailureLog } from '../failure-log.ts';
+import { requestIdIn } from '../hono-head.ts';
 import { type Reply, respond } from '../replies.ts';
 import { RequestRefused } from '../request-refused.ts';
 import { OAuthError } from './oauth-error.ts';
 
 /** What a request gets that failed, in the terms of OAuth. @throws what is no refusal */
-export function oauthErrorFor(error: unknown, failures: FailureLog): OAuthError {
+export function oauthErrorFor(c: Context, error: unknown, failures: FailureLog): OAuthError {
   if (error instanceof OAuthError) return error;
   if (error instanceof RequestRefused) {
     const status = error.status === 405 || error.status === 413 || error.status === 415 ? error.status : 400;
@@ -18,7 +19,7 @@ export function oauthErrorFor(error: unknown, failures: FailureLog): OAuthError 
     return new OAuthError('temporarily_unavailable', error.message, 429, { 'Retry-After': `${error.retryAfter}` });
   if (error instanceof ValidationError) return new OAuthError('invalid_request', error.message);
   if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
-  failures.add(error);
+  failures.add(error, requestIdIn(c));
   const message = 'The service cannot reach its key store at the moment. Try again later.';
   return new OAuthError('temporarily_unavailable', message, 503, { 'Retry-After': '1' });
 }
@@ -29,7 +30,7 @@ export function answering(work: (c: Context) => Promise<Reply>, failures: Failur
     try {
       return respond(c, await work(c));
     } catch (error) {
-      return respond(c, oauthErrorFor(error, failures).reply());
+      return respond(c, oauthErrorFor(c, error, failures).reply());
     }
   };
 }

@@ -1,28 +1,13 @@
 import type { Context } from 'hono';
 import { TooManyRequestsError } from '../../keys/consent/pace.ts';
-import type { ConsentChoice } from '../../keys/consent/decide.ts';
+import type { ConsentChoice } from '../../keys/consent/approval.ts';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
 import { expiryIn } from '../../keys/key/expiry.ts';
 import type { Principal } from '../../keys/authorization/principal.ts';
 import type { BearerCheck } from '../bearer-check.ts';
-import type { Received } from '../client-address.ts';
-import { HonoHead } from '../hono-head.ts';
+import { admitKey } from '../key-in-form.ts';
 import { RequestRefused } from '../request-refused.ts';
 import type { Parameters } from './parameters.ts';
-
-/** A key in a form, in place of the header that programs send. */
-class KeyInForm extends HonoHead implements Received {
-  readonly #key: string;
-
-  constructor(c: Context, key: string) {
-    super(c);
-    this.#key = key;
-  }
-
-  override header(name: string): string | undefined {
-    return name === 'authorization' ? `Bearer ${this.#key}` : super.header(name);
-  }
-}
 
 /** Why a person may not decide as they did, with the status of the page that says so. */
 export class DecisionRefused extends Error {
@@ -45,7 +30,9 @@ export function requireOwnPage(c: Context, issuer: string): void {
   const [site, origin] = [c.req.header('sec-fetch-site'), c.req.header('origin')];
   // Without a referrer, browsers send "null" as the origin of our own page, too.
   const isOwn =
-    site === undefined ? origin === undefined || origin === 'null' || origin === issuer : site === 'same-origin';
+    site === undefined
+      ? origin === undefined || origin === 'null' || origin === new URL(issuer).origin
+      : site === 'same-origin';
   if (!isOwn)
     throw new DecisionRefused(403, 'The form was sent by another page. Open the page of the application again.');
 }
@@ -54,14 +41,10 @@ export function requireOwnPage(c: Context, issuer: string): void {
 export async function principalIn(c: Context, form: Parameters, check: BearerCheck): Promise<Principal> {
   const key = form.get('key')?.trim();
   if (key === undefined || key === '') throw new DecisionRefused(400, 'Enter your own API key.');
-  const admission = await check.enter(new KeyInForm(c, key));
-  if (!('refusal' in admission)) return admission.principal;
-  const { status, text, headers = {} } = admission.refusal;
-  const [error] = (JSON.parse(text) as { errors: { message: string }[] }).errors;
-  const { 'Retry-After': retryAfter } = headers as { 'Retry-After'?: string };
-  // A browser would ask for a password, where a challenge belongs to the answer.
-  const shown = status === 401 || status === 400 ? 403 : status;
-  throw new DecisionRefused(shown, error!.message, retryAfter === undefined ? {} : { 'Retry-After': retryAfter });
+  const admission = await admitKey(c, key, check);
+  if (!('refused' in admission)) return admission.principal;
+  const { status, message, headers } = admission.refused;
+  throw new DecisionRefused(status, message, headers);
 }
 
 /** What a person has chosen. */

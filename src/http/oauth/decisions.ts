@@ -1,14 +1,16 @@
 import type { Context, Handler } from 'hono';
 import type { ApprovedConsent, Handle } from '../../keys/consent/consent.ts';
 import type { ConsentRequest } from '../../keys/requests/consent-request.ts';
+import { isKeysError } from '../../keys/errors.ts';
 import { redirectTo } from '../../keys/requests/redirects.ts';
 import { scopeItems } from '../../keys/requests/scope.ts';
 import { codePage, consentPage } from '../../pages/consent-page.ts';
 import { messagePage, type Page } from '../../pages/document.ts';
-import { meaningOfScope } from '../../pages/meanings.ts';
+import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../failure-log.ts';
 import { readForm } from '../form.ts';
+import { requestIdIn } from '../hono-head.ts';
 import { REPLY_HEADERS, respond } from '../replies.ts';
 import { oauthErrorFor } from './answers.ts';
 import { authorizationIn, type ReturnAddress, returnAddressIn } from './authorization-request.ts';
@@ -41,10 +43,10 @@ export class Decisions {
         const { address, source } = sourceOf(c, parts);
         const wanted = { ...authorizationIn(given, from, parts), address };
         const { request, handle } = await parts.consent.ask(wanted, source);
-        parts.refusals.add('key asked for', { reason: from.client.id, address });
+        parts.refusals.add('key asked for', { reason: from.client.id, address }, requestIdIn(c));
         return send(c, 200, await this.#pageOf(request, handle));
       } catch (error) {
-        const { code, description } = oauthErrorFor(error, parts.failures);
+        const { code, description } = oauthErrorFor(c, error, parts.failures);
         return this.#sendBack(c, from.back, { error: code, error_description: description });
       }
     });
@@ -54,7 +56,7 @@ export class Decisions {
     this.#answer(c, async () => {
       const form = await this.#formIn(c);
       const page = form.need('page');
-      const request = await this.#parts.consent.show({ page });
+      const request = await this.#parts.consent.find({ page });
       return this.#decide(c, form, { request, handle: page });
     });
 
@@ -77,7 +79,7 @@ export class Decisions {
     this.#answer(c, async () => {
       const form = await this.#formIn(c);
       const code = form.need('user_code');
-      const request = await this.#parts.consent.show(this.#typed(c, code));
+      const request = await this.#parts.consent.find(this.#typed(c, code));
       return this.#decide(c, form, { request, handle: code });
     });
 
@@ -106,6 +108,7 @@ export class Decisions {
       const principal = await principalIn(c, form, check);
       return await this.#approved(c, await consent.approve(request, choiceIn(form), principal));
     } catch (error) {
+      if (isKeysError(error) && error.code === 'REQUEST_DECIDED') throw error;
       const { status, message, headers } = refusalOf(error);
       const shown = { chosen: form.all('scope'), keyExpiresIn: form.get('expires_in') ?? '', problem: message };
       return send(c, status, await this.#pageOf(request, handle, shown), headers);
@@ -163,16 +166,16 @@ export class Decisions {
     try {
       return await work();
     } catch (error) {
-      const { status, message, headers } = this.#refusalOf(error);
+      const { status, message, headers } = this.#refusalOf(c, error);
       return send(c, status, await messagePage('This cannot be done', message), headers);
     }
   }
 
-  #refusalOf(error: unknown): DecisionRefused {
+  #refusalOf(c: Context, error: unknown): DecisionRefused {
     try {
       return refusalOf(error);
     } catch {
-      const { status, message, headers } = oauthErrorFor(error, this.#parts.failures);
+      const { status, message, headers } = oauthErrorFor(c, error, this.#parts.failures);
       return new DecisionRefused(status, message, headers);
     }
   }

@@ -1,27 +1,40 @@
 import type { Context } from 'hono';
 import { Networks } from '../../keys/networks.ts';
-import { printable } from '../../keys/text.ts';
+import { invalidPublicUrl } from '../../keys/requests/public-url.ts';
 import { HonoHead } from '../hono-head.ts';
+import { OAUTH_PATHS } from './metadata.ts';
 
-/** Finds out under which origin clients know this service: its issuer (RFC 8414, section 2). */
+/** Finds out under which address clients know this service: its issuer (RFC 8414, section 2). */
 export class Issuer {
-  readonly #origin: string | undefined;
+  readonly #configured: string | undefined;
   readonly #trust: Networks;
 
   /**
-   * @param origin as it is configured; otherwise it is the one that a request was made to
-   * @throws RangeError if that is no origin, or a network is invalid
+   * @param configured the address as it is configured; otherwise it is the one that a request was made to
+   * @throws RangeError if that is none, or a network is invalid
    */
-  constructor(origin: string | undefined, trust: readonly string[]) {
-    if (origin !== undefined && !(isOrigin(origin) && new URL(origin).origin === origin))
-      throw new RangeError(`"${printable(origin)}" is no origin: write it as https://keys.example.org.`);
-    this.#origin = origin;
+  constructor(configured: string | undefined, trust: readonly string[]) {
+    const problem = configured === undefined ? undefined : invalidPublicUrl(configured);
+    if (problem !== undefined) throw new RangeError(problem);
+    this.#configured = configured;
     this.#trust = new Networks(trust);
   }
 
-  /** The origin, such as `https://keys.example.org`. */
+  /** Whether clients find the metadata of an issuer with a path there (RFC 8414, section 3.1). */
+  hasMetadataAt(path: string): boolean {
+    const { pathname = '/' } = this.#configured === undefined ? {} : new URL(this.#configured);
+    return pathname !== '/' && path === OAUTH_PATHS.metadata + pathname;
+  }
+
+  /** The address, such as `https://keys.example.org`, or `https://example.org/keys` for an app beneath that path. */
   of(c: Context): string {
-    if (this.#origin !== undefined) return this.#origin;
+    if (this.#configured !== undefined) return this.#configured;
+    const url = new URL(this.#originOf(c));
+    url.pathname = pathAbove(c);
+    return url.href.replace(/\/$/, '');
+  }
+
+  #originOf(c: Context): string {
     const { protocol, host } = new URL(c.req.url);
     const peer = new HonoHead(c).peer();
     if (peer === undefined || !this.#trust.includes(peer)) return `${protocol}//${host}`;
@@ -29,6 +42,13 @@ export class Issuer {
     const seen = `${scheme === 'http' || scheme === 'https' ? `${scheme}:` : protocol}//${name ?? host}`;
     return isOrigin(seen) ? new URL(seen).origin : `${protocol}//${host}`;
   }
+}
+
+/** The path beneath which another app has this one. */
+function pathAbove(c: Context): string {
+  const { path } = c.req;
+  const own = Object.values(OAUTH_PATHS).find((each) => path.endsWith(each)) ?? path;
+  return path.slice(0, path.length - own.length);
 }
 
 function isOrigin(text: string): boolean {

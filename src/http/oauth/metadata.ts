@@ -6,6 +6,7 @@ export const OAUTH_PATHS = {
   authorize: '/oauth/authorize',
   token: '/oauth/token',
   deviceAuthorization: '/oauth/device_authorization',
+  revoke: '/oauth/revoke',
   /** Short, since people type it. */
   device: '/device',
 } as const;
@@ -22,11 +23,13 @@ export function metadataReply(issuer: string): Reply {
     authorization_endpoint: issuer + OAUTH_PATHS.authorize,
     token_endpoint: issuer + OAUTH_PATHS.token,
     device_authorization_endpoint: issuer + OAUTH_PATHS.deviceAuthorization,
+    revocation_endpoint: issuer + OAUTH_PATHS.revoke,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code', DEVICE_GRANT],
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
     authorization_response_iss_parameter_supported: true,
   });
 }

@@ -1,7 +1,10 @@
 import { JSON_RESPONSE } from '../media-type.ts';
 import type { Reply } from '../replies.ts';
 
-/** The codes of RFC 6749, sections 4.1.2.1 and 5.2, and of RFC 8628, section 3.5. */
+/**
+ * The codes of RFC 6749, sections 4.1.2.1 and 5.2, of RFC 8628, section 3.5, and of RFC 7009, section 2.2.1; and
+ * `has_created_keys`, which only those get who ask for it.
+ */
 export type OAuthCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -9,6 +12,8 @@ export type OAuthCode =
   | 'invalid_scope'
   | 'unsupported_grant_type'
   | 'unsupported_response_type'
+  | 'unsupported_token_type'
+  | 'has_created_keys'
   | 'access_denied'
   | 'authorization_pending'
   | 'slow_down'

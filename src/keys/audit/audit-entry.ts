@@ -21,12 +21,14 @@ export const AUDIT_ACTIONS = [
   'CONSENT_DENY',
   'CONSENT_EXCHANGE',
   'CONSENT_REPLAY',
+  'CONSENT_REVOKE',
   'REFUSE',
   'PRUNE',
+  'RESTORE',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
- * entries.
+ * entries; RESTORE is that of a backup and, with a key, what that did to it.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

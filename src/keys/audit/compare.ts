@@ -123,8 +123,9 @@ async function recordedOf(ids: readonly string[], log: AuditReader): Promise<Map
   return recorded;
 }
 
-function replay(before: Recorded | undefined, { number, action, after }: AuditEntry): Recorded {
+function replay(before: Recorded | undefined, { number, action, after, before: earlier }: AuditEntry): Recorded {
   if (action === 'DELETE') return { number, values: null, isComplete: true };
-  if (action === 'CREATE' || action === 'IMPORT') return { number, values: after, isComplete: true };
+  const isWhole = action === 'CREATE' || action === 'IMPORT' || (action === 'RESTORE' && earlier === null);
+  if (isWhole) return { number, values: after, isComplete: true };
   return { number, values: { ...before?.values, ...after }, isComplete: before?.isComplete ?? false };
 }

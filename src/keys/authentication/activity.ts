@@ -58,6 +58,11 @@ export class Activity {
     this.#options = options;
   }
 
+  /** How many uses of keys are not written yet. */
+  get unwrittenUses(): number {
+    return this.#usage.uses;
+  }
+
   /**
    * Records that a key was accepted by one of its secrets.
    * @returns when that was, in milliseconds since 1970

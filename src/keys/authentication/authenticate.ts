@@ -48,8 +48,22 @@ export function lookUp(
 ): Lookup | Promise<Lookup> {
   const publicId = readSecret(secret)?.publicId;
   if (publicId === undefined && hasOwnForm(secret)) return { refused: 'malformed' };
-  const judge = (found: FoundBySecret | undefined): Lookup =>
-    found ? lookupOf(found, now) : { refused: publicId === undefined ? 'malformed' : 'unknown', publicId };
+  const unknown = { refused: publicId === undefined ? 'malformed' : 'unknown', publicId } as const;
+  return lookUpDigest(digest, repository, now, unknown);
+}
+
+/**
+ * Finds the key that a secret belongs to, by its digest.
+ * @param unknown what to say if it belongs to none
+ * @throws KeysError STORE_… if the store does not answer
+ */
+export function lookUpDigest(
+  digest: string,
+  repository: KeyRepository,
+  now: number,
+  unknown: RefusedLookup = { refused: 'unknown' },
+): Lookup | Promise<Lookup> {
+  const judge = (found: FoundBySecret | undefined): Lookup => (found ? lookupOf(found, now) : unknown);
   const found = repository.findByDigest(digest);
   return found instanceof Promise ? found.then(judge) : judge(found);
 }

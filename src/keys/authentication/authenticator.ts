@@ -1,5 +1,13 @@
 import type { Activity } from './activity.ts';
-import { type AcceptedLookup, type Authentication, type Lookup, lookUp, type RefusedLookup } from './authenticate.ts';
+import {
+  type AcceptedLookup,
+  type Authentication,
+  type Lookup,
+  lookUp,
+  lookUpDigest,
+  type RefusedLookup,
+} from './authenticate.ts';
+import type { CheckCounts } from './check-counts.ts';
 import type { Catalog } from '../permissions/catalog.ts';
 import { chainExpiry } from '../authorization/chain.ts';
 import { type Principal, principalOf } from '../authorization/principal.ts';
@@ -15,18 +23,31 @@ export interface AuthenticatorOptions {
   clock: () => number;
   /** Records uses and refusals. */
   activity: Activity;
+  /** Counts checks. */
+  counts: CheckCounts;
   /** How many accepted secrets are remembered. Default: 100,000. */
   maxVerifiedKeys?: number | undefined;
 }
 
+/** What is known of a secret. */
+type Found = VerifiedKey | RefusedLookup;
+
 /** Authenticates secrets. It looks each one up once, and again only after its key, or one above it, has changed. */
 export class Authenticator {
+  /** How secrets were checked. Whoever asks `findVerified` first counts what it finds. */
+  readonly counts: CheckCounts;
   readonly #options: AuthenticatorOptions;
   readonly #verified: VerifiedKeys;
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
-    this.#verified = new VerifiedKeys(options.repository, options.maxVerifiedKeys);
+    this.#verified = new VerifiedKeys(options);
+    this.counts = options.counts;
+  }
+
+  /** How many secrets are remembered. */
+  get remembered(): number {
+    return this.#verified.size;
   }
 
   /** The key whose secret has this digest, if that is known without a query. Does not count as a use. */
@@ -56,10 +77,12 @@ export class Authenticator {
    * @throws KeysError STORE_…
    */
   confirm(secret: string, address?: string, usedAt?: number): Authentication | Promise<Authentication> {
-    const settle = (found: VerifiedKey | RefusedLookup): Authentication =>
-      'principal' in found ? { principal: found.principal } : this.#refuse(found, address, usedAt);
-    const found = this.#find(secret);
-    return found instanceof Promise ? found.then(settle) : settle(found);
+    return this.#settle(this.#find(secret), address, usedAt);
+  }
+
+  /** Like `confirm`, of a secret that was accepted before, by its digest. @throws KeysError STORE_… */
+  confirmDigest(digest: string, address?: string, usedAt?: number): Authentication | Promise<Authentication> {
+    return this.#settle(this.#findBy(digest), address, usedAt);
   }
 
   /**
@@ -76,15 +99,40 @@ export class Authenticator {
     return { principal: found.principal, expiresAt: known.length > 0 ? Math.min(...known) : null };
   }
 
-  #find(secret: string): VerifiedKey | RefusedLookup | Promise<VerifiedKey | RefusedLookup> {
+  /**
+   * Whether a secret with this digest is accepted now. Counts as no use, and as no refused request.
+   * @throws KeysError STORE_…
+   */
+  async accepts(digest: string): Promise<boolean> {
+    return 'principal' in (await this.#findBy(digest));
+  }
+
+  #settle(
+    found: Found | Promise<Found>,
+    address: string | undefined,
+    usedAt: number | undefined,
+  ): Authentication | Promise<Authentication> {
+    const settle = (found: Found): Authentication =>
+      'principal' in found ? { principal: found.principal } : this.#refuse(found, address, usedAt);
+    return found instanceof Promise ? found.then(settle) : settle(found);
+  }
+
+  #find(secret: string): Found | Promise<Found> {
+    return this.#findBy(digestSecret(secret), secret);
+  }
+
+  #findBy(digest: string, secret?: string): Found | Promise<Found> {
     const { repository, clock } = this.#options;
-    const digest = digestSecret(secret);
     const known = this.findVerified(digest);
-    if (known) return known;
+    if (known) {
+      this.counts.remembered += 1;
+      return known;
+    }
     // Read before the query, whose result may be older than a change that is made meanwhile.
     const revision = repository.revision();
     const settle = (found: Lookup) => (found.refused ? found : this.#accept(found, digest, revision));
-    const found = lookUp(secret, repository, clock(), digest);
+    const found =
+      secret === undefined ? lookUpDigest(digest, repository, clock()) : lookUp(secret, repository, clock(), digest);
     return found instanceof Promise ? found.then(settle) : settle(found);
   }
 
@@ -113,6 +161,7 @@ export class Authenticator {
 
   #accept({ key, chain, secret }: AcceptedLookup, digest: string, revision: number | undefined): VerifiedKey {
     const { catalog, activity } = this.#options;
+    this.counts.found += 1;
     const principal = principalOf(chain, catalog, { secret, observer: activity.observerOf(key) });
     const verified = { principal, expiresAt: chainExpiry(chain) };
     this.#verified.set(digest, revision, verified);
@@ -125,6 +174,7 @@ export class Authenticator {
     usedAt: number | undefined,
   ): Authentication {
     const { activity } = this.#options;
+    this.counts.refused[reason] += 1;
     if (key) activity.ended(key.id, 'refused', usedAt);
     activity.refused({
       reason,

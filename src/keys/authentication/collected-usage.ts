@@ -20,16 +20,23 @@ interface CollectedKeyUsage extends KeyUsage {
 /** How much keys were used, until that is taken to be written. */
 export class CollectedUsage {
   readonly #byId = new Map<string, CollectedKeyUsage>();
+  #uses = 0;
 
   /** Of how many keys there is something to write. */
   get size(): number {
     return this.#byId.size;
   }
 
+  /** How many uses there are to write. */
+  get uses(): number {
+    return this.#uses;
+  }
+
   /** @param now milliseconds since 1970 */
   addUse(id: string, secret: 'current' | 'previous', now: number): void {
     const usage = this.#usageOf(id);
     usage.uses += 1;
+    this.#uses += 1;
     usage.lastUsedAt = now;
     if (secret === 'previous') usage.previousLastUsedAt = now;
     hourOf(usage, now).accepted += 1;
@@ -67,6 +74,7 @@ export class CollectedUsage {
     return ids.flatMap((id) => {
       const usage = this.#byId.get(id);
       this.#byId.delete(id);
+      this.#uses -= usage?.uses ?? 0;
       return usage ?? [];
     });
   }
@@ -76,6 +84,7 @@ export class CollectedUsage {
     for (const { id, uses, lastUsedAt, previousLastUsedAt, permissions, hours } of taken) {
       const usage = this.#usageOf(id);
       usage.uses += uses;
+      this.#uses += uses;
       usage.lastUsedAt ??= lastUsedAt;
       usage.previousLastUsedAt ??= previousLastUsedAt;
       usage.permissions = [...new Set([...usage.permissions, ...permissions])];

@@ -1,5 +1,6 @@
 import type { Principal } from '../authorization/principal.ts';
 import type { KeyRepository } from '../repository.ts';
+import type { CheckCounts } from './check-counts.ts';
 import { isInProgress } from '../key/rotation.ts';
 
 /** A key that was accepted by one of its secrets. */
@@ -19,6 +20,16 @@ interface Entry extends VerifiedKey {
 /** How many secrets are kept by default. Each takes about 1 KB: see docs/operations.md. */
 const MAX_VERIFIED_KEYS = 100_000;
 
+/** What a cache of accepted secrets needs. */
+export interface VerifiedKeysOptions {
+  repository: Pick<KeyRepository, 'revision' | 'keysChangedSince'>;
+  /** Default: 100,000. */
+  maxVerifiedKeys?: number | undefined;
+  /** A number from 0 to 1, without 1. */
+  random?: () => number;
+  counts: Pick<CheckCounts, 'evicted'>;
+}
+
 /**
  * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of those beneath it. It
  * only holds secrets of the store, so requests with made-up secrets can neither fill it nor evict entries.
@@ -27,6 +38,7 @@ export class VerifiedKeys {
   readonly #changes: Pick<KeyRepository, 'revision' | 'keysChangedSince'>;
   readonly #maxEntries: number;
   readonly #random: () => number;
+  readonly #counts: Pick<CheckCounts, 'evicted'>;
   /** The revision of the store at which the entries are right. */
   #revision: number | undefined;
   readonly #entries = new Map<string, Entry>();
@@ -34,15 +46,16 @@ export class VerifiedKeys {
   /** For the id of each key, the entries in whose chain it is: one, which most keys have, or several. */
   readonly #byKey = new Map<string, Entry | Set<Entry>>();
 
-  /** @param random a number from 0 to 1, without 1 */
-  constructor(
-    changes: Pick<KeyRepository, 'revision' | 'keysChangedSince'>,
-    maxEntries = MAX_VERIFIED_KEYS,
-    random: () => number = Math.random,
-  ) {
-    this.#changes = changes;
-    this.#maxEntries = maxEntries;
+  constructor({ repository, maxVerifiedKeys = MAX_VERIFIED_KEYS, random = Math.random, counts }: VerifiedKeysOptions) {
+    this.#changes = repository;
+    this.#maxEntries = maxVerifiedKeys;
     this.#random = random;
+    this.#counts = counts;
+  }
+
+  /** How many there are. */
+  get size(): number {
+    return this.#list.length;
   }
 
   /** The entry of a digest, if it is right at this time and the store's present revision. */
@@ -67,7 +80,10 @@ export class VerifiedKeys {
     }
     this.#drop(this.#entries.get(digest));
     // At random: what is evicted in the order of insertion or of use is never there when keys take turns.
-    if (this.#list.length >= this.#maxEntries) this.#drop(this.#list[Math.floor(this.#random() * this.#list.length)]);
+    if (this.#list.length >= this.#maxEntries) {
+      this.#drop(this.#list[Math.floor(this.#random() * this.#list.length)]);
+      this.#counts.evicted += 1;
+    }
     const entry = { ...verified, digest, position: this.#list.length };
     this.#entries.set(digest, entry);
     this.#list.push(entry);

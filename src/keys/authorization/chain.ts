@@ -82,7 +82,7 @@ export function chainAccess({ keys, isComplete }: Chain, catalog: Catalog): Perm
 }
 
 /** Whether a key holds a role: all keys of its chain do, by the role itself or by one that includes it. */
-export function chainHolds({ keys, isComplete }: Chain, role: Role, catalog: Catalog): boolean {
+export function chainHolds({ keys, isComplete }: Chain, role: Role, catalog: Pick<Catalog, 'includes'>): boolean {
   return isComplete && keys.every(({ roles }) => roles.some((held) => catalog.includes(held, role)));
 }
 

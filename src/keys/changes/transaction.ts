@@ -120,6 +120,30 @@ export class Transaction {
   }
 
   /**
+   * Makes keys what a backup has of them, whole, also those that are damaged. Those that are not there are inserted;
+   * each comes after the key that created it.
+   */
+  async restore(changes: readonly { before: StoredKey | undefined; after: StoredKey }[]): Promise<void> {
+    const there = changes.filter(({ before }) => before !== undefined);
+    await this.#writer.replace(there.map(({ after }) => after));
+    await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
+    for await (const { before, after } of inTurns(changes)) {
+      if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
+      const isWhole = before && !before.damaged;
+      this.#note(
+        'RESTORE',
+        after,
+        isWhole ? auditChange(before, after) : { before: null, after: auditValuesOf(after) },
+      );
+    }
+  }
+
+  /** Notes that a backup was restored. */
+  noteRestore(values: AuditValues): void {
+    this.#entries.push({ at: this.now, actor: this.#actor, action: 'RESTORE', key: null, before: null, after: values });
+  }
+
+  /**
    * Notes what becomes of a request of an application.
    * @param about the key that it got, what was decided, and where that came from
    */
@@ -141,6 +165,13 @@ export class Transaction {
       after: { request: id, client: client.id, flow, ...values },
       ...(address != null && { address }),
     });
+  }
+
+  /** Notes that whoever has a key has ended it. @param client the application that it was given to */
+  noteRevocation({ id, name }: ApiKey, client: string, address: string | undefined): void {
+    const [at, key] = [this.now, { id, name }];
+    const entry = { at, actor: this.#actor, action: 'CONSENT_REVOKE', key, before: null, after: { client } } as const;
+    this.#entries.push({ ...entry, ...(address !== undefined && { address }) });
   }
 
   /** Writes down what was done: the last step. */

@@ -6,14 +6,8 @@ import type { ConsentRequest } from '../requests/consent-request.ts';
 import { createSecret, type RandomBytes } from '../secret/secret.ts';
 import { checkSearchText, printable } from '../text.ts';
 import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
-import {
-  approveRequest,
-  type ConsentChoice,
-  denyRequest,
-  requireOpen,
-  requirePending,
-  requireToSeeRequests,
-} from './decide.ts';
+import type { ConsentChoice } from './approval.ts';
+import { approveRequest, denyRequest, requireKnown, requirePending, requireToSeeRequests } from './decide.ts';
 import type { Pace } from './pace.ts';
 import {
   digestOf,
@@ -25,6 +19,8 @@ import {
   standingOf,
   UNKNOWN,
 } from './redeem.ts';
+
+import { type Ended, endKey, type KeyToEnd, refusalToEnd } from './revoke.ts';
 
 /** What consent needs from outside. */
 export interface ConsentOptions extends TransactionsOptions {
@@ -77,10 +73,20 @@ export class Consent {
     return requirePending(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
   }
 
-  /** The request that is open, also one that somebody has agreed to. @throws what `show` throws */
-  async findOpen(handle: Handle): Promise<ConsentRequest> {
+  /** The request, whatever was decided. @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS, STORE_… */
+  async find(handle: Handle): Promise<ConsentRequest> {
     const { repository, clock } = this.#options;
-    return requireOpen(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+    return requireKnown(await repository.consents.find('handleDigest', this.#digestOf(handle)), clock());
+  }
+
+  /** One of those that `list` has, or had. @throws ForbiddenError; KeysError NOT_FOUND, STORE_… */
+  async findListed(id: string, actor: Actor): Promise<ConsentRequest> {
+    requireToSeeRequests(actor);
+    checkSearchText(id);
+    const { repository, clock } = this.#options;
+    const found = await repository.consents.find('id', id);
+    if (found && clock() < found.expiresAt) return found;
+    throw new KeysError('NOT_FOUND', `No application waits with the code or id "${printable(id)}".`);
   }
 
   /** The open requests, oldest first. @throws ForbiddenError; KeysError STORE_… */
@@ -91,7 +97,7 @@ export class Consent {
   }
 
   /**
-   * Agrees to a request that was shown. The key will be one that the actor has created.
+   * Agrees to a request. The key will be one that the actor has created.
    * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED; ForbiddenError; a STORE_ error
    */
   async approve({ id }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
@@ -109,7 +115,7 @@ export class Consent {
   }
 
   /**
-   * Refuses a request that was shown, as whoever has its code may.
+   * Refuses a request, as whoever has its code may.
    * @param actor null for a person who has shown no key
    * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
    */
@@ -120,13 +126,6 @@ export class Consent {
       (transaction) => denyRequest(transaction, id, { isKnown: actor !== null }),
       { revokes: true, ...(actor === null && { auditActor: { kind: 'REQUEST', id: null, name: null } }) },
     );
-  }
-
-  /** Refuses one of the open requests. @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error */
-  async denyListed(id: string, actor: Actor): Promise<ConsentRequest> {
-    requireToSeeRequests(actor);
-    checkSearchText(id);
-    return this.deny({ id }, actor);
   }
 
   /**
@@ -152,6 +151,21 @@ export class Consent {
     } catch (error) {
       return refusalFor(error, redemption);
     }
+  }
+
+  /**
+   * Ends a key, as whoever has it may, if it was given to an application (RFC 7009).
+   * @param from where that is asked: its network, which may try only so often, and the address for the audit log
+   * @throws KeysError TOO_MANY_REQUESTS, STORE_…
+   */
+  async end(key: KeyToEnd, { source, address }: { source: string; address: string | undefined }): Promise<Ended> {
+    const { repository, catalog, clock, operator, pace } = this.#options;
+    const now = clock();
+    const refused = await refusalToEnd(repository, key, now);
+    const options = { catalog, now, operator, address };
+    const ended = refused ?? (await repository.write((writer) => endKey(writer, key, options), { revokes: true }));
+    if (ended !== 'ended') pace.countRevocation(source);
+    return ended;
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */

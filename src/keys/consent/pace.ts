@@ -13,15 +13,20 @@ const REQUESTS: Limit = '10/m';
 /** How many codes one address, or one key, tries: of 20 to the power of 8, a hundred before a request ends. */
 const CODES: Limit = '10/m';
 
+/** How often one address tries to end a key that it cannot end. */
+const REVOCATIONS: Limit = '10/m';
+
 /** Bounds what anybody may do without a key, in one process. */
 export class Pace {
   readonly polls = new Polls();
   readonly #requests: SourceCounter;
   readonly #codes: SourceCounter;
+  readonly #revocations: SourceCounter;
 
   constructor(counterOf: (limit: Limit) => SourceCounter) {
     this.#requests = counterOf(REQUESTS);
     this.#codes = counterOf(CODES);
+    this.#revocations = counterOf(REVOCATIONS);
   }
 
   /** Counts a request for a key. @throws KeysError TOO_MANY_REQUESTS */
@@ -32,6 +37,11 @@ export class Pace {
   /** Counts a try of a user code, right or wrong: guessing must not go on. @throws KeysError TOO_MANY_REQUESTS */
   countCode(source: string): void {
     refuse(this.#codes.add(source), 'Too many codes were tried from here.');
+  }
+
+  /** Counts a key that was not ended: one that can be is never held up. @throws KeysError TOO_MANY_REQUESTS */
+  countRevocation(source: string): void {
+    refuse(this.#revocations.add(source), 'Too many keys were sent from here that cannot be ended.');
   }
 }
 

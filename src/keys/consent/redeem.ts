@@ -11,7 +11,7 @@ import type { ConsentApproval, ConsentRequest } from '../requests/consent-reques
 import { answersChallenge } from '../requests/pkce.ts';
 import type { Secret } from '../secret/secret.ts';
 import { actorOf } from './ask.ts';
-import { keyOf } from './decide.ts';
+import { keyOf } from './approval.ts';
 
 /** What an application shows to get its key. */
 export type Redemption = { readonly clientId: string } & (
@@ -102,7 +102,7 @@ async function issue(
   { issue: request, approval }: { issue: ConsentRequest; approval: ConsentApproval },
   { catalog, now, id, secret, address }: RedeemOptions,
 ): Promise<Redeemed> {
-  const { by, keyName, roles, permissions, keyExpiresAt } = approval;
+  const { by, keyExpiresAt } = approval;
   if (keyExpiresAt !== null && keyExpiresAt <= now)
     return { refused: request.flow === 'DEVICE' ? 'access_denied' : 'invalid_grant', reason: 'the key has ended' };
   const caller =
@@ -110,9 +110,10 @@ async function issue(
       ? OPERATOR
       : await refreshed({ key: { id: by.id, publicId: by.publicId! }, secret: 'current' }, writer, { catalog, now });
   const transaction = new Transaction(writer, { caller, catalog, now, operator: by.name });
-  const input = keyOf(request, { keyName, roles, permissions, keyExpiresAt });
+  const input = keyOf(request, approval);
   const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret }));
   await writer.consents.update({ ...request, status: 'USED', keyId: key.id });
+  await writer.consents.rememberClient(key.id, request.client.id);
   transaction.noteConsent('CONSENT_EXCHANGE', request, { key, address });
   await transaction.finish();
   return { secret: secret.text, key: withoutDigests(key) };

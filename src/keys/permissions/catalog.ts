@@ -101,10 +101,14 @@ export function createCatalog({
     defaultLimits: limits.values,
     meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
     permissionsOf: (role) => permissions.get(role) ?? NONE,
-    includes: (role, other) =>
-      role === other || role === ALL_ACCESS || (other === 'GUEST' && (role === 'CONNECT' || role === 'VIEWER')),
+    includes: includesRole,
     knows: (grant) => permissions.has(grant) || known.has(grant),
   };
+}
+
+/** Whether who holds a role holds another one by it, in any installation. */
+export function includesRole(role: Role, other: Role): boolean {
+  return role === other || role === ALL_ACCESS || (other === 'GUEST' && (role === 'CONNECT' || role === 'VIEWER'));
 }
 
 /** The grants of a key that cannot be made here. They allow nothing, until they are declared again. */

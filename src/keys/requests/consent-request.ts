@@ -1,3 +1,4 @@
+import { KeysError } from '../errors.ts';
 import type { Permission, Role } from '../permissions/catalog.ts';
 
 /**
@@ -51,6 +52,8 @@ export interface ConsentApproval extends Grants {
   keyName: string;
   /** When that key is to end, in milliseconds since 1970; null if nobody said so. */
   keyExpiresAt: number | null;
+  /** The same as it was asked for: after a time, such as `30d`, or at one. */
+  keyEnd: string | null;
 }
 
 /** A request of an application for a key. No code of it is kept, only digests. */
@@ -82,7 +85,13 @@ export interface ConsentRequest extends Grants {
   keyId: string | null;
 }
 
-/** Whether a request waits for a decision, or for its application. */
-export function isOpen({ status, expiresAt }: ConsentRequest, now: number): boolean {
-  return (status === 'PENDING' || status === 'APPROVED') && now < expiresAt;
+/** Refuses a request that nobody can agree to any more. @throws KeysError REQUEST_DECIDED */
+export function refuseOver(request: Pick<ConsentRequest, 'client' | 'status'>): void {
+  if (request.status === 'DENIED') throw decided(request, 'refused');
+  if (request.status === 'USED') throw decided(request, 'approved');
+}
+
+/** The error for a request that was decided otherwise. */
+export function decided({ client }: Pick<ConsentRequest, 'client'>, outcome: 'approved' | 'refused'): KeysError {
+  return new KeysError('REQUEST_DECIDED', `The request of "${client.name}" was ${outcome} already.`);
 }

@@ -26,7 +26,7 @@ export function parseScope(scope: string, catalog: Catalog): { grants: Grants; i
 }
 
 /** Grants as the items of a scope, roles first. */
-export function scopeItems({ roles, permissions }: Readonly<Grants>): string[] {
+export function scopeItems({ roles, permissions }: { [List in keyof Grants]: readonly string[] }): string[] {
   return [...roles.map((role) => `role:${role}`), ...permissions];
 }
 

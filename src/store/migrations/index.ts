@@ -22,6 +22,8 @@ import { createStagedKeys } from './018-staged-keys.ts';
 import { addLimits } from './019-limits.ts';
 import { createUsageByHour } from './020-usage-by-hour.ts';
 import { createConsentRequests } from './021-consent-requests.ts';
+import { createApplicationKeys } from './022-application-keys.ts';
+import { createSessions } from './023-sessions.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -49,4 +51,6 @@ export const MIGRATIONS: readonly Migration[] = [
   addLimits,
   createUsageByHour,
   createConsentRequests,
+  createApplicationKeys,
+  createSessions,
 ];

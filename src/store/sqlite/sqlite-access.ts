@@ -20,9 +20,10 @@ export function createStore(path: string): boolean {
  * Refuses a store that other users could write or replace: they could give themselves keys. The store belongs to the
  * user of the process or to root; root also opens that of another user in this user's own folder. A store that all can
  * read, such as a restored copy, is made private.
+ * @param options.repairs whether that is done
  * @throws KeysError STORE_INSECURE; an error of the file system
  */
-export function requireSecureFile(path: string): void {
+export function requireSecureFile(path: string, { repairs = true } = {}): void {
   const folder = requireSecureFolder(dirname(path));
   const user = process.geteuid?.();
   if (!folder || user === undefined) return;
@@ -30,7 +31,7 @@ export function requireSecureFile(path: string): void {
 
   const entry = lstatSync(path);
   if (belongsToOthers(entry)) throw belongsTo(entry.uid, path);
-  if (entry.isSymbolicLink()) return requireSecureFile(realpathSync(path));
+  if (entry.isSymbolicLink()) return requireSecureFile(realpathSync(path), { repairs });
   if ((entry.mode & OTHERS_WRITE) !== 0) throw writableByOthers(entry, path);
   // SQLite removes them when the last program closes the store, which may be just now.
   const sideFiles = sideFilesOf(path).filter((side) => {
@@ -39,7 +40,7 @@ export function requireSecureFile(path: string): void {
     if (belongsToOthers(stat) || !stat.isFile() || (stat.mode & OTHERS_WRITE) !== 0) throw foreignSideFile(side, path);
     return true;
   });
-  if (entry.uid === user && (entry.mode & ALL_ACCESS) !== 0)
+  if (repairs && entry.uid === user && (entry.mode & ALL_ACCESS) !== 0)
     for (const file of [path, ...sideFiles]) makePrivate(file, entry.mode);
 }
 

@@ -6,7 +6,7 @@ import type { MustExist } from '../connection.ts';
 import type { Tables } from '../tables.ts';
 
 /** Marks an SQLite file as a key store: "svck". */
-const APPLICATION_ID = 0x73_76_63_6b;
+export const APPLICATION_ID = 0x73_76_63_6b;
 
 /**
  * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs that
@@ -15,14 +15,14 @@ const APPLICATION_ID = 0x73_76_63_6b;
  * STORE_UNAVAILABLE for an empty file if the store must exist
  */
 export async function migrateSqlite(db: Kysely<Tables>, location: string, mustExist: MustExist): Promise<void> {
-  const current = await versionOf(db, location);
+  const current = await requireOwnFormat(db, location);
   if (current === MIGRATIONS.length) return;
   if (current === 0 && mustExist)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   if (mustExist === 'migrated') throw olderStore(location, current);
   await sql`pragma journal_mode = wal`.execute(db);
   await db.transaction().execute(async (transaction) => {
-    const version = await versionOf(transaction, location);
+    const version = await requireOwnFormat(transaction, location);
     for (const migrate of MIGRATIONS.slice(version)) await migrate(transaction, 'sqlite');
     await sql`pragma application_id = ${sql.lit(APPLICATION_ID)}`.execute(transaction);
     await sql`pragma user_version = ${sql.lit(MIGRATIONS.length)}`.execute(transaction);
@@ -35,7 +35,11 @@ interface Marks {
   tables: number;
 }
 
-async function versionOf(db: Kysely<Tables>, location: string): Promise<number> {
+/**
+ * The version of the schema of a file; 0 for an empty one.
+ * @throws KeysError STORE_FOREIGN, STORE_NEWER
+ */
+export async function requireOwnFormat(db: Kysely<Tables>, location: string): Promise<number> {
   // One statement sees one state of the file: another program may be creating the store.
   const { rows } = await sql<Marks>`select application_id as "applicationId", user_version as version,
     (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);

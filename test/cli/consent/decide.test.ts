@@ -3,9 +3,10 @@ import type { NewConsentRequest } from '../../../src/keys/consent/ask.ts';
 import { openKeys } from '../../../src/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { APP } from '../../support/consent.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/dialects.ts';
+import { remoteStore } from '../../support/remote.ts';
 
-describeOnEach('apikey requests, approve and deny', () => {
+describeOnEachAndRemotely('apikey requests, approve and deny', () => {
   let cli: TestCli;
   beforeEach(async () => {
     cli = testCli();
@@ -65,7 +66,7 @@ describeOnEach('apikey requests, approve and deny', () => {
     assert.ok(!(stdout + JSON.stringify(body)).includes(handle));
   });
 
-  it('agree to all that was asked for, and the application gets a key that no key has created', async () => {
+  it('agree to all that was asked for, and the application gets a key beneath that of whoever agreed', async () => {
     const { handle, deviceCode } = await ask({ keyExpiresIn: '12h' });
     const { stdout, code } = await apikey('approve', handle.toLowerCase().replace('-', ' '), '--yes');
     assert.match(stdout, /^Grafana sync gets the API key "Grafana sync \d{8} [B-Z]{6}"\n$/);
@@ -73,12 +74,32 @@ describeOnEach('apikey requests, approve and deny', () => {
     const redeemed = await redeem(deviceCode);
     assert.ok('key' in redeemed);
     const { roles, permissions, createdBy, expiresAt, createdAt, description } = redeemed.key;
-    assert.deepEqual([roles, permissions, createdBy], [['VIEWER'], ['DOCKER:UPDATE_ANY'], null]);
+    const creator = isRemote() ? (await remoteStore(cli.database)).id : null;
+    assert.deepEqual([roles, permissions, createdBy], [['VIEWER'], ['DOCKER:UPDATE_ANY'], creator]);
     assert.ok(Math.abs(expiresAt! - createdAt - 12 * 3_600_000) < 60_000);
     assert.equal(description, 'Asked for by the application grafana-sync from 192.0.2.7');
+    assert.equal((await apikey('log', '--verify')).code, 0);
+  });
+
+  itOnStores('are logged with the user who decided', async () => {
+    const { handle, deviceCode } = await ask();
+    await apikey('approve', handle, '--yes');
+    await redeem(deviceCode);
     const { stdout: log } = await apikey('log', '--limit', '3');
     assert.match(log, /cli \S+\tCONSENT_APPROVE[^]*cli \S+\tCREATE\tGrafana sync[^]*CONSENT_EXCHANGE/);
-    assert.equal((await apikey('log', '--verify')).code, 0);
+  });
+
+  it('agree to the same twice as to it once, and to nothing else the second time', async () => {
+    const { handle, deviceCode } = await ask();
+    const week = ['approve', handle, '--roles', 'VIEWER', '--expires-in', '7d', '--yes'];
+    const first = await json(...week);
+    assert.deepEqual([first.code, await json(...week)], [0, first]);
+    const another = await json('approve', handle, '--roles', 'VIEWER', '--expires-in', '8d', '--yes');
+    assert.deepEqual([another.code, another.body['code']], [1, 'REQUEST_DECIDED']);
+    const { stdout } = await apikey('log', '--action', 'CONSENT_APPROVE');
+    assert.equal(stdout.split('\n').length, 2, 'one entry');
+    assert.ok('key' in (await redeem(deviceCode)));
+    assert.equal((await json(...week)).body['code'], 'REQUEST_DECIDED');
   });
 
   it('agree to less, and never to more', async () => {
@@ -107,7 +128,7 @@ describeOnEach('apikey requests, approve and deny', () => {
       assert.ok('refused' in redeemed && redeemed.refused === 'access_denied');
     }
     assert.equal((await json('approve', first.handle, '--yes')).body['code'], 'REQUEST_DECIDED');
-    assert.equal((await json('deny', first.handle, '--yes')).body['code'], 'REQUEST_DECIDED');
+    assert.equal((await json('deny', first.handle, '--yes')).code, 0, 'it stays refused');
   });
 
   it('say what is wrong with a code, and decide nothing where nobody can be asked', async () => {

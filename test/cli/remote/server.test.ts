@@ -6,6 +6,7 @@ import type { NewKey } from '../../../src/keys/key/api-key.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { jsonLines, openTestKeys } from '../../support/keys.ts';
+import { APP } from '../../support/consent.ts';
 import { CALLER, type RemoteStore, remoteStore, stopRemoteStores } from '../../support/remote.ts';
 import { startTestService } from '../../support/server.ts';
 import { keyNamed, namesIn } from '../../support/stored.ts';
@@ -77,6 +78,38 @@ describe('commands by a server', () => {
       assert.deepEqual(await remotely(['apply', '-f', '-'], {}, text), await locally(['apply', '-f', '-'], text));
   });
 
+  it('decide what applications ask for as they do on the store, to the letter', async () => {
+    const { keys, store } = await openTestKeys({ database: cli.database });
+    const ask = (permissions: Permission[], keyExpiresIn?: string) =>
+      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions, keyExpiresIn, address: '192.0.2.7' }, 'test');
+    const { handle, request } = await ask(['VMS:READ_OWN', 'DOCKER:READ_ANY', 'VMS:UPDATE_OWN'], '12h');
+    const denied = await ask(['GONE:READ_ANY']);
+    await keys.consent.deny(denied.request, 'operator');
+    await ask(['GONE:READ_ANY']);
+    await keys.consent.approve(request, { permissions: ['vms:read_own'] }, 'operator');
+    const pending = await ask([]);
+    await store.close();
+    for (const args of [
+      ['requests'],
+      ['requests', '--json'],
+      ['requests', '--limit', '1', '--json'],
+      ['requests', '--limit', '500', '--json'],
+      ['requests', '--limit', '501'],
+      ['approve', handle],
+      ['approve', handle, '--yes'],
+      ['approve', denied.handle, '--json'],
+      ['approve', 'nonsense', '--json'],
+      ['approve', pending.handle, '--roles', 'GEST', '--permissions', 'VMS:FLY', '--yes'],
+      ['approve', pending.handle, '--roles', 'ADMIN', '--yes'],
+      ['approve', pending.handle, '--expires-at', 'tomorrow', '--yes'],
+      ['deny', 'nonsense'],
+      ['deny', denied.request.id, '--yes', '--json'],
+      ['deny', pending.request.id],
+      ['deny', pending.request.id, '--yes'],
+    ])
+      assert.deepEqual(await remotely(args), await locally(args), args.join(' '));
+  });
+
   it('list more keys than one answer has', async () => {
     const { keys, store } = await openTestKeys({ database: cli.database });
     const line = (_: unknown, index: number) => ({
@@ -142,6 +175,7 @@ describe('commands by a server', () => {
     ['delete', 'API_KEY:READ_OWN,API_KEY:DELETE_OWN', 'Limited'],
     ['apply', 'API_KEY:UPDATE_OWN,PERMISSION:READ_ANY', '-f', '-'],
     ['log', 'LOGS:READ_ANY'],
+    ['requests', 'API_KEY:CREATE_ANY'],
   ] as const) {
     it(`need for ${verb} what docs/remote.md says, and no more`, async () => {
       const permissions = needed.split(',') as Permission[];

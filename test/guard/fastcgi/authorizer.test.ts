@@ -38,7 +38,8 @@ describe('a web server that asks by FastCGI', () => {
     fastCgiAnswers(await askFastCgi(server.fastCgiPort, fastCgiQuestion(asked)));
 
   it('gets variables for a request that may pass', async () => {
-    assert.deepEqual(await ask(variables('/api/x?y', withKey())), [
+    const requestId = 'trace-7.0';
+    assert.deepEqual(await ask(variables('/api/x?y', { ...withKey(), HTTP_X_REQUEST_ID: requestId })), [
       {
         text: [
           'Status: 200',
@@ -46,6 +47,7 @@ describe('a web server that asks by FastCGI', () => {
           'Variable-AUTH_KEY_NAME: L%C3%A4ufer',
           'Variable-AUTH_ROLES: GUEST',
           'Variable-AUTH_PERMISSION: GRAFANA:READ_ANY',
+          `Variable-REQUEST_ID: ${requestId}`,
           '',
           '',
         ].join('\r\n'),

@@ -11,6 +11,7 @@ import {
   startAskedServer,
   withHeaders,
 } from '../../support/forward-auth.ts';
+import { withoutRequestId } from '../../support/log.ts';
 
 /** The headers by which each proxy says which request it asks about. */
 const SAYING: Readonly<Record<Proxy, readonly string[]>> = {
@@ -178,7 +179,7 @@ describe('an endpoint for proxies', () => {
     const told = { errors: [{ message: 'This request may not pass.', extensions: { code: 'FORBIDDEN' } }] };
     assert.deepEqual(new Set(bodies), new Set([JSON.stringify(told)]));
     assert.deepEqual(
-      own.lines.map(({ level, fields, message }) => ({ level, message, ...fields })),
+      own.lines.map(({ level, fields, message }) => ({ level, message, ...withoutRequestId(fields) })),
       [
         ['unknown endpoint', 'there is none at /auth/treafik'],
         ['contract', 'X-Forwarded-Uri is missing'],

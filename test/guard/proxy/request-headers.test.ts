@@ -205,7 +205,8 @@ describe('the headers of a request that is passed on', () => {
         'X.Forwarded.For: 192.0.2.3',
         'X-Forwarded-Client_Cert: other',
       ];
-      assert.deepEqual(await headersOf([...EARLIER, ...variants]), exact);
+      const withId = (headers: string[]) => headers.with(headers.indexOf('X-Request-Id') + 1, 'id');
+      assert.deepEqual(withId(await headersOf([...EARLIER, ...variants])), withId(exact));
     });
 
     it('and nothing of what anybody else says, however it is written', async () => {

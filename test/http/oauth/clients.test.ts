@@ -14,7 +14,9 @@ import {
   processDeviceAuthorizationResponse,
   processDeviceCodeResponse,
   processDiscoveryResponse,
+  processRevocationResponse,
   ResponseBodyError,
+  revocationRequest,
   validateAuthResponse,
 } from 'oauth4webapi';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
@@ -74,6 +76,12 @@ describeOnEach('a client of oauth4webapi', () => {
     const me = (await whoIs(token.access_token)) as { name: string; createdBy: string };
     assert.match(me.name, /^Grafana sync 20300101 [B-Z]{6}$/);
     assert.equal(me.createdBy, anna!.id);
+
+    const revoke = async () =>
+      processRevocationResponse(await revocationRequest(server, CLIENT, None(), token.access_token, INSECURE));
+    for (let times = 0; times < 2; times += 1) assert.equal(await revoke(), undefined);
+    assert.deepEqual((await test.keys.list({ search: 'Grafana' }, OPERATOR)).keys, []);
+    assert.equal((await query(test.url, token.access_token, '{ online }')).status, 401);
   });
 
   it('gets a key by the page that it sends a person to, and is told by whom', async () => {

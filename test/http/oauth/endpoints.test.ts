@@ -37,11 +37,13 @@ describe('the endpoints for applications', () => {
       authorization_endpoint: `${test.url}/oauth/authorize`,
       token_endpoint: `${test.url}/oauth/token`,
       device_authorization_endpoint: `${test.url}/oauth/device_authorization`,
+      revocation_endpoint: `${test.url}/oauth/revoke`,
       response_types_supported: ['code'],
       response_modes_supported: ['query'],
       grant_types_supported: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'],
       code_challenge_methods_supported: ['S256'],
       token_endpoint_auth_methods_supported: ['none'],
+      revocation_endpoint_auth_methods_supported: ['none'],
       authorization_response_iss_parameter_supported: true,
     });
   });
@@ -82,6 +84,11 @@ describe('the endpoints for applications', () => {
       ['token', { client_id: APP.id, grant_type: 'password' }, 400, 'unsupported_grant_type'],
       ['token', { client_id: APP.id, grant_type: 'authorization_code', code: 'x' }, 400, 'invalid_request'],
       ['token', { client_id: 'nobody', grant_type: 'authorization_code' }, 400, 'invalid_client'],
+      ['revoke', { client_id: APP.id }, 400, 'invalid_request'],
+      ['revoke', { token: 'x' }, 400, 'invalid_request'],
+      ['revoke', { client_id: 'nobody', token: 'x' }, 400, 'invalid_client'],
+      ['revoke', { client_id: APP.id, token: 'x', client_secret: 'x' }, 401, 'invalid_client'],
+      ['revoke', { client_id: APP.id, token: 'x', created_keys: 'keep' }, 400, 'invalid_request'],
     ];
     for (const [path, form, status, error] of wrong) {
       const reply = await postJson(`${test.url}/oauth/${path}`, form);
@@ -175,6 +182,16 @@ describe('the endpoints for applications', () => {
     assert.equal((await pollDevice(test.url, device.device_code)).body['error'], 'access_denied');
   });
 
+  it('take a double click on the page of a code for one', async () => {
+    const { secret: key } = await createPrincipal(test.keys, { name: 'Carl', roles: ['ADMIN'] });
+    const device = await askDevice(test.url);
+    const { fields } = await openPage(`${test.url}/device?user_code=${device.user_code}`);
+    const both = await Promise.all([agree(test.url, fields, key), agree(test.url, fields, key)]);
+    for (const { status, text } of both) assert.deepEqual([status, text.includes('gets its API key now')], [200, true]);
+    assert.equal((await pollDevice(test.url, device.device_code)).status, 200);
+    assert.equal((await agree(test.url, fields, key)).status, 409);
+  });
+
   it('give the program itself a key, which needs no registration', async () => {
     const form = { client_id: 'svc-api', scope: 'role:ADMIN' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
@@ -211,13 +228,14 @@ describe('the endpoints for applications', () => {
     await server.stop();
   });
 
-  it('do not start with a client or an origin that is none', async () => {
+  it('do not start with a client or an address that is none', async () => {
     const invalid = { ...APP, redirects: ['http://app.example.org/'] };
     await assert.rejects(
       startServer(test.keys, { clients: [invalid] }),
       /"http:\/\/app\.example\.org\/" is not a redir/,
     );
-    await assert.rejects(startServer(test.keys, { publicUrl: 'https://keys.example.org/x' }), /is no origin/);
+    for (const publicUrl of ['https://keys.example.org/', 'https://example.org//keys', 'ftp://keys.example.org'])
+      await assert.rejects(startServer(test.keys, { publicUrl }), /is no address of a service/);
   });
 
   it('answer 503 while the store does not answer', async () => {
@@ -228,6 +246,11 @@ describe('the endpoints for applications', () => {
       scope: 'role:GUEST',
     });
     assert.deepEqual([reply.status, reply.body['error']], [503, 'temporarily_unavailable']);
+    const token = `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`;
+    for (const secret of [token, 'imported']) {
+      const revoked = await postJson(`${broken.url}/oauth/revoke`, { client_id: APP.id, token: secret });
+      assert.equal(revoked.status, secret === token ? 200 : 503, 'one with a wrong checksum is none');
+    }
     const page = await openPage(authorizeUrl(broken.url));
     assert.equal(new URL(page.headers.get('location')!).searchParams.get('error'), 'temporarily_unavailable');
     assert.equal((await openPage(`${broken.url}/device?user_code=WDJB-MJHT`)).status, 503);

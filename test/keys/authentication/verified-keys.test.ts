@@ -247,7 +247,7 @@ describe('the cache of verified keys', () => {
   let verified: VerifiedKeys;
   beforeEach(() => {
     store = new ChangingKeys();
-    verified = new VerifiedKeys(store);
+    verified = new VerifiedKeys({ repository: store, counts: { evicted: 0 } });
     for (const [digest, chain] of Object.entries({ a: ['a'], b: ['b'], aChild: ['child', 'a'], other: ['a'] }))
       verified.set(digest, 0, entryOf(...(chain as [string])));
   });
@@ -317,7 +317,8 @@ describe('the cache of verified keys', () => {
   it('has at most as many secrets as it is told, and still most of somewhat more that take turns', () => {
     let state = 1;
     const random = () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
-    const turning = new VerifiedKeys(store, 1000, random);
+    const counts = { evicted: 0 };
+    const turning = new VerifiedKeys({ repository: store, maxVerifiedKeys: 1000, random, counts });
     const digests = Array.from({ length: 1050 }, (_, index) => String(index));
     let hits = 0;
     for (let round = 0; round < 10; round += 1)
@@ -327,5 +328,7 @@ describe('the cache of verified keys', () => {
       }
     assert.equal(digests.filter((digest) => turning.get(digest, () => 0)).length, 1000);
     assert.ok(hits > 0.8 * 9 * digests.length, `${hits} hits`);
+    assert.equal(turning.size, 1000);
+    assert.equal(counts.evicted, digests.length * 10 - hits - 1000);
   });
 });

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { AskedConsent } from '../../../src/keys/consent/ask.ts';
+import { keepKey, keptKey } from '../../../src/cli/remote/credentials.ts';
 import { openKeys } from '../../../src/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
-import { APP } from '../../support/consent.ts';
+import { APP, pollDevice, postJson, startConsentService } from '../../support/consent.ts';
+import { tempFolder } from '../../support/temp.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
 
 describe('apikey approve on a terminal', () => {
@@ -39,5 +42,32 @@ describe('apikey approve on a terminal', () => {
     await session.answer('Let Grafana sync have an API key?', `y${KEYS.enter}`);
     await session.see('Grafana sync gets the API key "Grafana sync ');
     assert.deepEqual([await session.end(), await statuses()], [0, ['APPROVED']]);
+  });
+});
+
+describe('logout on a terminal', () => {
+  it('asks where the key has created others; Enter means No, and nothing ends', async () => {
+    const test = await startConsentService();
+    const form = { client_id: 'svc-api', scope: 'role:GUEST API_KEY:CREATE_OWN' };
+    const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
+    const { consent } = test.keys;
+    await consent.approve(await consent.show({ userCode: body['user_code'] as string, source: 'x' }), {}, OPERATOR);
+    const given = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
+    const key = given.body['access_token'] as string;
+    const authenticated = await test.keys.authenticate(key);
+    assert.ok('principal' in authenticated);
+    await test.keys.create({ name: 'Child', roles: ['GUEST'] }, authenticated.principal);
+    const env = { XDG_DATA_HOME: tempFolder() };
+    keepKey(test.url, key, env);
+    for (const [answer, code, kept] of [
+      ['', 130, key],
+      ['y', 0, undefined],
+    ] as const) {
+      const session = cliOnTerminal(['logout', '--server', test.url], { ...env, no_proxy: '*' });
+      await session.answer('This key has created 1 API key, which ends with it. Log out?', `${answer}${KEYS.enter}`);
+      assert.deepEqual([await session.end(), keptKey(test.url, env)], [code, kept]);
+      session.close();
+    }
+    await test.stop();
   });
 });

@@ -24,6 +24,9 @@ const NONE = {
   'max-connections': undefined,
   'max-connections-per-address': undefined,
   'max-verified-keys': undefined,
+  'request-log': false,
+  'metrics-host': undefined,
+  'metrics-port': undefined,
 };
 
 describe('where serve listens', () => {
@@ -99,6 +102,47 @@ describe('where serve listens', () => {
         message: `--keep-alive is "${wrong}". Give a number from 1 to 3600.`,
       });
     assert.throws(() => keepAliveOf(undefined, { SVC_API_KEEP_ALIVE: 'x' }), /^Error: SVC_API_KEEP_ALIVE is "x"\./);
+  });
+
+  it('shows operators what the flags say, or the environment', () => {
+    const telemetryOf = (flags: Partial<typeof NONE> | Record<string, string | boolean>, env: NodeJS.ProcessEnv = {}) =>
+      readOptions({ ...NONE, ...flags }, env, 4000).telemetry;
+    assert.deepEqual(telemetryOf({}), { requestLog: false, metrics: undefined, traces: false });
+    assert.deepEqual(telemetryOf({ 'request-log': true, 'metrics-port': '0' }), {
+      requestLog: true,
+      metrics: { host: '127.0.0.1', port: 0 },
+      traces: false,
+    });
+    const env = { SVC_API_REQUEST_LOG: '1', SVC_API_METRICS_PORT: '9464', SVC_API_METRICS_HOST: '[::1]' };
+    assert.deepEqual(telemetryOf({}, env), {
+      requestLog: true,
+      metrics: { host: '::1', port: 9464 },
+      traces: false,
+    });
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+    const tracing = [
+      endpoint,
+      { ...endpoint, OTEL_SDK_DISABLED: 'true' },
+      { ...endpoint, OTEL_TRACES_EXPORTER: 'none' },
+    ];
+    assert.deepEqual(
+      tracing.map((variables) => telemetryOf({}, variables).traces),
+      [true, false, false],
+    );
+    assert.deepEqual(telemetryOf({ 'metrics-host': '::' }, env).metrics, { host: '::', port: 9464 });
+    assert.equal(telemetryOf({}, { SVC_API_METRICS_HOST: '::1', SVC_API_REQUEST_LOG: '0' }).metrics, undefined);
+    for (const [flags, variables, message] of [
+      [{ 'metrics-port': '70000' }, {}, /^Error: --metrics-port is "70000", which is not a port\./],
+      [{ 'metrics-host': '::1' }, {}, /^Error: --metrics-host is given without --metrics-port\.$/],
+      [{ 'metrics-host': ' ', 'metrics-port': '1' }, {}, /^Error: --metrics-host is empty\./],
+      [{}, { SVC_API_METRICS_PORT: 'x' }, /^Error: SVC_API_METRICS_PORT is "x", which is not a port\./],
+      [
+        {},
+        { SVC_API_REQUEST_LOG: 'yes' },
+        /^Error: SVC_API_REQUEST_LOG is "yes"\. Set it to 1 for on, or to 0 for off\.$/,
+      ],
+    ] as const)
+      assert.throws(() => telemetryOf(flags, variables), message);
   });
 });
 

@@ -1,0 +1,29 @@
+import { copyFileSync } from 'node:fs';
+import { build } from 'esbuild';
+
+/**
+ * Puts the script, the style sheet and the icon of the console into `dist/console`, for browsers.
+ * @returns the files that they consist of
+ */
+export async function bundleConsole(root: string): Promise<string[]> {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [
+      { in: 'src/console/islands/main.ts', out: 'console' },
+      { in: 'src/console/style.css', out: 'console' },
+    ],
+    outdir: 'dist/console',
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: ['es2023', 'chrome120', 'firefox121', 'safari17'],
+    jsx: 'automatic',
+    jsxImportSource: 'hono/jsx/dom',
+    legalComments: 'none',
+    metafile: true,
+    tsconfigRaw: {},
+  });
+  copyFileSync(`${root}src/console/icon.svg`, `${root}dist/console/console.svg`);
+  return Object.keys(metafile.inputs);
+}

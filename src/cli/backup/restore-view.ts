@@ -1,0 +1,100 @@
+import type { Kept } from '../../keys/restore/restored-key.ts';
+import type { NamedKey, RestorePlan } from '../../keys/restore/plan.ts';
+import type { Since } from '../../keys/restore/since.ts';
+import { printable } from '../../keys/text.ts';
+import { formatTime } from '../../keys/time.ts';
+import { countOf } from '../views/count.ts';
+
+/** How many keys a list shows at a terminal, and in text. JSON has all of them. */
+const SHOWN = 100;
+
+const KEPT_TEXTS: Readonly<Record<Kept, string>> = {
+  enabled: 'stays disabled',
+  secret: 'keeps its newer secret',
+  grants: 'keeps its present grants',
+  expiresAt: 'keeps its earlier end',
+  limits: 'keeps its closer limits',
+  allowFrom: 'keeps its closer networks',
+  damaged: 'is damaged in the store, and comes back disabled',
+};
+
+/** What a restore does to keys, as JSON: a closed list of fields. */
+export function planJson({ deleted, kept, broughtBack, created, changed, damaged }: RestorePlan): object {
+  return {
+    deleted: deleted.map(({ status, since, ...key }) => ({ ...named(key), status, ...sinceJson(since) })),
+    kept: kept.map(({ kept: fields, since, ...key }) => ({ ...named(key), fields, ...sinceJson(since) })),
+    broughtBack: broughtBack.map(named),
+    created: created.map(named),
+    changed: changed.length,
+    damaged: damaged.map(named),
+  };
+}
+
+/** What a restore does to keys, for somebody who is to agree to it. */
+export function planLines({ deleted, kept, broughtBack, created, changed, damaged }: RestorePlan): string[] {
+  return [
+    ...list(
+      deleted,
+      (count) => `${keys(count)} of the backup ${was(count)} deleted since, and ${stay(count)} deleted:`,
+      ({ since }) => `deleted ${sinceText(since)}`,
+    ),
+    ...list(
+      kept,
+      (count) => `${keys(count)} ${has(count)} less than in the backup, and ${count === 1 ? 'gets' : 'get'} no more:`,
+      (key) => `${key.kept.map((field) => KEPT_TEXTS[field]).join(', ')} (${sinceText(key.since)})`,
+    ),
+    ...list(broughtBack, (count) => `${keys(count)} ${count === 1 ? 'is' : 'are'} brought back as in the backup:`),
+    ...list(created, (count) => `${keys(count)} ${was(count)} created since, and will be deleted:`),
+    ...list(damaged, (count) => `${keys(count)} ${count === 1 ? 'is' : 'are'} damaged in the backup, and left alone:`),
+    ...(changed.length > 0 ? [`${keys(changed.length)} will be as in the backup again.`] : []),
+  ];
+}
+
+/** Whether a restore changes no key. */
+export function changesNothing({ broughtBack, created, changed }: RestorePlan): boolean {
+  return broughtBack.length + created.length + changed.length === 0;
+}
+
+function list<Key extends NamedKey>(
+  items: readonly Key[],
+  head: (count: number) => string,
+  detail?: (key: Key) => string,
+): string[] {
+  if (items.length === 0) return [];
+  const lines = items.slice(0, SHOWN).map((key) => {
+    const text = `  ${printable(key.name, 100)} (${key.prefix})`;
+    return detail ? `${text} ${detail(key)}` : text;
+  });
+  const rest = items.length - lines.length;
+  return [head(items.length), ...lines, ...(rest > 0 ? [`  and ${rest} more`] : [])];
+}
+
+function keys(count: number): string {
+  return countOf(count, 'key', 'keys');
+}
+
+function was(count: number): string {
+  return count === 1 ? 'was' : 'were';
+}
+
+function has(count: number): string {
+  return count === 1 ? 'has' : 'have';
+}
+
+function stay(count: number): string {
+  return count === 1 ? 'stays' : 'stay';
+}
+
+function named({ id, name, prefix }: NamedKey): NamedKey {
+  return { id, name, prefix };
+}
+
+function sinceJson(since: Since): object {
+  return { at: since ? formatTime(since.at) : null, by: since?.actor ?? null };
+}
+
+function sinceText(since: Since): string {
+  if (!since) return 'at an unknown time';
+  const { kind, name } = since.actor;
+  return `${formatTime(since.at)} by ${kind.toLowerCase()} ${name === null ? '-' : printable(name, 100)}`;
+}

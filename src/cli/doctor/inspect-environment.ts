@@ -1,0 +1,83 @@
+import { isAbsolute } from 'node:path';
+import { unsupportedNode } from '../../../bin/node-version.js';
+import { printable } from '../../keys/text.ts';
+import type { Finding } from '../../store/inspection/finding.ts';
+import { readOptions } from '../serve/options.ts';
+
+const PORT = 4000;
+const NO_FLAGS = {
+  host: undefined,
+  port: undefined,
+  socket: undefined,
+  'tls-cert': undefined,
+  'tls-key': undefined,
+  'keep-alive': undefined,
+  workers: undefined,
+  'max-connections': undefined,
+  'max-connections-per-address': undefined,
+  'max-verified-keys': undefined,
+  'request-log': false,
+  'metrics-host': undefined,
+  'metrics-port': undefined,
+};
+
+/** Whether the program runs on this version of Node. */
+export function inspectNode(): Finding {
+  const unsupported = unsupportedNode();
+  return unsupported === undefined
+    ? { check: 'NODE', status: 'ok', message: `Node ${process.versions.node} is supported.`, remedy: null }
+    : { check: 'NODE', status: 'failure', message: `${unsupported}.`, remedy: 'Install one of those versions.' };
+}
+
+/** Whether environment variables contradict each other, or say nothing that is used. */
+export function inspectEnvironment(env: NodeJS.ProcessEnv): Finding[] {
+  const findings = [...inspectPlace(env), ...inspectFolders(env), ...inspectServing(env)];
+  if (findings.length > 0) return findings;
+  return [{ check: 'ENVIRONMENT', status: 'ok', message: 'No variable contradicts another.', remedy: null }];
+}
+
+function inspectPlace(env: NodeJS.ProcessEnv): Finding[] {
+  const { SVC_API_SERVER: server, SVC_API_DATABASE: database, SVC_API_KEY: key } = env;
+  if (server && database)
+    return [
+      failure(
+        'SVC_API_SERVER and SVC_API_DATABASE are both set: it is not clear whose keys commands mean.',
+        'Unset one of them.',
+      ),
+    ];
+  if (server)
+    return [
+      warning(
+        `SVC_API_SERVER is "${printable(server, 200)}": commands work on that server, and not on this store.`,
+        'Unset it to work on the store.',
+      ),
+    ];
+  if (key) return [warning('SVC_API_KEY is set, and SVC_API_SERVER is not: the key is used nowhere.', 'Unset it.')];
+  return [];
+}
+
+function inspectFolders(env: NodeJS.ProcessEnv): Finding[] {
+  return ['XDG_DATA_HOME', 'XDG_CONFIG_HOME'].flatMap((name) => {
+    const folder = env[name];
+    if (!folder || isAbsolute(folder)) return [];
+    return [warning(`${name} is "${printable(folder, 200)}", which is relative, and is ignored.`, 'Make it absolute.')];
+  });
+}
+
+/** What a server would refuse to start with. */
+function inspectServing(env: NodeJS.ProcessEnv): Finding[] {
+  try {
+    readOptions(NO_FLAGS, env, PORT);
+    return [];
+  } catch (error) {
+    return [failure((error as Error).message, 'Correct the variable, or unset it.')];
+  }
+}
+
+function failure(message: string, remedy: string): Finding {
+  return { check: 'ENVIRONMENT', status: 'failure', message, remedy };
+}
+
+function warning(message: string, remedy: string): Finding {
+  return { check: 'ENVIRONMENT', status: 'warning', message, remedy };
+}

@@ -1,0 +1,47 @@
+import { BaseCommand } from '../cli/base-command.ts';
+import { commandText } from '../cli/command-text.ts';
+import { shownText } from '../cli/errors.ts';
+import { withProgress } from '../cli/progress.ts';
+import { hiddenServerFlags } from '../cli/remote/place-flags.ts';
+import { requireStore } from '../cli/remote/target.ts';
+import type { Finding } from '../store/inspection/finding.ts';
+
+const FAILED = 1;
+
+export default class Doctor extends BaseCommand {
+  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
+  static override summary = 'Check store, configuration and environment; change nothing.';
+  static override description =
+    'Each check is ok, a warning, a failure, or was skipped since another one failed; what is wrong comes with what ' +
+    'to do. Exits with 1 if there is a failure; warnings alone exit with 0. It also runs where there is no store, or ' +
+    'where the store cannot be opened.';
+  static override examples = [
+    { description: 'Check what commands would use', command: '<%= config.bin %> <%= command.id %>' },
+    { description: 'Check for a monitoring system', command: '<%= config.bin %> <%= command.id %> --json' },
+  ];
+
+  async run(): Promise<object> {
+    const { flags } = await this.parse(Doctor);
+    // A variable that says otherwise is one of the things to find.
+    if (flags.server !== undefined) requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    const [{ examine }, { inspectEnvironment, inspectNode }] = await Promise.all([
+      import('../examine.ts'),
+      import('../cli/doctor/inspect-environment.ts'),
+    ]);
+    const findings = await withProgress(this.terminal, (progress) =>
+      examine({
+        database: flags.database,
+        configFile: this.configFile,
+        env: this.environment,
+        resources: async () => (await import('../cli/host.ts')).hostResources(this.config),
+        environment: [inspectNode(), ...inspectEnvironment(this.environment)],
+        onVerified: progress.of('Verifying', 'entries'),
+      }),
+    );
+    const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length;
+    const [failures, warnings] = [count('failure'), count('warning')];
+    if (failures > 0) process.exitCode = FAILED;
+    const { linesOf } = await import('../cli/doctor/findings-view.ts');
+    return this.print({ failures, warnings, checks: findings }, shownText(linesOf(findings).join('\n')));
+  }
+}

@@ -1,0 +1,125 @@
+import type { Context, Hono } from 'hono';
+import { HonoHead, requestIdIn } from '../http/hono-head.ts';
+import type { BearerEnv } from '../http/bearer-auth.ts';
+import type { FailureLog } from '../http/failure-log.ts';
+import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
+import type { Issuer } from '../http/oauth/issuer.ts';
+import type { RefusalLog } from '../http/refusal-log.ts';
+import { RequestRefused } from '../http/request-refused.ts';
+import { isKeysError } from '../keys/errors.ts';
+import { addAssets, readAssets } from './assets.ts';
+import { Doorkeeper, type DoorParts } from './doorkeeper.ts';
+import { OperationFailed } from './operations.ts';
+import { requireOwnForm } from './own-form.ts';
+import { Pages, rootFrom, type Welcome } from './page-routes.ts';
+import { addAuditLog } from './pages/audit-log.tsx';
+import { addHealth } from './pages/health.tsx';
+import { addKeyList } from './pages/key-list.tsx';
+import { addKeyPage } from './pages/key/key.tsx';
+import { addLimits } from './pages/limits.tsx';
+import { MessagePage, NothingToSee } from './pages/message.tsx';
+import { addNewKey } from './pages/new-key/new-key.tsx';
+import { addRequests } from './pages/requests/requests.tsx';
+import { addRoutes } from './pages/routes/routes.tsx';
+import { addSignIn } from './pages/sign-in.tsx';
+import { SeenOrigin } from './session-cookie.ts';
+import { seeOther, sendPage, Visit } from './visit.tsx';
+
+/** What the console is made of. */
+export interface ConsoleParts extends DoorParts {
+  readonly pipeline: GraphQLPipeline;
+  readonly issuer: Issuer;
+  readonly refusals: RefusalLog;
+  readonly failures: FailureLog;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** Where the console is. */
+const CONSOLE_PATH = '/console';
+
+/**
+ * Adds the console: pages for people, who sign in with a key, and see and do by GraphQL what that may. It works without
+ * scripts; no key is ever in a URL, and nothing is loaded from elsewhere.
+ */
+export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
+  const assets = readAssets();
+  const doorkeeper = new Doorkeeper(parts);
+  const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));
+  const say = (c: Context, root: string, { status, title, message }: Said, headers = {}) =>
+    sendPage(c, MessagePage({ root, assets, title, message }), status, headers);
+
+  const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
+    try {
+      if (c.req.method === 'POST') requireOwnForm(c, seenBy(c));
+      return await answer();
+    } catch (error) {
+      return say(c, root, saidOf(c, error, parts));
+    }
+  };
+  const welcome: Welcome = (c, root, answer) =>
+    guarded(c, root, async () => {
+      const entry = await doorkeeper.enter(c, seenBy(c));
+      if (entry === 'signed out') return toSignIn(c, root);
+      if ('refused' in entry) {
+        const { status, message, headers } = entry.refused;
+        return say(c, root, { status, title: 'Not now', message }, headers);
+      }
+      return answer(new Visit(c, { assets, ...parts }, { root, admitted: entry }));
+    });
+
+  const pages = new Pages(app, CONSOLE_PATH, welcome);
+  app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
+  pages.get('', async (visit) => {
+    const [first] = visit.pages;
+    return first
+      ? visit.seeOther(first.path)
+      : visit.page('Nothing to see', NothingToSee({ name: visit.principal.key.name }), 403);
+  });
+  addAssets(app, CONSOLE_PATH, assets);
+  addSignIn(app, CONSOLE_PATH, { assets, doorkeeper, guarded, seenBy, refusals: parts.refusals });
+  addKeyList(pages);
+  addNewKey(pages);
+  addRequests(pages);
+  addKeyPage(pages);
+  addAuditLog(pages);
+  addRoutes(pages);
+  addLimits(pages);
+  addHealth(pages);
+  app.all(`${CONSOLE_PATH}/*`, async (c) =>
+    say(c, rootFrom(c.req.path.slice(c.req.path.indexOf(`${CONSOLE_PATH}/`) + CONSOLE_PATH.length + 1)), NOT_FOUND),
+  );
+}
+
+/** What a page says of a request that was not answered. */
+interface Said {
+  status: number;
+  title: string;
+  message: string;
+}
+
+const NOT_FOUND: Said = {
+  status: 404,
+  title: 'Not found',
+  message: 'There is no page at this address.',
+};
+
+/** Sends somebody to sign in, and from there to where they wanted to go. */
+function toSignIn(c: Context, root: string): Response {
+  const { pathname, search } = new URL(c.req.url);
+  const wanted = pathname.slice(pathname.indexOf(`${CONSOLE_PATH}/`) + CONSOLE_PATH.length + 1) + search;
+  const next = c.req.method === 'GET' && wanted !== '' ? `?next=${encodeURIComponent(wanted)}` : '';
+  return seeOther(c, `${root}sign-in${next}`);
+}
+
+function saidOf(c: Context, error: unknown, { pipeline, failures }: ConsoleParts): Said {
+  if (error instanceof OperationFailed) return { status: error.pageStatus, title: 'Not done', message: error.message };
+  if (error instanceof RequestRefused) return { status: error.status, title: 'Not done', message: error.message };
+  if (isKeysError(error) && error.code.startsWith('STORE_')) {
+    failures.add(error, requestIdIn(c));
+    return { status: 503, title: 'Try again later', message: 'The key store does not answer.' };
+  }
+  const { status, text } = pipeline.failed(error, new HonoHead(c));
+  const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;
+  return { status, title: 'Not done', message: `This failed. The log says why, at ${extensions.requestId}.` };
+}

@@ -1,0 +1,68 @@
+import type { Context } from 'hono';
+import type { Authenticator } from '../keys/authentication/authenticator.ts';
+import type { Sessions } from '../keys/sessions.ts';
+import type { Admitted, BearerCheck } from '../http/bearer-check.ts';
+import { HonoHead } from '../http/hono-head.ts';
+import { admitKey, type RefusedPerson, refusedPerson } from '../http/key-in-form.ts';
+import type { SeenOrigin } from './session-cookie.ts';
+import { giveSessionToken, sessionTokenIn, takeSessionToken } from './session-cookie.ts';
+
+/** What letting people in takes. */
+export interface DoorParts {
+  readonly sessions: Sessions;
+  readonly authenticator: Authenticator;
+  readonly check: BearerCheck;
+}
+
+/** Somebody is let in, has no session, or is refused although they have one. */
+export type Entry = Admitted | 'signed out' | { readonly refused: RefusedPerson };
+
+/** Lets people in who have signed in, as their key would be. */
+export class Doorkeeper {
+  readonly #parts: DoorParts;
+
+  constructor(parts: DoorParts) {
+    this.#parts = parts;
+  }
+
+  /** Who makes a request. It counts as a use of their key, within its limits and from its networks. */
+  async enter(c: Context, seen: SeenOrigin): Promise<Entry> {
+    const { sessions, check } = this.#parts;
+    const token = sessionTokenIn(c, seen);
+    const session = token === undefined ? undefined : await sessions.find(token);
+    if (!session) return 'signed out';
+    const admission = await check.enterBy(new HonoHead(c), session.secretDigest);
+    if (!('refusal' in admission)) return admission;
+    if (admission.refusal.status !== 401) return { refused: refusedPerson(admission.refusal) };
+    await this.signOut(c, seen);
+    return 'signed out';
+  }
+
+  /** Begins a session of somebody who shows a key. */
+  async signIn(c: Context, key: string, seen: SeenOrigin): Promise<Admitted | { readonly refused: RefusedPerson }> {
+    const admission = await admitKey(c, key, this.#parts.check);
+    if ('refused' in admission) return admission;
+    await this.#end(c, seen);
+    const { principal, digest } = admission;
+    giveSessionToken(c, await this.#parts.sessions.begin(principal.key.id, digest), seen);
+    return admission;
+  }
+
+  async signOut(c: Context, seen: SeenOrigin): Promise<void> {
+    await this.#end(c, seen);
+    takeSessionToken(c, seen);
+  }
+
+  /** Whether somebody is signed in. Counts as no use, neither of the session nor of the key. */
+  async isSignedIn(c: Context, seen: SeenOrigin): Promise<boolean> {
+    const { sessions, authenticator } = this.#parts;
+    const token = sessionTokenIn(c, seen);
+    const session = token === undefined ? undefined : await sessions.look(token);
+    return session !== undefined && (await authenticator.accepts(session.secretDigest));
+  }
+
+  async #end(c: Context, seen: SeenOrigin): Promise<void> {
+    const token = sessionTokenIn(c, seen);
+    if (token !== undefined) await this.#parts.sessions.end(token);
+  }
+}

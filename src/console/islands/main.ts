@@ -1,0 +1,9 @@
+import { addCopyButtons } from './copy.ts';
+import { addGrantsPickers } from './grants-picker.tsx';
+import { watchSession } from './session.ts';
+import { addShortcuts } from './shortcuts.ts';
+
+watchSession();
+addShortcuts();
+addGrantsPickers();
+addCopyButtons();

@@ -1,0 +1,111 @@
+import type { Context } from 'hono';
+import type { Admitted } from '../http/bearer-check.ts';
+import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
+import type { GraphQLRequest } from '../http/graphql-request.ts';
+import { HonoHead } from '../http/hono-head.ts';
+import type { RequestHead } from '../http/request-head.ts';
+
+/** An error of a GraphQL answer. */
+export interface OperationError {
+  readonly message: string;
+  readonly path?: readonly (string | number)[];
+  readonly extensions: {
+    readonly code: string;
+    /** The message without what to do about it in terms of the schema. */
+    readonly reason?: string;
+    /** Each fault of what was given, with where it is. */
+    readonly problems?: readonly { readonly message: string; readonly path: readonly (string | number)[] }[];
+  };
+}
+
+const STATUSES: Readonly<Record<string, number>> = {
+  FORBIDDEN: 403,
+  CHAIN_TOO_LONG: 403,
+  NOT_FOUND: 404,
+  NAME_TAKEN: 409,
+  NAME_CONFUSABLE: 409,
+  REQUEST_DECIDED: 409,
+  TOO_MANY_REQUESTS: 429,
+  INTERNAL_SERVER_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+};
+
+/** An operation was not done, or not all of it. */
+export class OperationFailed extends Error {
+  readonly errors: readonly OperationError[];
+  readonly status: number;
+
+  constructor(errors: readonly OperationError[], status: number) {
+    super(errors[0]?.message ?? 'The request failed.');
+    this.errors = errors;
+    this.status = status;
+  }
+
+  /** The code of the first error. */
+  get code(): string | undefined {
+    return this.errors[0]?.extensions.code;
+  }
+
+  /** The status of a page that shows it: errors may come beside data. */
+  get pageStatus(): number {
+    return this.status >= 400 ? this.status : (STATUSES[this.code ?? ''] ?? 400);
+  }
+
+  /** What went wrong, in terms of no schema. */
+  get reason(): string {
+    return this.errors[0]?.extensions.reason ?? this.message;
+  }
+
+  /** What is wrong with the fields of what was given, by their names; what concerns no field has an empty one. */
+  get problems(): ReadonlyMap<string, string> {
+    const problems = new Map<string, string>();
+    for (const { message, path } of this.errors[0]?.extensions.problems ?? []) {
+      const field = `${path[0] ?? ''}`;
+      problems.set(field, [problems.get(field) ?? [], message].flat().join(' '));
+    }
+    return problems;
+  }
+}
+
+/** A GraphQL request of a page, made where it would otherwise arrive. */
+class PageRequest extends HonoHead implements GraphQLRequest {
+  readonly method = 'POST';
+  readonly search = '';
+  readonly head: RequestHead = { accept: 'application/graphql-response+json', contentType: 'application/json' };
+  readonly #body: Uint8Array;
+
+  constructor(c: Context, body: string) {
+    super(c);
+    this.#body = Buffer.from(body);
+  }
+
+  async body(): Promise<Uint8Array> {
+    return this.#body;
+  }
+
+  get webRequest(): Request {
+    return this.c.req.raw;
+  }
+
+  onClientGone(listener: () => void): () => void {
+    const { signal } = this.c.req.raw;
+    signal.addEventListener('abort', listener, { once: true });
+    return () => signal.removeEventListener('abort', listener);
+  }
+}
+
+/**
+ * Does a GraphQL operation as programs do theirs: with the same permissions, limits and errors.
+ * @throws OperationFailed if there was any error
+ */
+export async function operate<Data>(
+  pipeline: GraphQLPipeline,
+  { c, admitted }: { c: Context; admitted: Admitted },
+  { query, variables }: { query: string; variables: object },
+): Promise<Data> {
+  const request = new PageRequest(c, JSON.stringify({ query, variables }));
+  const { status, text } = await pipeline.answer(request, admitted);
+  const { data, errors } = JSON.parse(text) as { data?: Data; errors?: OperationError[] };
+  if (errors || data === undefined || data === null) throw new OperationFailed(errors ?? [], status);
+  return data;
+}

@@ -1,0 +1,156 @@
+import { OperationFailed } from '../../operations.ts';
+import type { Pages } from '../../page-routes.ts';
+import { Done, Problem, Warning } from '../../parts/notice.tsx';
+import { Time } from '../../parts/time.tsx';
+import { BeneathTable, countBeneath } from './keys-beneath.tsx';
+import { countOf } from './key-facts.tsx';
+import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+
+const DELETE = `mutation Delete($ids: [ID!]!) { deleteApiKeys(ids: $ids) { deleted keys { id name } } }`;
+
+/** What was deleted: see `DeletedApiKeys`. */
+interface Deleted {
+  deleted: number;
+  keys: { id: string; name: string }[];
+}
+
+/** How many of the keys that were deleted are named. */
+const NAMED = 50;
+const RECENT_MS = 86_400_000;
+
+/** Adds the page that deletes a key, after it has told what goes with it. */
+export function addDeletion(pages: Pages): void {
+  pages.get(
+    'keys/:id/delete',
+    withKey((here) => showDeletion(here), 'delete'),
+  );
+  pages.post(
+    'keys/:id/delete',
+    withKey(async (here) => {
+      const { visit, shown } = here;
+      const typed = (await visit.form()).get('name')?.trim().normalize('NFC') ?? '';
+      if (isDangerous(here) && typed !== shown.name)
+        return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
+      try {
+        const { deleteApiKeys } = await visit.ask<{ deleteApiKeys: Deleted }>(DELETE, { ids: [shown.id] });
+        return await visit.page('Deleted', <DeletedPage here={here} deleted={deleteApiKeys} />);
+      } catch (error) {
+        if (error instanceof OperationFailed)
+          return showDeletion(here, { typed, message: error.reason }, error.pageStatus);
+        throw error;
+      }
+    }, 'delete'),
+  );
+}
+
+/** What was typed, and why that was not enough. */
+interface Refused {
+  typed: string;
+  message: string;
+}
+
+function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Promise<Response> {
+  return here.visit.page(`Delete ${here.shown.name}`, <DeletePage here={here} refused={refused} />, status);
+}
+
+/** When the key, or one beneath it, was last used; null if none ever was. */
+function lastUseOf({ shown: { lastUsedAt, descendants } }: KeyVisit): string | null {
+  const uses = [lastUsedAt, descendants.lastUsedAt].filter((at) => at !== null);
+  return uses.toSorted((one, other) => Date.parse(one) - Date.parse(other)).at(-1) ?? null;
+}
+
+/** Whether somebody may miss it at once: it is in use, or others go with it. */
+function isDangerous(here: KeyVisit): boolean {
+  const lastUse = lastUseOf(here);
+  const isRecent = lastUse !== null && here.visit.now - Date.parse(lastUse) < RECENT_MS;
+  return isRecent || here.shown.descendants.count > 0;
+}
+
+function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | undefined }) {
+  const { shown, base, rights, visit } = here;
+  const { descendants } = shown;
+  const lastUse = lastUseOf(here);
+  const keys = countBeneath({ ...descendants, count: descendants.count + 1 });
+  return (
+    <div class="medium">
+      <BackToKey here={here} />
+      <h1>Delete {shown.name}?</h1>
+      <Warning>
+        {`This deletes ${keys}, `}
+        {lastUse === null ? (
+          'never used'
+        ) : (
+          <>
+            last used <Time at={lastUse} now={visit.now} />
+          </>
+        )}
+        . What uses {descendants.count > 0 ? 'them' : 'it'} is refused from the next request on. It cannot be undone.
+        {rights.isSelf && ' You have signed in with this key: you will be signed out.'}
+      </Warning>
+      {descendants.count > 0 && (
+        <>
+          <h2>{`Deleted with it: ${countBeneath(descendants)} beneath it`}</h2>
+          <BeneathTable here={here} />
+        </>
+      )}
+      <DeleteForm here={here} refused={refused} />
+      {rights.update && shown.disabledAt === null && (
+        <p class="help">
+          To see first whether anybody misses it, <a href={`${base}/disable`}>disable it</a>: that can be undone.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | undefined }) {
+  const { shown, base } = here;
+  return (
+    <form method="post" action={`${base}/delete`} class="stack">
+      {refused && <Problem>{refused.message}</Problem>}
+      {isDangerous(here) && (
+        <>
+          <label for="name">Type the name of the key to confirm: {shown.name}</label>
+          <input
+            id="name"
+            name="name"
+            value={refused?.typed}
+            required
+            autocomplete="off"
+            spellcheck={false}
+            aria-invalid={refused ? 'true' : undefined}
+          />
+        </>
+      )}
+      <div class="actions">
+        <button class="danger">Delete</button>
+        <a class="button" href={base}>
+          Leave it
+        </a>
+      </div>
+    </form>
+  );
+}
+
+function DeletedPage({ here: { visit, rights }, deleted: { deleted, keys } }: { here: KeyVisit; deleted: Deleted }) {
+  return (
+    <div class="medium">
+      <h1>Deleted</h1>
+      <Done>
+        {`${countOf(deleted, 'key')}: `}
+        {keys
+          .slice(0, NAMED)
+          .map(({ name }) => name)
+          .join(', ')}
+        {keys.length > NAMED && ', …'}
+      </Done>
+      <p>
+        {rights.isSelf ? (
+          <a href={`${visit.root}sign-in`}>Sign in with another key</a>
+        ) : (
+          <a href={`${visit.root}keys`}>All keys</a>
+        )}
+      </p>
+    </div>
+  );
+}

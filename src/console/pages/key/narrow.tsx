@@ -1,0 +1,111 @@
+import { OperationFailed } from '../../operations.ts';
+import type { Pages } from '../../page-routes.ts';
+import { grantsInputOf, permissionsOf } from '../../parts/grants.ts';
+import { Empty, Problem, Warning } from '../../parts/notice.tsx';
+import { PermissionGroups } from '../../parts/permission-groups.tsx';
+import { countOf } from './key-facts.tsx';
+import { askWarning, canNarrow, lossOf } from './narrowing.ts';
+import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+
+const UPDATE = `mutation Narrow($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }`;
+
+/** Adds the page that takes away from a key what it never used. */
+export function addNarrowing(pages: Pages): void {
+  pages.get(
+    'keys/:id/narrow',
+    withKey((here) => showNarrowing(here), 'update'),
+  );
+  pages.post(
+    'keys/:id/narrow',
+    withKey(async (here) => {
+      const { visit, shown } = here;
+      // Those that were shown: what the key has used since is not among them, and is asked about again.
+      const permissions = (await visit.form()).getAll('permission');
+      if (permissions.toSorted().join() !== permissionsOf(shown.suggestedPermissions).toSorted().join())
+        return showNarrowing(here, 'The key has used something else meanwhile. Look again at what it would lose.', 409);
+      try {
+        await visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf({ roles: [], permissions }) } });
+      } catch (error) {
+        if (error instanceof OperationFailed) return showNarrowing(here, error.reason, error.pageStatus);
+        throw error;
+      }
+      return visit.seeOther(`keys/${shown.id}?done=narrowed`);
+    }, 'update'),
+  );
+}
+
+async function showNarrowing(here: KeyVisit, problem?: string, status = 200): Promise<Response> {
+  const { visit, shown } = here;
+  const warning = canNarrow(shown) ? await askWarning(visit) : undefined;
+  return visit.page(`Narrow ${shown.name}`, <NarrowPage here={here} warning={warning} problem={problem} />, status);
+}
+
+function NarrowPage({
+  here,
+  warning,
+  problem,
+}: {
+  here: KeyVisit;
+  warning: string | undefined;
+  problem: string | undefined;
+}) {
+  const { shown, base } = here;
+  return (
+    <div class="medium">
+      <BackToKey here={here} />
+      <h1>Narrow it to what it uses</h1>
+      {problem !== undefined && <Problem>{problem}</Problem>}
+      {canNarrow(shown) ? (
+        <>
+          {warning !== undefined && <Warning>{warning}</Warning>}
+          <Outcome here={here} />
+          <form method="post" action={`${base}/narrow`} class="actions">
+            {permissionsOf(shown.suggestedPermissions).map((permission) => (
+              <input type="hidden" name="permission" value={permission} />
+            ))}
+            <button class="primary">Take the rest away</button>
+            <a class="button" href={base}>
+              Leave it
+            </a>
+          </form>
+        </>
+      ) : (
+        <Empty title="There is nothing to narrow.">
+          <p>
+            {permissionsOf(shown.suggestedPermissions).length === 0
+              ? 'The key has used none of its permissions, and needs at least one. Disable or delete it instead.'
+              : 'The key has used all that it was granted.'}
+          </p>
+        </Empty>
+      )}
+    </div>
+  );
+}
+
+function Outcome({ here: { shown } }: { here: KeyVisit }) {
+  const loss = lossOf(shown);
+  return (
+    <>
+      <p class="help">
+        Its grants are replaced by the fewest permissions that allow all that it has ever used. What it has used in the
+        last seconds may not be counted yet. You can grant more again later, as far as your key may.
+      </p>
+      <h2>It keeps</h2>
+      <PermissionGroups of={shown.suggestedPermissions} />
+      <h2>It loses</h2>
+      {shown.roles.length > 0 && (
+        <p>
+          {shown.roles.length === 1 ? 'The role ' : 'The roles '}
+          {shown.roles.map((role) => (
+            <code>{role} </code>
+          ))}
+        </p>
+      )}
+      {shown.unknownGrants.length > 0 && <p>{`${shown.unknownGrants.join(', ')}, not declared here any more`}</p>}
+      <details open={loss.length <= 10}>
+        <summary>{countOf(permissionsOf(loss).length, 'permission')}</summary>
+        <PermissionGroups of={loss} />
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,59 @@
+import type { VisitHandler } from '../../page-routes.ts';
+import type { Visit } from '../../visit.tsx';
+import { type Rights, rightsOver } from './rights.ts';
+import { findKey, type ShownKey } from './shown-key.ts';
+
+/** What a page about a key is made of. */
+export interface KeyVisit {
+  readonly visit: Visit;
+  readonly shown: ShownKey;
+  readonly rights: Rights;
+  /** The address of the page of the key, as it stands in links. */
+  readonly base: string;
+}
+
+/**
+ * Answers with the key that the address names, or says that there is none.
+ * @param right what it takes; without it, the page says so
+ */
+export function withKey(answer: (here: KeyVisit) => Promise<Response>, right?: keyof Rights): VisitHandler {
+  return async (visit) => {
+    const shown = await findKey(visit);
+    if (!shown) return visit.page('Not found', <NoSuchKey />, 404);
+    const here = { visit, shown, rights: rightsOver(visit, shown), base: `${visit.root}keys/${shown.id}` };
+    if (right && !here.rights[right]) return visit.page('Not allowed', <NotAllowed here={here} />, 403);
+    return answer(here);
+  };
+}
+
+/** The way back to the page of a key, above the title of another page about it. */
+export function BackToKey({ here: { base, shown } }: { here: KeyVisit }) {
+  return (
+    <p class="back">
+      <a href={base}>← {shown.name}</a>
+    </p>
+  );
+}
+
+function NoSuchKey() {
+  return (
+    <div class="narrow">
+      <h1>Not found</h1>
+      <p>There is no key with this id that you may see. It may have been deleted.</p>
+    </div>
+  );
+}
+
+function NotAllowed({ here }: { here: KeyVisit }) {
+  return (
+    <div class="narrow">
+      <BackToKey here={here} />
+      <h1>Not allowed</h1>
+      <p>
+        {here.rights.isPrevious
+          ? 'You have signed in with a previous secret of your key, which changes no key. Sign in with the new one.'
+          : 'The key that you have signed in with may not do this to this key.'}
+      </p>
+    </div>
+  );
+}

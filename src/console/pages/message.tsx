@@ -1,0 +1,39 @@
+import type { Assets } from '../assets.ts';
+import { Layout } from '../parts/layout.tsx';
+
+/** A page of a few words, for anybody. */
+export function MessagePage({
+  title,
+  message,
+  ...around
+}: {
+  root: string;
+  assets: Assets;
+  title: string;
+  message: string;
+}) {
+  return (
+    <Layout title={title} {...around}>
+      <div class="narrow">
+        <h1>{title}</h1>
+        <p>{message}</p>
+        <p>
+          <a href={around.root}>Back to the console</a>
+        </p>
+      </div>
+    </Layout>
+  );
+}
+
+/** What a key sees that may see none of the pages. */
+export function NothingToSee({ name }: { name: string }) {
+  return (
+    <div class="narrow">
+      <h1>Nothing to see</h1>
+      <p>
+        The key {name} may see none of the pages. Sign in with one that has a permission for them, such as{' '}
+        <code>API_KEY:READ_OWN</code>.
+      </p>
+    </div>
+  );
+}

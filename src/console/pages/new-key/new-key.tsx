@@ -1,0 +1,166 @@
+import { OperationFailed } from '../../operations.ts';
+import type { Pages } from '../../page-routes.ts';
+import type { ExpiryBounds } from '../../parts/expiry-field.tsx';
+import { permissionsOf } from '../../parts/grants.ts';
+import { Problem } from '../../parts/notice.tsx';
+import type { Visit } from '../../visit.tsx';
+import { askGrantable, latestEnd } from '../grantable.ts';
+import { CREATE, type Created, CreatedPage } from './created.tsx';
+import { type Draft, draftIn, draftLike, emptyDraft, inputOf, type Original, REPLACE } from './draft.ts';
+import { NewKeyForm, type Refused, type Taken } from './form.tsx';
+import { PREVIEW, type Preview, PreviewPage, type Replaced, replacedIn } from './preview.tsx';
+
+const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name description grants limits allowFrom } }`;
+const NAMED = `query Named($name: String!) { apiKey(name: $name) { id createdBy createdAt } }`;
+const REPLACED = `query Replaced($id: ID!) { apiKey(id: $id) { lastUsedAt } }`;
+
+/** A key of the name that was created so shortly ago may be the one that a form was sent for twice. */
+const RELOAD_MS = 600_000;
+
+/** Adds the pages on which a key is created: a form, a preview, and the secret. Nothing is written before the last. */
+export function addNewKey(pages: Pages): void {
+  pages.get('keys/new', async (visit) => {
+    if (!mayCreate(visit)) return refuse(visit);
+    const from = visit.query('from');
+    const bounds = boundsOf(visit);
+    if (from === undefined) return showForm(visit, emptyDraft(bounds));
+    const { apiKey } = await visit.ask<{ apiKey: Original | null }>(ORIGINAL, { id: from });
+    if (!apiKey) return showForm(visit, emptyDraft(bounds), { note: 'There is no such key any more.' });
+    return showForm(visit, draftLike(apiKey, bounds), { likeName: apiKey.name });
+  });
+  pages.post('keys/new', async (visit) => {
+    if (!mayCreate(visit)) return refuse(visit);
+    const form = await visit.form();
+    const draft = draftIn(form, boundsOf(visit));
+    const step = form.get('step');
+    if (step === 'change') return showForm(visit, draft);
+    if (step === 'create') return create(visit, draft);
+    return preview(visit, { ...draft, replaces: step === 'replace' ? REPLACE : '' });
+  });
+}
+
+async function preview(visit: Visit, draft: Draft, { note }: { note?: string } = {}): Promise<Response> {
+  const made = inputOf(draft, boundsOf(visit));
+  if ('problem' in made) return showForm(visit, draft, { refused: noEnd(made.problem) });
+  try {
+    const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
+    const replaced = await findReplaced(visit, previewApiKey);
+    const content = { root: visit.root, now: visit.now, draft, preview: previewApiKey, replaced, note };
+    return await visit.page('Preview', <PreviewPage {...content} />, note === undefined ? 200 : 409);
+  } catch (error) {
+    return showRefused(visit, draft, { error, isMaybeOwn: false });
+  }
+}
+
+async function create(visit: Visit, draft: Draft): Promise<Response> {
+  const made = inputOf(draft, boundsOf(visit));
+  if ('problem' in made) return showForm(visit, draft, { refused: noEnd(made.problem) });
+  try {
+    if (draft.replaces !== '') {
+      // What was shown is what is deleted: a page that is opened again must not replace what it has just created.
+      const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
+      if (replacedIn(previewApiKey) !== draft.replaces)
+        return await preview(visit, draft, {
+          note: 'Nothing was done: what it would replace has changed since it was shown. This is how it is now.',
+        });
+    }
+    const { createApiKey } = await visit.ask<{ createApiKey: Created }>(CREATE, made);
+    const content = { root: visit.root, now: visit.now, origin: visit.origin, created: createApiKey };
+    return await visit.page('Key created', <CreatedPage {...content} />, 201);
+  } catch (error) {
+    return showRefused(visit, draft, { error, isMaybeOwn: true });
+  }
+}
+
+async function showForm(
+  visit: Visit,
+  draft: Draft,
+  {
+    refused,
+    status,
+    note,
+    likeName,
+  }: { refused?: Refused; status?: number; note?: string; likeName?: string | undefined } = {},
+): Promise<Response> {
+  const grantable = await askGrantable(visit);
+  const shown = likeName === undefined ? { draft, note } : limitedTo(grantable, draft, likeName);
+  const content = { root: visit.root, grantable, bounds: boundsOf(visit), refused, ...shown };
+  return visit.page('New key', <NewKeyForm {...content} />, status ?? (refused ? 400 : 200));
+}
+
+/** A draft like another key, with what may be granted alone. */
+function limitedTo(
+  grantable: Awaited<ReturnType<typeof askGrantable>>,
+  draft: Draft,
+  name: string,
+): { draft: Draft; note: string } {
+  const [roles, permissions] = [grantable.roles.map(({ role }) => role), permissionsOf(grantable.permissions)];
+  const kept = {
+    ...draft,
+    roles: draft.roles.filter((role) => roles.includes(role)),
+    permissions: draft.permissions.filter((permission) => permissions.includes(permission)),
+  };
+  const lost = draft.roles.length + draft.permissions.length - kept.roles.length - kept.permissions.length;
+  const left = lost === 0 ? '' : ` What your key cannot grant is left out: ${lost} of its grants.`;
+  return { draft: kept, note: `Filled in with what the key ${name} has, but for its name and its end.${left}` };
+}
+
+/** Shows the form again, with what was wrong. @throws what is no refusal of an operation */
+async function showRefused(
+  visit: Visit,
+  draft: Draft,
+  { error, isMaybeOwn }: { error: unknown; isMaybeOwn: boolean },
+): Promise<Response> {
+  if (!(error instanceof OperationFailed)) throw error;
+  const { code, problems, reason, pageStatus } = error;
+  if (code === 'NAME_CONFUSABLE') {
+    const refused = { problems: new Map([['name', reason]]) };
+    return showForm(visit, draft, { refused, status: pageStatus });
+  }
+  const taken = code === 'NAME_TAKEN' ? await findTaken(visit, draft.name, isMaybeOwn) : undefined;
+  const message = problems.size > 0 ? 'This is no key yet.' : reason;
+  return showForm(visit, draft, { refused: { problems, message, taken }, status: pageStatus });
+}
+
+function noEnd(problem: string): Refused {
+  return { problems: new Map([['expiresAt', problem]]), message: 'This is no key yet.' };
+}
+
+async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<Taken> {
+  if (!visit.may('API_KEY:READ_OWN')) return { id: undefined, isMaybeOwn };
+  const { apiKey } = await visit.ask<{ apiKey: { id: string; createdBy: string | null; createdAt: string } | null }>(
+    NAMED,
+    { name },
+  );
+  const isRecent = apiKey !== null && visit.now - Date.parse(apiKey.createdAt) < RELOAD_MS;
+  return { id: apiKey?.id, isMaybeOwn: isMaybeOwn && isRecent && apiKey.createdBy === visit.principal.key.id };
+}
+
+async function findReplaced(visit: Visit, { replaced: [first] }: Preview): Promise<Replaced | undefined> {
+  if (!first || !visit.may('API_KEY:READ_OWN')) return undefined;
+  return (await visit.ask<{ apiKey: Replaced | null }>(REPLACED, { id: first.id })).apiKey ?? undefined;
+}
+
+function boundsOf(visit: Visit): ExpiryBounds {
+  return { now: visit.now, end: latestEnd(visit) };
+}
+
+function mayCreate(visit: Visit): boolean {
+  return visit.may('API_KEY:CREATE_OWN') && visit.principal.secret === 'current';
+}
+
+function refuse(visit: Visit): Promise<Response> {
+  const isRotated = visit.principal.secret === 'previous';
+  return visit.page(
+    'New key',
+    <>
+      <h1>New key</h1>
+      <Problem>
+        {isRotated
+          ? 'This session is by a previous secret of a rotated key, which changes nothing. Sign in with the new one.'
+          : 'Your key may not create keys: that takes API_KEY:CREATE_OWN.'}
+      </Problem>
+    </>,
+    403,
+  );
+}

@@ -1,0 +1,151 @@
+import { PermissionWords } from '../../permission-words.tsx';
+import { permissionsOf } from '../../parts/grants.ts';
+import { Time } from '../../parts/time.tsx';
+import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
+import { type Draft, fieldsOf } from './draft.ts';
+import { warningsAbout } from './warnings.ts';
+
+/** What `previewApiKey` is asked for. */
+export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
+  previewApiKey(input: $input) {
+    name description grants limits allowFrom expiresAt effectivePermissions { resource actions } replaced { id name }
+  }
+}`;
+
+/** What a key would be. */
+export interface Preview {
+  readonly name: string;
+  readonly description: string | null;
+  readonly grants: string[];
+  readonly limits: string[];
+  readonly allowFrom: string[] | null;
+  readonly expiresAt: string | null;
+  readonly effectivePermissions: ResourceActions[];
+  /** What would be deleted for it: the key of its name first. */
+  readonly replaced: { id: string; name: string }[];
+}
+
+/** A key that would be replaced, as far as it may be seen. */
+export interface Replaced {
+  readonly lastUsedAt: string | null;
+}
+
+/** Identifies what a preview says that would be deleted: nothing else may be. Empty for nothing. */
+export function replacedIn({ replaced }: Preview): string {
+  const [first] = replaced;
+  return first ? `${first.id} ${replaced.length}` : '';
+}
+
+/** What a key would be, what to think about, and what is deleted for it. */
+export function PreviewPage({
+  root,
+  now,
+  draft,
+  preview,
+  replaced,
+  note,
+}: {
+  root: string;
+  now: number;
+  draft: Draft;
+  preview: Preview;
+  /** Undefined if none is replaced, or it may not be seen. */
+  replaced: Replaced | undefined;
+  note?: string | undefined;
+}) {
+  const { name, description, grants, limits, allowFrom, expiresAt, effectivePermissions } = preview;
+  const permissions = permissionsOf(effectivePermissions);
+  const warnings = warningsAbout({ grants, permissions, expiresAt, allowFrom }, now);
+  return (
+    <>
+      <div class="head">
+        <h1>Preview of {name}</h1>
+      </div>
+      {note !== undefined && (
+        <p class="notice problem" role="alert">
+          {note}
+        </p>
+      )}
+      <dl class="facts">
+        <dt>Name</dt>
+        <dd>{name}</dd>
+        <dt>What it is for</dt>
+        <dd>{description ?? <span class="faint">not said</span>}</dd>
+        <dt>Ends</dt>
+        <dd>
+          <Time at={expiresAt} now={now} />
+        </dd>
+        <dt>Limits</dt>
+        <dd>{limits.length > 0 ? limits.join(', ') : <span class="faint">those of the service</span>}</dd>
+        <dt>Networks</dt>
+        <dd>{allowFrom?.join(', ') ?? <span class="faint">from anywhere</span>}</dd>
+        <dt>Grants</dt>
+        <dd class="grants">
+          {grants.map((grant) => (
+            <>
+              <code>{grant}</code>{' '}
+            </>
+          ))}
+        </dd>
+      </dl>
+      <h2>In all, it may</h2>
+      <PermissionWords permissions={permissions} />
+      {warnings.length > 0 && (
+        <section class="notice warning">
+          <h2>To think about</h2>
+          <ul>
+            {warnings.map((warning) => (
+              <li>{warning}</li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {preview.replaced.length > 0 && <WhatGoes preview={preview} replaced={replaced} now={now} />}
+      <form method="post" action={`${root}keys/new`} class="actions">
+        {fieldsOf(draft).map(([field, value]) => (
+          <input type="hidden" name={field} value={value} />
+        ))}
+        <input type="hidden" name="replaces" value={replacedIn(preview)} />
+        <button class={preview.replaced.length > 0 ? 'danger' : 'primary'} name="step" value="create">
+          {preview.replaced.length > 0 ? `Delete ${keysIn(preview.replaced)} and create this one` : 'Create key'}
+        </button>
+        <button name="step" value="change">
+          Change
+        </button>
+      </form>
+      <p class="help">The secret is shown once, on the next page: have the place ready where it is to be kept.</p>
+    </>
+  );
+}
+
+function WhatGoes({ preview, replaced, now }: { preview: Preview; replaced: Replaced | undefined; now: number }) {
+  const [first, ...created] = preview.replaced;
+  return (
+    <section class="notice problem">
+      <h2>What is deleted for it</h2>
+      <p>
+        The key <strong>{first!.name}</strong>
+        {replaced && (
+          <>
+            {' '}
+            (last used: <Time at={replaced.lastUsedAt} now={now} />)
+          </>
+        )}
+        {created.length > 0 && `, and ${keysIn(created)} that it created: ${namesOf(created)}`}. What uses{' '}
+        {created.length > 0 ? 'their secrets' : 'its secret'} is refused at once, and deleted keys do not come back.
+      </p>
+    </section>
+  );
+}
+
+const MAX_NAMED = 10;
+
+function namesOf(keys: readonly { name: string }[]): string {
+  const more = keys.length - MAX_NAMED;
+  const names = keys.slice(0, MAX_NAMED).map(({ name }) => name);
+  return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+function keysIn({ length }: readonly unknown[]): string {
+  return length === 1 ? 'one key' : `${length} keys`;
+}

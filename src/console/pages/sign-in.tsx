@@ -1,0 +1,122 @@
+import type { Context, Hono } from 'hono';
+import type { BearerEnv } from '../../http/bearer-auth.ts';
+import { readForm } from '../../http/form.ts';
+import type { RefusalLog } from '../../http/refusal-log.ts';
+import { prefixOf } from '../../keys/secret/secret.ts';
+import type { Assets } from '../assets.ts';
+import type { Doorkeeper } from '../doorkeeper.ts';
+import { Layout } from '../parts/layout.tsx';
+import { Problem } from '../parts/notice.tsx';
+import type { SeenOrigin } from '../session-cookie.ts';
+import { seeOther, sendPage } from '../visit.tsx';
+
+/** What signing in takes. */
+interface SignInParts {
+  readonly assets: Assets;
+  readonly doorkeeper: Doorkeeper;
+  readonly seenBy: (c: Context) => SeenOrigin;
+  readonly refusals: RefusalLog;
+  /** Answers, or says what went wrong. */
+  readonly guarded: (c: Context, root: string, answer: () => Promise<Response>) => Promise<Response>;
+}
+
+const ROOT = './';
+
+/** Adds the page on which people exchange a key for a session, and the ways out of that. */
+export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
+  const { assets, doorkeeper, seenBy, refusals, guarded } = parts;
+  const show = (c: Context, shown: { next: string; problem?: string }, status = 200, headers = {}) =>
+    sendPage(c, SignIn({ assets, isPrivate: seenBy(c).isPrivate, ...shown }), status, headers);
+
+  app.get(`${path}/sign-in`, (c) =>
+    guarded(c, ROOT, async () => {
+      const next = nextIn(c.req.query('next'));
+      return (await doorkeeper.isSignedIn(c, seenBy(c))) ? seeOther(c, ROOT + next) : show(c, { next });
+    }),
+  );
+  app.post(`${path}/sign-in`, (c) =>
+    guarded(c, ROOT, async () => {
+      const seen = seenBy(c);
+      const form = await readForm(c, 'This page is answered');
+      const next = nextIn(form.get('next') ?? undefined);
+      const key = form.get('key')?.trim() ?? '';
+      if (!seen.isPrivate) return show(c, { next }, 403);
+      if (key === '') return show(c, { next, problem: 'Enter an API key.' }, 400);
+      const entered = await doorkeeper.signIn(c, key, seen);
+      if ('refused' in entered) {
+        const { status, message, headers } = entered.refused;
+        return show(c, { next, problem: message }, status, headers);
+      }
+      refusals.add('signed in', { reason: 'console', prefix: prefixOf(entered.principal.key.publicId) });
+      return seeOther(c, ROOT + next);
+    }),
+  );
+  app.post(`${path}/sign-out`, (c) =>
+    guarded(c, ROOT, async () => {
+      await doorkeeper.signOut(c, seenBy(c));
+      return seeOther(c, `${ROOT}sign-in`);
+    }),
+  );
+  // For pages that are looked at again after a while.
+  app.get(`${path}/session`, (c) =>
+    guarded(c, ROOT, async () =>
+      c.body(null, (await doorkeeper.isSignedIn(c, seenBy(c))) ? 204 : 401, { 'Cache-Control': 'no-store' }),
+    ),
+  );
+}
+
+/** Where somebody wanted to go, beneath `/console/`; nowhere, if that is somewhere else. */
+function nextIn(text = ''): string {
+  return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:]*)?$/.test(text) && text.length <= 1000 ? text : '';
+}
+
+function SignIn({
+  assets,
+  next,
+  problem,
+  isPrivate,
+}: {
+  assets: Assets;
+  next: string;
+  problem?: string;
+  isPrivate: boolean;
+}) {
+  return (
+    <Layout title="Sign in" root={ROOT} assets={assets}>
+      <div class="narrow">
+        <h1>Sign in to svc-api</h1>
+        {problem !== undefined && <Problem>{problem}</Problem>}
+        {isPrivate ? (
+          <form method="post" action={`${ROOT}sign-in`} class="stack">
+            <input type="hidden" name="next" value={next} />
+            {/* Managers of passwords name what they keep by it. */}
+            <input type="text" value="svc-api" autocomplete="username" hidden />
+            <label for="key">API key</label>
+            <input
+              id="key"
+              name="key"
+              type="password"
+              autocomplete="current-password"
+              spellcheck={false}
+              required
+              aria-describedby="key-help"
+            />
+            <p id="key-help" class="help">
+              The console shows and does what this key may. It is exchanged for a session, which ends after 8 hours,
+              after 30 minutes without a request, and with the key.
+            </p>
+            <button class="primary">Sign in</button>
+          </form>
+        ) : (
+          <Problem>
+            This connection is not encrypted, so that others could read a key. Open the console by https, or on the
+            machine itself.
+          </Problem>
+        )}
+        <p class="help">
+          No key yet? Whoever runs this service makes one: <code>svc-api apikey create</code>
+        </p>
+      </div>
+    </Layout>
+  );
+}

@@ -1,0 +1,110 @@
+import { formatTime, readDay, readDuration } from '../../keys/time.ts';
+
+/** When a key is to end, as a form has it. */
+export interface ExpiryChoice {
+  /** A duration such as `30d`, `date`, `latest`, or a choice of the page's own. */
+  readonly expiry: string;
+  /** The last day, for the choice of one. */
+  readonly date: string;
+}
+
+/** Between now and which time an end lies, in milliseconds since 1970; null for no latest one. */
+export interface ExpiryBounds {
+  readonly now: number;
+  readonly end: number | null;
+}
+
+const DURATIONS = { '1d': 'After a day', '7d': 'After 7 days', '30d': 'After 30 days', '90d': 'After 90 days' };
+const DAY_MS = 86_400_000;
+
+/** The end that is proposed: 30 days, or what there is up to the latest end. */
+export function defaultExpiry(bounds: ExpiryBounds): ExpiryChoice {
+  return { expiry: isWithin('30d', bounds) ? '30d' : 'latest', date: '' };
+}
+
+/**
+ * Lets somebody choose when a key ends, at the latest with their own.
+ * @param first a choice of the page's own, before the others: its value, and its text
+ * @param mayNeverEnd whether it may be one that never ends, if their own never does
+ */
+export function ExpiryField({
+  bounds,
+  chosen,
+  problem,
+  first,
+  mayNeverEnd = true,
+}: {
+  bounds: ExpiryBounds;
+  chosen: ExpiryChoice;
+  problem?: string | undefined;
+  first?: readonly [value: string, text: string] | undefined;
+  mayNeverEnd?: boolean;
+}) {
+  const { now, end } = bounds;
+  const last = end === null ? 'Never' : `With your own key, ${shortTime(end)}`;
+  const choices = [
+    ...(first ? [first] : []),
+    ...Object.entries(DURATIONS).filter(([duration]) => isWithin(duration, bounds)),
+    ['date', 'After a day that you choose'],
+    ...(end === null && !mayNeverEnd ? [] : [['latest', last]]),
+  ];
+  return (
+    <div class="field expiry">
+      <label for="expiry">Ends</label>
+      <select id="expiry" name="expiry" aria-describedby={problem === undefined ? undefined : 'expiry-problem'}>
+        {choices.map(([value, text]) => (
+          <option value={value} selected={chosen.expiry === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <input
+        type="date"
+        name="date"
+        value={chosen.date}
+        min={dayOf(now)}
+        max={end === null ? undefined : dayOf(end)}
+        aria-label="Its last day, in UTC"
+      />
+      {problem !== undefined && (
+        <p id="expiry-problem" class="wrong">
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The choice in a form. */
+export function expiryChoiceIn(form: URLSearchParams, bounds: ExpiryBounds): ExpiryChoice {
+  return { expiry: form.get('expiry') ?? defaultExpiry(bounds).expiry, date: form.get('date')?.trim() ?? '' };
+}
+
+/** The end that was chosen, in RFC 3339; without one, whatever GraphQL does by default. */
+export function expiresAtOf(
+  { expiry, date }: ExpiryChoice,
+  { now, end }: ExpiryBounds,
+): { expiresAt?: string } | { problem: string } {
+  if (expiry in DURATIONS) return { expiresAt: formatTime(now + readDuration(expiry)!) };
+  if (expiry === 'latest' && end !== null) return { expiresAt: formatTime(end) };
+  if (expiry !== 'date') return {};
+  const day = readDay(date);
+  if (day === undefined) return { problem: 'Choose its last day.' };
+  const last = day + DAY_MS - 1000;
+  // On the day on which the own key ends, it ends with that.
+  return { expiresAt: formatTime(end !== null && day < end ? Math.min(last, end) : last) };
+}
+
+function isWithin(duration: string, { now, end }: ExpiryBounds): boolean {
+  return end === null || now + readDuration(duration)! <= end;
+}
+
+function dayOf(time: number): string {
+  return formatTime(time).slice(0, 10);
+}
+
+function shortTime(time: number): string {
+  return formatTime(time)
+    .replace('T', ' ')
+    .replace(/:\d\d(\.\d+)?Z$/, ' UTC');
+}

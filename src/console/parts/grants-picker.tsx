@@ -1,0 +1,118 @@
+import { meaningOfPermission } from '../../keys/permissions/meanings.ts';
+import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+import { type ChosenGrants, FIELDS, type Grantable, grantsInputOf, permissionsOf } from './grants.ts';
+import { RolePicker } from './role-picker.tsx';
+
+const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
+const EXTENTS = ['OWN', 'ANY'];
+
+/**
+ * Lets somebody choose what a key may do: single permissions first, roles where these are not enough. What is chosen
+ * already can be kept or taken away, even if it could not be granted anew.
+ * @param problem what is wrong with the choice
+ */
+export function GrantsPicker({
+  grantable,
+  chosen,
+  problem,
+}: {
+  grantable: Grantable;
+  chosen: ChosenGrants;
+  problem?: string | undefined;
+}) {
+  const rows = rowsOf(grantable.permissions, chosen.permissions);
+  const held = new Set(permissionsOf(grantable.permissions));
+  const ticked = new Set(chosen.permissions);
+  const verbs = VERBS.filter((verb) => rows.some(({ actions }) => actions.some((action) => action.startsWith(verb))));
+  return (
+    <fieldset class="picker" data-grants aria-describedby={problem === undefined ? 'grants-help' : 'grants-problem'}>
+      <legend>What it may do</legend>
+      {problem !== undefined && (
+        <p id="grants-problem" class="wrong">
+          {problem}
+        </p>
+      )}
+      <p id="grants-help" class="help">
+        Choose what is needed, and nothing more. <strong>own</strong> is what belongs to the key itself, such as keys
+        that it has created; <strong>any</strong> is all of the resource, and so its own, too.
+      </p>
+      <div data-tools></div>
+      <div class="scroll">
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Resource</th>
+              {verbs.map((verb) => (
+                <th scope="col">{capitalized(verb)}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr>
+                <th scope="row">
+                  <code>{row.resource}</code>
+                </th>
+                {verbs.map((verb) => (
+                  <td data-label={capitalized(verb)}>
+                    <Choices row={row} verb={verb} held={held} ticked={ticked} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {chosen.permissions.some((permission) => !held.has(permission)) && (
+        <p class="help">* Your key cannot grant it: once taken away, it is gone.</p>
+      )}
+      <RolePicker field={FIELDS.role} grantable={grantable.roles} chosen={chosen.roles} />
+      <div data-sum></div>
+    </fieldset>
+  );
+}
+
+function Choices({
+  row: { resource, actions },
+  verb,
+  held,
+  ticked,
+}: {
+  row: ResourceActions;
+  verb: string;
+  held: ReadonlySet<string>;
+  ticked: ReadonlySet<string>;
+}) {
+  return (
+    <>
+      {EXTENTS.filter((extent) => actions.some((action) => action === `${verb}_${extent}`)).map((extent) => {
+        const permission = `${resource}:${verb}_${extent}`;
+        const isGrantable = held.has(permission);
+        const meaning = meaningOfPermission(permission);
+        return (
+          <label title={isGrantable ? meaning : `${meaning} Your key cannot grant it: once taken away, it is gone.`}>
+            <input
+              type="checkbox"
+              name={FIELDS.permission}
+              value={permission}
+              checked={ticked.has(permission)}
+              aria-label={`${resource}: ${verb.toLowerCase()} ${extent.toLowerCase()}`}
+            />
+            {` ${extent.toLowerCase()}`}
+            {!isGrantable && '*'}
+          </label>
+        );
+      })}
+    </>
+  );
+}
+
+/** What can be granted, and what is chosen although it cannot, by the names of resources. */
+function rowsOf(grantable: readonly ResourceActions[], chosen: readonly string[]): ResourceActions[] {
+  const rows = grantsInputOf({ roles: [], permissions: [...permissionsOf(grantable), ...chosen] }).permissions;
+  return rows.toSorted((one, other) => (one.resource < other.resource ? -1 : 1));
+}
+
+function capitalized(word: string): string {
+  return word.charAt(0) + word.slice(1).toLowerCase();
+}

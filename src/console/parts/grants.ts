@@ -1,0 +1,52 @@
+import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
+
+/** A role that can be granted. */
+export interface GrantableRole {
+  readonly role: string;
+  /** What it is for, in a sentence. */
+  readonly description: string;
+  /** What it includes; undefined if that may not be read. */
+  readonly permissions?: readonly ResourceActions[] | undefined;
+}
+
+/** What can be granted. */
+export interface Grantable {
+  readonly permissions: readonly ResourceActions[];
+  readonly roles: readonly GrantableRole[];
+}
+
+/** What is granted, with permissions as `RESOURCE:ACTION`. */
+export interface ChosenGrants {
+  readonly roles: readonly string[];
+  readonly permissions: readonly string[];
+}
+
+/** Grants in the form that GraphQL takes. */
+export interface GrantsInput {
+  readonly roles: string[];
+  readonly permissions: ResourceActions[];
+}
+
+/** The names of the fields of a picker, which a form has as often as something is chosen. */
+export const FIELDS = { role: 'role', permission: 'permission' } as const;
+
+/** What a form with a picker has. */
+export function chosenIn(form: URLSearchParams): ChosenGrants {
+  return { roles: form.getAll(FIELDS.role), permissions: form.getAll(FIELDS.permission) };
+}
+
+/** Grants as GraphQL takes them. */
+export function grantsInputOf({ roles, permissions }: ChosenGrants): GrantsInput {
+  const rows = new Map<string, Set<string>>();
+  for (const permission of permissions) {
+    const [resource = '', action = ''] = permission.split(':');
+    rows.set(resource, (rows.get(resource) ?? new Set()).add(action));
+  }
+  const grouped = Array.from(rows, ([resource, actions]) => ({ resource, actions: [...actions] }));
+  return { roles: [...roles], permissions: grouped as ResourceActions[] };
+}
+
+/** Permissions as `RESOURCE:ACTION`, from the form that GraphQL has them in. */
+export function permissionsOf(grouped: readonly ResourceActions[]): string[] {
+  return grouped.flatMap(({ resource, actions }) => actions.map((action) => `${resource}:${action}`));
+}

@@ -1,0 +1,43 @@
+import type { Child } from 'hono/jsx';
+import type { Assets } from '../assets.ts';
+import { Navigation, type SignedIn } from './navigation.tsx';
+
+/** What stands around the content of every page. */
+export function Layout({
+  title,
+  root,
+  assets,
+  person,
+  children,
+}: {
+  title: string;
+  root: string;
+  assets: Assets;
+  /** Undefined before somebody has signed in. */
+  person?: SignedIn;
+  children?: Child;
+}) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <meta name="robots" content="noindex" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · svc-api`}</title>
+        <link rel="icon" type="image/svg+xml" href={`${root}assets/${assets.icon.name}`} />
+        <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />
+        <script type="module" src={`${root}assets/${assets.script.name}`}></script>
+      </head>
+      <body data-signed-in={person ? root : undefined}>
+        <a class="skip" href="#main">
+          Skip to the content
+        </a>
+        {person && <Navigation root={root} person={person} />}
+        <main id="main" tabindex={-1}>
+          {children}
+        </main>
+      </body>
+    </html>
+  );
+}

@@ -1,0 +1,119 @@
+import type { Context } from 'hono';
+import type { Child } from 'hono/jsx';
+import type { HtmlEscapedString } from 'hono/utils/html';
+import type { Principal } from '../keys/authorization/principal.ts';
+import type { Action } from '../keys/permissions/catalog.ts';
+import { splitPermission } from '../keys/permissions/permission-set.ts';
+import type { Admitted } from '../http/bearer-check.ts';
+import type { GraphQLPipeline } from '../http/graphql-pipeline.ts';
+import type { Issuer } from '../http/oauth/issuer.ts';
+import { readForm } from '../http/form.ts';
+import { respond } from '../http/replies.ts';
+import type { Assets } from './assets.ts';
+import { operate } from './operations.ts';
+import { PAGE_HEADERS } from './page-headers.ts';
+import { type ListedPage, PAGES } from './page-list.ts';
+import { Layout } from './parts/layout.tsx';
+
+/** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
+const MAX_FORM_BYTES = 256 * 1024;
+
+/** What pages are made with. */
+export interface PageParts {
+  readonly assets: Assets;
+  readonly pipeline: GraphQLPipeline;
+  readonly issuer: Issuer;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** Somebody who has signed in opens a page, or sends a form. */
+export class Visit {
+  readonly c: Context;
+  /** What stands before the address of each page, such as `../`: another app may have this one beneath its own path. */
+  readonly root: string;
+  /** When that is, in milliseconds since 1970. */
+  readonly now: number;
+  readonly #parts: PageParts;
+  readonly #admitted: Admitted;
+
+  constructor(c: Context, parts: PageParts, { root, admitted }: { root: string; admitted: Admitted }) {
+    this.c = c;
+    this.root = root;
+    this.now = parts.clock();
+    this.#parts = parts;
+    this.#admitted = admitted;
+  }
+
+  /** Whose session it is. */
+  get principal(): Principal {
+    return this.#admitted.principal;
+  }
+
+  /** The origin under which clients reach the service, such as `https://keys.example.org`. */
+  get origin(): string {
+    return this.#parts.issuer.of(this.c);
+  }
+
+  /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */
+  may(permission: `${string}:${Action}`): boolean {
+    return this.principal.access.has(...splitPermission(permission));
+  }
+
+  /** The pages that the key may see, as the navigation has them. */
+  get pages(): readonly ListedPage[] {
+    return PAGES.filter(({ needs }) => needs.some((permission) => this.may(permission)));
+  }
+
+  /** What stands for a name in the address, such as `:id`. */
+  param(name: string): string {
+    return this.c.req.param(name) ?? '';
+  }
+
+  /** A field of the address's query; undefined if it is missing or empty. */
+  query(name: string): string | undefined {
+    return this.c.req.query(name)?.trim() || undefined;
+  }
+
+  /** The form that was sent. @throws RequestRefused */
+  form(): Promise<URLSearchParams> {
+    return readForm(this.c, 'This page is answered', MAX_FORM_BYTES);
+  }
+
+  /** Does a GraphQL operation as the key. @throws OperationFailed if there was any error */
+  ask<Data>(query: string, variables: object = {}): Promise<Data> {
+    return operate(this.#parts.pipeline, { c: this.c, admitted: this.#admitted }, { query, variables });
+  }
+
+  /** Shows a page. @param title what it is, without the name of the program */
+  page(title: string, content: Child, status = 200): Promise<Response> {
+    const person = { name: this.principal.key.name, pages: this.pages, here: this.c.req.path };
+    const document = (
+      <Layout title={title} root={this.root} assets={this.#parts.assets} person={person}>
+        {content}
+      </Layout>
+    );
+    return sendPage(this.c, document, status);
+  }
+
+  /** Sends the browser to another page, after a form. @param path beneath `/console/` */
+  seeOther(path: string): Response {
+    return seeOther(this.c, this.root + path);
+  }
+}
+
+/** Sends the browser to another page. */
+export function seeOther(c: Context, location: string): Response {
+  return c.body(null, 303, { Location: location, 'Cache-Control': 'no-store' });
+}
+
+/** Sends a whole document. */
+export async function sendPage(
+  c: Context,
+  document: HtmlEscapedString | Promise<HtmlEscapedString>,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const text = `<!doctype html>${(await document).toString()}`;
+  return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...PAGE_HEADERS, ...headers } });
+}

@@ -1,0 +1,45 @@
+import { configLocation } from './config/location.ts';
+import { readConfigFile } from './config/config-file.ts';
+import { parseConfig } from './config/load-config.ts';
+import type { HostResource } from './keys/permissions/catalog.ts';
+import type { ProgressReport } from './keys/progress.ts';
+import { readAuditKey } from './store/audit-key.ts';
+import { failureBy, type Finding, ok } from './store/inspection/finding.ts';
+import { inspectStore } from './store/inspection/inspect-store.ts';
+
+/** What to check. */
+export interface ExamineOptions {
+  database: string | undefined;
+  configFile: string | undefined;
+  env: NodeJS.ProcessEnv;
+  /** The host's own resources, which the configuration may name. */
+  resources: () => Promise<readonly HostResource[]>;
+  /** What was found in the environment of the process. */
+  environment: readonly Finding[];
+  onVerified?: ProgressReport | undefined;
+}
+
+/** Checks all that the program depends on, and changes nothing. */
+export async function examine(options: ExamineOptions): Promise<Finding[]> {
+  const { database, env, environment, onVerified } = options;
+  const findings = [...environment, await inspectConfig(options)];
+  let auditKey;
+  try {
+    auditKey = readAuditKey(env);
+  } catch (error) {
+    findings.push(failureBy('AUDIT_LOG', error));
+  }
+  return [...findings, ...(await inspectStore(database, env, { auditKey, now: Date.now(), onVerified }))];
+}
+
+async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding> {
+  try {
+    const location = configLocation(configFile, env);
+    const file = location && readConfigFile(location);
+    if (!file) return ok('CONFIG', 'There is no svc-api.yaml, and none is needed.');
+    await parseConfig(file, await resources());
+    return ok('CONFIG', `${file.path} has no faults.`);
+  } catch (error) {
+    return failureBy('CONFIG', error);
+  }
+}

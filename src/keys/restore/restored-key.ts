@@ -1,0 +1,91 @@
+import { chainHolds, chainHoldsUnknown } from '../authorization/chain.ts';
+import { isWidened } from '../authorization/granting.ts';
+import type { ApiKey } from '../key/api-key.ts';
+import { isInProgress, type Rotation } from '../key/rotation.ts';
+import type { Catalog } from '../permissions/catalog.ts';
+import { PermissionSet } from '../permissions/permission-set.ts';
+
+/** What of a key can stay as it is now, where a backup would give the key more. */
+export const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'damaged'] as const;
+/** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
+export type Kept = (typeof KEPT)[number];
+
+/** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its fields. */
+const ASPECTS = {
+  enabled: ['disabledAt'],
+  expiresAt: ['expiresAt'],
+  limits: ['limits'],
+  allowFrom: ['allowFrom'],
+} as const satisfies Partial<Record<Kept, readonly (keyof ApiKey)[]>>;
+
+/** What the rules of a restore need. */
+export interface RestoreContext {
+  catalog: Catalog;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/**
+ * A key that is in a backup and in the store, as a restore leaves it: as the backup has it, but nowhere with more
+ * access than it has now. Its secret, its previous secret and its creator stay those that it has now.
+ * @returns the key, and in what it stays as it is now
+ */
+export function restoredKey<Key extends ApiKey>(
+  backup: Key,
+  present: Key,
+  { catalog, now }: RestoreContext,
+): { key: Key; kept: Kept[] } {
+  // Of a damaged key nothing can be relied on, not even whether it was disabled.
+  if (present.damaged) {
+    const disabledAt = backup.disabledAt ?? now;
+    return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
+  }
+  let key: Key = { ...present, name: backup.name, description: backup.description, managed: backup.managed };
+  const kept: Kept[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
+  if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
+  else kept.push('grants');
+  for (const [aspect, fields] of Object.entries(ASPECTS) as [keyof typeof ASPECTS, readonly (keyof Key)[]][]) {
+    const values = Object.fromEntries(fields.map((field) => [field, backup[field]]));
+    if (isWidened(present, { ...present, ...values }, catalog)) kept.push(aspect);
+    else key = { ...key, ...values };
+  }
+  return { key, kept: KEPT.filter((aspect) => kept.includes(aspect)) };
+}
+
+/**
+ * A key that is brought back: as the backup has it, with the secret that it had then. Only a grace period that has
+ * begun since does not get longer again.
+ */
+export function broughtBackKey<Key extends ApiKey>(backup: Key, present: Key | undefined): Key {
+  const rotation = shorterGrace(backup.rotation, present?.rotation ?? null);
+  return { ...backup, rotation };
+}
+
+/** Whether a key holds all that another one was granted, what is not declared now included. */
+function holdsGrants(holder: ApiKey, { roles, permissions }: ApiKey, catalog: Catalog): boolean {
+  const chain = { keys: [holder], isComplete: true } as const;
+  const unknown = permissions.filter((permission) => !catalog.knows(permission));
+  return (
+    roles.every((role) => chainHolds(chain, role, catalog)) &&
+    unknown.every((permission) => chainHoldsUnknown(chain, permission)) &&
+    new PermissionSet(permissions.filter((permission) => catalog.knows(permission))).missingFrom(
+      PermissionSet.of(catalog, holder),
+    ).length === 0
+  );
+}
+
+/** Whether a key was rotated since a backup, or has lost the previous secret that it had then. */
+function hasOtherSecret(backup: ApiKey, present: ApiKey, now: number): boolean {
+  if (backup.publicId !== present.publicId) return true;
+  return previousOf(backup.rotation, now).some((publicId) => !previousOf(present.rotation, now).includes(publicId));
+}
+
+function previousOf(rotation: Rotation | null, now: number): string[] {
+  return isInProgress(rotation, now) ? [rotation.previousPublicId] : [];
+}
+
+function shorterGrace(backup: Rotation | null, present: Rotation | null): Rotation | null {
+  if (!backup || present?.previousPublicId !== backup.previousPublicId) return backup;
+  const ends = [backup.previousEndsAt, present.previousEndsAt].filter((end) => end !== null);
+  return { ...backup, previousEndsAt: ends.length > 0 ? Math.min(...ends) : null };
+}

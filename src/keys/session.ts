@@ -1,0 +1,37 @@
+import { hash } from 'node:crypto';
+
+/** How long a session lasts at most, in milliseconds: 8 hours. */
+export const SESSION_MS = 8 * 60 * 60 * 1000;
+/** After which time without a request it ends, in milliseconds: 30 minutes. */
+const IDLE_MS = 30 * 60 * 1000;
+/** How many a key has at most; beyond that, the one that was used least recently ends. */
+export const MAX_SESSIONS = 20;
+
+/** Somebody has shown a secret, and goes on by a token. Times are milliseconds since 1970. */
+export interface Session {
+  /** What is kept of the token: see `digestToken`. */
+  readonly tokenDigest: string;
+  /** The digest of the secret that was shown. While that is accepted, the session is. */
+  readonly secretDigest: string;
+  /** The id of the key that the secret was of. */
+  readonly keyId: string;
+  readonly startedAt: number;
+  /** When it was last used, but for up to a minute. */
+  readonly usedAt: number;
+}
+
+/** The earliest times of sessions that have not ended, in milliseconds since 1970. */
+export interface SessionBounds {
+  readonly startedAfter: number;
+  readonly usedAfter: number;
+}
+
+/** Which sessions have not ended at a time. */
+export function boundsAt(now: number): SessionBounds {
+  return { startedAfter: now - SESSION_MS, usedAfter: now - IDLE_MS };
+}
+
+/** What is kept of a token. Not what is kept of a secret: neither is ever taken for the other. */
+export function digestToken(token: string): string {
+  return hash('sha256', `session:${token}`, 'base64url');
+}

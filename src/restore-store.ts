@@ -1,0 +1,193 @@
+import { existsSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { OPERATOR } from './keys/authorization/principal.ts';
+import type { Transaction } from './keys/changes/transaction.ts';
+import { Transactions } from './keys/changes/transactions.ts';
+import { type ErrorCode, isKeysError, KeysError } from './keys/errors.ts';
+import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
+import type { ProgressReport } from './keys/progress.ts';
+import type { BringBack } from './keys/restore/bring-back.ts';
+import { planRestore, type RestorePlan } from './keys/restore/plan.ts';
+import { noteRestore, restoreKeys, type RestoreSource, takenIds } from './keys/restore/restore.ts';
+import type { KeyRepository } from './keys/repository.ts';
+import { SteadyClock } from './keys/steady-clock.ts';
+import { operatorName } from './operator-name.ts';
+import { readAuditKey } from './store/audit-key.ts';
+import { backUpStore } from './store/backup/back-up-store.ts';
+import { createKeyRepository } from './store/key-repository.ts';
+import { storeLocation } from './store/location.ts';
+import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
+import { openConnection, openStore, type Store } from './store/open.ts';
+import { isPostgresUrl, readPostgresUrl } from './store/postgres/postgres-address.ts';
+import { requireNoForeignFile } from './store/backup/replace-file.ts';
+import { putBackup } from './store/backup/put-backup.ts';
+import { findDamage } from './store/sqlite/integrity.ts';
+import type { BackupContents } from './store/backup/verify-backup.ts';
+
+/** What to restore, and where. */
+export interface RestoreOptions extends CatalogAdditions {
+  /** The absolute path of the backup. */
+  backup: string;
+  database: string | undefined;
+  env: NodeJS.ProcessEnv;
+  busyTimeoutMs: number;
+  /** Which of the revoked keys come back. */
+  bringBack: BringBack;
+  /** Put the backup in the place of a store that cannot be read, or is not to be. */
+  isBlind: boolean;
+  /** Agrees to what would be done, or says that nothing is to be done; undefined is a restore without a comparison. */
+  agree: (plan: RestorePlan | undefined, contents: BackupContents) => Promise<boolean>;
+  /** In entries of the audit log, in keys, and in bytes or rows. */
+  onVerified?: ProgressReport | undefined;
+  onCopied?: ProgressReport | undefined;
+  onCompared?: ProgressReport | undefined;
+}
+
+/** What was restored, or would be. */
+export interface Restored {
+  contents: BackupContents;
+  /** Undefined for a restore without a comparison. */
+  plan: RestorePlan | undefined;
+  /** See `Connection.location`. */
+  store: string;
+  /** The path of a copy of the store as it was before; undefined if there was none, or nothing was done. */
+  previous: string | undefined;
+}
+
+/**
+ * Makes the keys of a store those of a backup. Nothing that was revoked since works again, unless that is wanted, or
+ * the store cannot be compared with the backup.
+ * @throws KeysError BACKUP_…, RESTORE_…, STORE_…, NOT_FOUND, INPUT_INVALID; what `agree` throws
+ */
+export async function restoreStore(options: RestoreOptions): Promise<Restored> {
+  const { backup, env, onVerified } = options;
+  const auditKey = readAuditKey(env);
+  const database = storeLocation(options.database, env);
+  const present = options.isBlind ? undefined : await openPresent(database, options);
+  try {
+    const near = isPostgresUrl(database) ? join(tmpdir(), 'svc-api') : placeOf(database);
+    return await withBackup({ path: backup, near, auditKey, onVerified }, (opened) => {
+      const source = { backup: basename(backup), head: opened.contents.head };
+      return present ? compared(present, opened, source, options) : blind(database, opened, source, options);
+    });
+  } finally {
+    await present?.close();
+  }
+}
+
+/** Where a path leads to, if to anything: a backup that may become that file must be on the same file system. */
+function placeOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
+}
+
+/** Codes of a store that is lost for this program. */
+const LOST: ReadonlySet<ErrorCode> = new Set(['STORE_CORRUPT', 'STORE_NEWER']);
+
+/** Opens the store that the backup is compared with. @throws KeysError RESTORE_BLIND where it cannot, STORE_… */
+async function openPresent(database: string, options: RestoreOptions): Promise<Store> {
+  let store: Store | undefined;
+  try {
+    const { env, busyTimeoutMs } = options;
+    store = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
+    if (!store.exists) throw blindError(`The key store ${store.location} does not exist.`);
+    const damage = await damageOf(database, options);
+    if (damage !== undefined) throw blindError(`The key store ${store.location} is damaged.`);
+    return store;
+  } catch (error) {
+    await store?.close();
+    throw isKeysError(error) && LOST.has(error.code) ? blindError(error.message, error) : error;
+  }
+}
+
+async function damageOf(database: string, { env, busyTimeoutMs }: RestoreOptions): Promise<string | undefined> {
+  if (isPostgresUrl(database)) return undefined;
+  const connection = await openConnection({ database, env, busyTimeoutMs, mustExist: true });
+  try {
+    return await findDamage(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+function blindError(reason: string, cause?: unknown): KeysError {
+  return new KeysError(
+    'RESTORE_BLIND',
+    `${reason} So nobody can tell which keys were deleted, disabled or rotated since the backup, or created. ` +
+      'If it is the right store, pass --without-comparison: all keys of the backup then work as they did back then.',
+    { cause },
+  );
+}
+
+/** Changes the keys of the store that is there, in one transaction, after a backup of it. */
+async function compared(
+  present: Store,
+  { file, contents }: OpenBackup,
+  source: RestoreSource,
+  options: RestoreOptions,
+): Promise<Restored> {
+  const { database, backup, env, busyTimeoutMs, bringBack, agree, onCompared: onProgress, onCopied } = options;
+  const { repository } = present;
+  const transactions = await transactionsOn(repository, options);
+  const old = createKeyRepository(file);
+  const { catalog, clock } = transactions;
+  const plan = await planRestore(bringBack, { backup: old, present: repository, catalog, now: clock(), onProgress });
+  const result = { contents, plan, store: present.location };
+  if (!(await agree(plan, contents))) return { ...result, previous: undefined };
+  const from = await openConnection({ database, env, busyTimeoutMs, mustExist: true });
+  const previous = keptPath(from.dialect === 'sqlite' ? from.location : backup);
+  try {
+    await backUpStore(from, previous, { overwrite: false, auditKey: readAuditKey(env), onCopied });
+  } finally {
+    await from.close();
+  }
+  const keys = await old.write((writer) => writer.findBy('id', takenIds(plan)));
+  const clients = new Map<string, string>();
+  for (const { id } of plan.broughtBack) {
+    const client = await old.consents.clientOf(id);
+    if (client !== undefined) clients.set(id, client);
+  }
+  try {
+    await transactions.run((transaction) => restoreKeys(transaction, { plan, keys, clients, source }));
+  } catch (error) {
+    // Nothing was changed. After other errors of a database server, that may be unknown.
+    if (isKeysError(error) && error.code === 'RESTORE_OUTDATED') rmSync(previous, { force: true });
+    throw error;
+  }
+  return { ...result, previous };
+}
+
+/** Puts the backup in the place of a store that nobody has looked at. */
+async function blind(
+  database: string,
+  opened: OpenBackup,
+  source: RestoreSource,
+  options: RestoreOptions,
+): Promise<Restored> {
+  const { contents, file } = opened;
+  if (!isPostgresUrl(database)) requireNoForeignFile(database);
+  const store = isPostgresUrl(database) ? readPostgresUrl(database).location : database;
+  const result = { contents, plan: undefined, store };
+  if (!(await options.agree(undefined, contents))) return { ...result, previous: undefined };
+  const transactions = await transactionsOn(createKeyRepository(file, readAuditKey(options.env)), options);
+  await transactions.run(async (transaction) => noteRestore(transaction, source));
+  const kept = keptPath(database);
+  return { ...result, previous: (await putBackup(opened, { database, kept })) ? kept : undefined };
+}
+
+/** Changes of the operator, in a store whose clock does not run back. */
+async function transactionsOn(repository: KeyRepository, additions: CatalogAdditions) {
+  const catalog = createCatalog(additions);
+  const source = { read: Date.now, elapsed: () => performance.now() };
+  const steady = new SteadyClock(source, await repository.latestTime());
+  const clock = () => steady.now();
+  const transactions = new Transactions({ repository, catalog, clock, operator: operatorName() });
+  const run = (work: (transaction: Transaction) => Promise<void>) =>
+    transactions.run(OPERATOR, work, { revokes: true });
+  return { catalog, clock, run };
+}
+
+/** Where a store is kept that a backup replaces. */
+function keptPath(path: string): string {
+  return `${path}.replaced-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
+}

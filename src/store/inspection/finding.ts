@@ -1,0 +1,69 @@
+import type { KeyObject } from 'node:crypto';
+import { isKeysError } from '../../keys/errors.ts';
+import type { ProgressReport } from '../../keys/progress.ts';
+import { printable } from '../../keys/text.ts';
+
+/** What is checked. Codes are stable: scripts compare them. */
+export const CHECKS = [
+  'NODE',
+  'ENVIRONMENT',
+  'CONFIG',
+  'STORE',
+  'ACCESS',
+  'SPACE',
+  'SCHEMA',
+  'INTEGRITY',
+  'AUDIT_LOG',
+  'CLOCK',
+  'RIGHTS',
+] as const;
+/** A check. */
+export type Check = (typeof CHECKS)[number];
+
+/** What a check has found. One that could not be made, because of what another found, is skipped. */
+export type FindingStatus = 'ok' | 'warning' | 'failure' | 'skipped';
+
+/** What a check has found, once for each thing that is wrong. */
+export interface Finding {
+  check: Check;
+  status: FindingStatus;
+  /** What is so, or is wrong, with the value. */
+  message: string;
+  /** What to do; null where nothing is to be done. */
+  remedy: string | null;
+}
+
+/** What is needed to check a store. */
+export interface InspectOptions {
+  /** The key of the audit log, if there is one. */
+  auditKey: KeyObject | undefined;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** In entries of the audit log. */
+  onVerified?: ProgressReport | undefined;
+}
+
+export function ok(check: Check, message: string): Finding {
+  return { check, status: 'ok', message, remedy: null };
+}
+
+export function warning(check: Check, message: string, remedy: string): Finding {
+  return { check, status: 'warning', message, remedy };
+}
+
+export function failure(check: Check, message: string, remedy: string): Finding {
+  return { check, status: 'failure', message, remedy };
+}
+
+export function skipped(checks: readonly Check[], reason: string): Finding[] {
+  return checks.map((check) => ({ check, status: 'skipped', message: reason, remedy: null }));
+}
+
+/** The failure of a check by an error, whose text says what to do. */
+export function failureBy(check: Check, error: unknown, remedy = 'See the page of its code'): Finding {
+  if (!isKeysError(error)) {
+    const reason = error instanceof Error ? printable(error.message, 200) : 'unknown';
+    return failure(check, `It failed unexpectedly: ${reason}.`, 'Run it again with LOG_LEVEL=debug.');
+  }
+  return failure(check, error.message, `${remedy}, ${error.code}: docs/errors.md#${error.code.toLowerCase()}.`);
+}

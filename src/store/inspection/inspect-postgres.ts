@@ -1,0 +1,94 @@
+import { sql } from 'kysely';
+import { isKeysError } from '../../keys/errors.ts';
+import { listOf } from '../../keys/text.ts';
+import type { Connection } from '../connection.ts';
+import { MIGRATIONS } from '../migrations/index.ts';
+import { PostgresConnection } from '../postgres/postgres-connection.ts';
+import type { Tables } from '../tables.ts';
+import { failure, failureBy, type Finding, type InspectOptions, ok, skipped, warning } from './finding.ts';
+import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
+
+type Privilege = 'select' | 'insert' | 'update' | 'delete';
+
+/** What a server needs to do, table by table: as docs/storage.md grants it. */
+const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly Privilege[]>>> = {
+  svc_api_schema: ['select'],
+  api_keys: ['select', 'update'],
+  key_usage: ['select', 'insert', 'update'],
+  used_grants: ['select', 'insert', 'update'],
+  key_usage_hours: ['select', 'insert', 'update', 'delete'],
+  key_usage_days: ['select', 'insert', 'update', 'delete'],
+  key_usage_leftovers: ['select', 'delete'],
+  rotated_secrets: ['select'],
+  application_keys: ['select'],
+  audit_log: ['select', 'insert'],
+  audit_head: ['select', 'insert', 'update'],
+  audit_start: ['select'],
+  clock: ['select', 'insert', 'update'],
+  limit_states: ['select', 'insert', 'update'],
+};
+
+const LOCK_WAIT_MS = 2000;
+
+/** Checks a store on PostgreSQL, and changes nothing. */
+export async function inspectPostgres(url: string, { auditKey, now, onVerified }: InspectOptions): Promise<Finding[]> {
+  let connection: PostgresConnection;
+  try {
+    connection = await PostgresConnection.open(url, { lockWaitMs: LOCK_WAIT_MS, mustExist: 'migrated' });
+  } catch (error) {
+    return unopened(error);
+  }
+  try {
+    return [
+      ok('STORE', `${connection.location} answers, and has a key store.`),
+      ok('SCHEMA', `The store has schema ${MIGRATIONS.length}.`),
+      ...(await inspectRights(connection)),
+      ...(await inspectAuditLog(connection, auditKey, onVerified)),
+      ...(await inspectClock(connection, now)),
+    ];
+  } finally {
+    await connection.close();
+  }
+}
+
+function unopened(error: unknown): Finding[] {
+  const rest = ['RIGHTS', 'AUDIT_LOG', 'CLOCK'] as const;
+  if (isKeysError(error) && error.code === 'STORE_NEWER')
+    return [failureBy('SCHEMA', error), ...skipped(rest, 'This version does not know its schema.')];
+  if (isKeysError(error) && /\(schema \d+\)/.test(error.message))
+    return [
+      warning('SCHEMA', error.message, 'Make a backup. The next command of the owner of its tables migrates it.'),
+      ...skipped(rest, 'They can be checked once the store is migrated.'),
+    ];
+  return [failureBy('STORE', error), ...skipped(['SCHEMA', ...rest], 'The store cannot be opened.')];
+}
+
+/** Whether the user of the database may do what a server does. */
+async function inspectRights(connection: Connection): Promise<Finding[]> {
+  const wanted = Object.entries(NEEDED).flatMap(([table, privileges]) =>
+    privileges.map((privilege) => ({ table, privilege })),
+  );
+  try {
+    const { user, missing, canChange } = await connection.run(async (db) => {
+      const { rows } = await sql<{ table: string; privilege: string; held: boolean }>`
+        select wanted.table, privilege, case when privilege = 'delete' then has_table_privilege(wanted.table, privilege)
+          else has_any_column_privilege(wanted.table, privilege) end as held
+        from json_to_recordset(${JSON.stringify(wanted)}) as wanted("table" text, privilege text)`.execute(db);
+      const { rows: own } = await sql<{ user: string; canChange: boolean }>`select current_user::text as user,
+        has_table_privilege('api_keys', 'insert') as "canChange"`.execute(db);
+      return { ...own[0]!, missing: rows.filter(({ held }) => !held) };
+    });
+    if (missing.length > 0)
+      return missing.map(({ table, privilege }) =>
+        failure(
+          'RIGHTS',
+          `The user "${user}" of the database lacks the right to ${privilege} on ${table}.`,
+          `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All that is needed: docs/storage.md.`,
+        ),
+      );
+    const does = listOf(['serve', ...(canChange ? ['change keys'] : [])]);
+    return [ok('RIGHTS', `The user "${user}" of the database may ${does}.`)];
+  } catch (error) {
+    return [failureBy('RIGHTS', error)];
+  }
+}

@@ -1,0 +1,94 @@
+import { realpathSync, statSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { isKeysError, KeysError } from '../../keys/errors.ts';
+import { MIGRATIONS } from '../migrations/index.ts';
+import { findDamage } from '../sqlite/integrity.ts';
+import { MainFile } from '../sqlite/main-file.ts';
+import { PrivateFile } from '../sqlite/private-file.ts';
+import { requireOwnWal } from '../sqlite/replaced.ts';
+import { sqliteError } from '../sqlite/sqlite-errors.ts';
+import { storeFileExists } from '../sqlite/sqlite-file.ts';
+import { requireOwnFormat } from '../sqlite/sqlite-migrate.ts';
+import { failure, failureBy, type Finding, type InspectOptions, ok, skipped, warning } from './finding.ts';
+import { inspectAccess, inspectSpace } from './inspect-files.ts';
+import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
+
+/** How long to wait for a lock, in milliseconds. */
+const LOCK_WAIT_MS = 1000;
+const CREATE =
+  'The first "apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
+
+/** Checks an SQLite store, and changes nothing. */
+export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {
+  try {
+    if (!storeFileExists(path))
+      return [
+        failure('STORE', `The key store ${path} does not exist, or is empty.`, CREATE),
+        ...skipped(['ACCESS', 'SPACE', 'SCHEMA', 'INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'There is no store.'),
+      ];
+  } catch (error) {
+    return [failureBy('STORE', error), ...unopened(['ACCESS', 'SPACE'])];
+  }
+  const files = [...inspectAccess(path), inspectSpace(path)];
+  let main: MainFile | undefined;
+  let driver: Database.Database | undefined;
+  try {
+    main = new MainFile(path);
+    const file = realpathSync(path);
+    requireOwnWal(path, file, main);
+    // Whoever opens a file for writing removes its -wal when it is the last to close it, and only then is it unused.
+    const isInUse = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    driver = new Database(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
+    driver.pragma('query_only = on');
+    driver.pragma('trusted_schema = off');
+    return [...(await inspectOpened(PrivateFile.over(driver, path), files, options))];
+  } catch (error) {
+    return [failureBy('STORE', sqliteError(error, path)), ...files, ...unopened([])];
+  } finally {
+    driver?.close();
+    main?.close();
+  }
+}
+
+async function inspectOpened(
+  file: PrivateFile,
+  files: readonly Finding[],
+  { auditKey, now, onVerified }: InspectOptions,
+): Promise<Finding[]> {
+  const { location } = file;
+  let version: number;
+  try {
+    version = await file.run((db) => requireOwnFormat(db, location));
+  } catch (error) {
+    const isNewer = isKeysError(error) && error.code === 'STORE_NEWER';
+    if (!isNewer) throw error;
+    return [
+      ok('STORE', `${location} is a key store.`),
+      ...files,
+      failureBy('SCHEMA', error),
+      ...skipped(['INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'This version does not know its schema.'),
+    ];
+  }
+  if (version === 0)
+    throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
+  const damage = await findDamage(file);
+  const schema = `schema ${version}; this version needs ${MIGRATIONS.length}`;
+  const isOld = version < MIGRATIONS.length;
+  return [
+    ok('STORE', `${location} opens, and is a key store.`),
+    ...files,
+    isOld
+      ? warning('SCHEMA', `The store has ${schema}.`, 'Make a backup. The next command migrates it.')
+      : ok('SCHEMA', `The store has schema ${version}.`),
+    damage === undefined
+      ? ok('INTEGRITY', 'The file is sound.')
+      : failure('INTEGRITY', `The file is damaged: ${damage}.`, 'Check the disk, and restore a backup.'),
+    ...(isOld
+      ? skipped(['AUDIT_LOG', 'CLOCK'], 'They can be checked once the store is migrated.')
+      : [...(await inspectAuditLog(file, auditKey, onVerified)), ...(await inspectClock(file, now))]),
+  ];
+}
+
+function unopened(others: readonly ('ACCESS' | 'SPACE')[]): Finding[] {
+  return skipped([...others, 'SCHEMA', 'INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'The store cannot be opened.');
+}

@@ -1,0 +1,75 @@
+import type { Kysely } from 'kysely';
+import type { SessionFinder, SessionWriter } from '../keys/repository.ts';
+import type { Session } from '../keys/session.ts';
+import type { Connection } from './connection.ts';
+import type { SessionTable, Tables } from './tables.ts';
+
+/** Finds sessions, by what can read. */
+export function sessionFinderOf(run: Connection['run']): SessionFinder {
+  return {
+    find: (tokenDigest) =>
+      run(async (db) => {
+        const row = await db
+          .selectFrom('sessions')
+          .selectAll()
+          .where('token_digest', '=', tokenDigest)
+          .executeTakeFirst();
+        return row && sessionOf(row);
+      }),
+  };
+}
+
+/** Changes sessions, inside a write transaction. */
+export function sessionWriterOf(db: Kysely<Tables>): SessionWriter {
+  return {
+    async insert({ tokenDigest, secretDigest, keyId, startedAt, usedAt }) {
+      await db
+        .insertInto('sessions')
+        .values({
+          token_digest: tokenDigest,
+          secret_digest: secretDigest,
+          key_id: keyId,
+          started_at: startedAt,
+          used_at: usedAt,
+        })
+        .execute();
+    },
+    async touch(tokenDigest, usedAt) {
+      await db
+        .updateTable('sessions')
+        .set({ used_at: usedAt })
+        .where('token_digest', '=', tokenDigest)
+        .where('used_at', '<', usedAt)
+        .execute();
+    },
+    async delete(tokenDigest) {
+      await db.deleteFrom('sessions').where('token_digest', '=', tokenDigest).execute();
+    },
+    async leaveNewest(keyId, count) {
+      const newest = db
+        .selectFrom('sessions')
+        .select('token_digest')
+        .where('key_id', '=', keyId)
+        .orderBy('used_at', 'desc')
+        .limit(count);
+      await db.deleteFrom('sessions').where('key_id', '=', keyId).where('token_digest', 'not in', newest).execute();
+    },
+    async forget({ startedAfter, usedAfter }) {
+      await db
+        .deleteFrom('sessions')
+        .where((row) => row.or([row('used_at', '<=', usedAfter), row('started_at', '<=', startedAfter)]))
+        .execute();
+    },
+  };
+}
+
+/** PostgreSQL returns large numbers as text. */
+function sessionOf(row: SessionTable): Session {
+  return {
+    tokenDigest: row.token_digest,
+    secretDigest: row.secret_digest,
+    keyId: row.key_id,
+    startedAt: Number(row.started_at),
+    usedAt: Number(row.used_at),
+  };
+}

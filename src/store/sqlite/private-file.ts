@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import Database from 'better-sqlite3';
+import { Kysely, sql } from 'kysely';
+import type { Connection, WriteWork } from '../connection.ts';
+import type { Tables } from '../tables.ts';
+import { dialectOf } from './sqlite-driver.ts';
+import { sqliteError } from './sqlite-errors.ts';
+import { migrateSqlite } from './sqlite-migrate.ts';
+
+/** How to open such a file. */
+export interface PrivateFileOptions {
+  /** The path that errors name: that of the file may be a passing one. */
+  location: string;
+  /** Whether it must be a store already; otherwise an empty file becomes one. */
+  mustExist: boolean;
+}
+
+/** A store that no other program uses: a backup that is being made or looked at. Nobody's secrets are checked in it. */
+export class PrivateFile implements Connection {
+  readonly dialect = 'sqlite';
+  readonly created = false;
+  readonly location: string;
+  readonly #driver: Database.Database;
+  readonly #db: Kysely<Tables>;
+
+  private constructor(driver: Database.Database, db: Kysely<Tables>, location: string) {
+    this.#driver = driver;
+    this.#db = db;
+    this.location = location;
+  }
+
+  /** Opens a file, and migrates it. @throws KeysError STORE_… */
+  static async open(path: string, { location, mustExist }: PrivateFileOptions): Promise<PrivateFile> {
+    let driver;
+    try {
+      driver = new Database(path, { fileMustExist: true });
+      // Without the -shm file of those that several programs use, which file systems of other machines lack.
+      for (const pragma of [
+        'locking_mode = exclusive',
+        'synchronous = full',
+        'foreign_keys = on',
+        'trusted_schema = off',
+      ])
+        driver.pragma(pragma);
+      const db = new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) });
+      await migrateSqlite(db, location, mustExist);
+      return new PrivateFile(driver, db, location);
+    } catch (error) {
+      driver?.close();
+      throw sqliteError(error, location);
+    }
+  }
+
+  /** One that is open already. Whoever opened it closes it. */
+  static over(driver: Database.Database, location: string): PrivateFile {
+    return new PrivateFile(driver, new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) }), location);
+  }
+
+  async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    try {
+      return await work(this.#db);
+    } catch (error) {
+      throw sqliteError(error, this.location);
+    }
+  }
+
+  write<Result>(work: WriteWork<Result>): Promise<Result> {
+    return this.run((db) =>
+      db.transaction().execute(async (transaction) => {
+        const result = await work(transaction, () => {});
+        // What lies beside the place where it may be put must not be taken for its own: see `requireOwnWal`.
+        await sql`update last_change set ids = ${randomUUID()} || substr(ids, 1, 36)`.execute(transaction);
+        return result;
+      }),
+    );
+  }
+
+  revision(): undefined {}
+
+  keysChangedSince(): 'any' {
+    return 'any';
+  }
+
+  watchHearing(): void {}
+
+  /** Closes it: then it is one file. */
+  async close(): Promise<void> {
+    this.#driver.close();
+  }
+}

@@ -1,0 +1,98 @@
+import { isInClear } from '../http/listen-address.ts';
+import type { RequestWatcher } from '../http/watched-request.ts';
+import type { Log } from '../log.ts';
+import type { MeasuredKeys } from './key-metrics.ts';
+import type { MetricsServer } from './metrics-server.ts';
+import { RequestLog } from './request-log.ts';
+import type { addStoreMetrics } from './store-metrics.ts';
+
+/** What operators are to see of a process. */
+export interface TelemetryOptions {
+  requestLog: boolean;
+  /** Where metrics are served; `primary` where the first of several processes does so, and asks this one. */
+  metrics: { host: string; port: number } | 'primary' | undefined;
+  /** Whether OpenTelemetry's variables ask for traces. */
+  traces: boolean;
+  log: Log;
+}
+
+/** What operators see of a process that serves. */
+export interface Telemetry {
+  /** Are told of each request. */
+  readonly watchers: readonly RequestWatcher[];
+  /** Is told how long the store takes, if anybody wants to know. */
+  readonly storeTimer: ReturnType<typeof addStoreMetrics> | undefined;
+  /** What the log says beside the address. */
+  readonly details: object;
+  /** Goes on with the keys of a service over the same store. */
+  measure(keys: MeasuredKeys): void;
+  /** Ends what listens, and sends what was not sent yet. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts what operators see of a process. Loads only what is asked for.
+ * @throws KeysError LISTEN_FAILED if the address for metrics is not available
+ */
+export async function startTelemetry({
+  requestLog,
+  metrics,
+  traces: isTracing,
+  log,
+}: TelemetryOptions): Promise<Telemetry> {
+  const measured = metrics && (await startMetrics(metrics));
+  if (measured?.server) warnIfOpen(measured.server, log);
+  const traces = isTracing ? await startTraces(log) : undefined;
+  const requests = requestLog ? new RequestLog(log) : undefined;
+  return {
+    watchers: [requests, measured?.metrics.requests, traces].filter((watcher) => watcher !== undefined),
+    storeTimer: measured?.metrics.storeTimer,
+    details: measured?.server ? { metrics: measured.server.url } : {},
+    measure: (keys) => measured?.metrics.measure(keys),
+    stop: async () => {
+      await Promise.all([measured?.server?.stop(), traces?.stop()]);
+    },
+  };
+}
+
+async function startTraces(log: Log) {
+  const [{ startSdk }, { Traces }] = await Promise.all([import('./tracing-sdk.ts'), import('./traces.ts')]);
+  const sdk = await startSdk(process.env, log);
+  return sdk && new Traces(sdk);
+}
+
+async function startMetrics(place: Exclude<TelemetryOptions['metrics'], undefined>) {
+  const { Metrics } = await import('./metrics.ts');
+  const metrics = new Metrics();
+  if (place === 'primary') {
+    const { tellPrimary } = await import('./worker-metrics.ts');
+    tellPrimary(metrics);
+    return { metrics, server: undefined };
+  }
+  const [{ serveMetrics }, { CONTENT_TYPE }] = await Promise.all([
+    import('./metrics-server.ts'),
+    import('./exposition.ts'),
+  ]);
+  return { metrics, server: await serveMetrics(place, { contentType: CONTENT_TYPE, scrape: () => metrics.text() }) };
+}
+
+/**
+ * Serves the metrics of all workers, from the first process.
+ * @throws KeysError LISTEN_FAILED if the address is not available
+ */
+export async function serveWorkerMetrics(place: { host: string; port: number }, log: Log): Promise<MetricsServer> {
+  const [{ serveMetrics }, { CONTENT_TYPE }, { WorkerMetrics }] = await Promise.all([
+    import('./metrics-server.ts'),
+    import('./exposition.ts'),
+    import('./worker-metrics.ts'),
+  ]);
+  const workers = new WorkerMetrics();
+  const server = await serveMetrics(place, { contentType: CONTENT_TYPE, scrape: () => workers.scrape() });
+  log.info({ metrics: server.url }, 'listening for scrapes');
+  warnIfOpen(server, log);
+  return server;
+}
+
+function warnIfOpen({ url }: MetricsServer, log: Log): void {
+  if (isInClear(url)) log.warn({ metrics: url }, 'whoever reaches this address can read the metrics, without a key');
+}

@@ -1,0 +1,92 @@
+import type * as Api from '@opentelemetry/api';
+import type { Sampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import { FailureLog } from '../http/failure-log.ts';
+import { atPeriodEnd } from '../http/periods.ts';
+import type { Log } from '../log.ts';
+import { packageVersion } from '../version.ts';
+
+/** OpenTelemetry as its variables configure it. */
+export interface TracingSdk {
+  readonly api: typeof Api;
+  readonly provider: TracerProvider;
+  /** Reads and writes `traceparent` and `tracestate`. */
+  readonly propagator: Api.TextMapPropagator;
+}
+
+const PACKAGES = ['api', 'core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'];
+const INSTALL = `npm install ${PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ')}`;
+
+/**
+ * Loads OpenTelemetry's own packages, which are no dependencies, and starts them as the environment says. Without them,
+ * or where they cannot do that, the log says so, and nothing is traced: requests are answered all the same.
+ */
+export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk | undefined> {
+  const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] || env['OTEL_EXPORTER_OTLP_PROTOCOL'] || 'http/protobuf';
+  if (protocol !== 'http/protobuf') {
+    log.error(
+      { protocol },
+      'requests are not traced: of the protocols of OTLP, traces are sent by http/protobuf alone',
+    );
+    return undefined;
+  }
+  try {
+    return await load(env, log);
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+    const reason = isMissing ? { install: INSTALL } : { err: error };
+    const remedy = isMissing ? ': OpenTelemetry is not installed where svc-api is' : '';
+    log.error(reason, `requests are not traced${remedy}`);
+    return undefined;
+  }
+}
+
+async function load(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk> {
+  const [api, { W3CTraceContextPropagator }, resources, sdk, { OTLPTraceExporter }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/core'),
+    import('@opentelemetry/resources'),
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-proto'),
+  ]);
+  const failures = new FailureLog(log, atPeriodEnd, 'traces were not sent');
+  const ignore = () => {};
+  const said = (message: string) => failures.add(new Error(message));
+  api.diag.setLogger({ error: said, warn: said, info: ignore, debug: ignore, verbose: ignore });
+  const own = resources.resourceFromAttributes({ 'service.name': 'svc-api', 'service.version': packageVersion() });
+  const configured = resources.detectResources({ detectors: [resources.envDetector] });
+  const exporter = new OTLPTraceExporter();
+  const batches = new sdk.BatchSpanProcessor({
+    exporter,
+    ...numberIn(env, 'OTEL_BSP_SCHEDULE_DELAY', 'scheduledDelayMillis'),
+    ...numberIn(env, 'OTEL_BSP_EXPORT_TIMEOUT', 'exportTimeoutMillis'),
+    ...numberIn(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 'maxQueueSize'),
+    ...numberIn(env, 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 'maxExportBatchSize'),
+  });
+  const provider = new sdk.TracerProvider({
+    resource: resources.defaultResource().merge(own).merge(configured),
+    sampler: samplerOf(env, sdk, log),
+    spanProcessors: [batches],
+  });
+  return { api, provider, propagator: new W3CTraceContextPropagator() };
+}
+
+function numberIn(env: NodeJS.ProcessEnv, name: string, option: string): Record<string, number> {
+  const value = Number(env[name] || Number.NaN);
+  return value >= 0 ? { [option]: value } : {};
+}
+
+/** The sampler that OpenTelemetry's specification names so. */
+function samplerOf(env: NodeJS.ProcessEnv, sdk: typeof import('@opentelemetry/sdk-trace'), log: Log): Sampler {
+  const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
+  const given = Number(env['OTEL_TRACES_SAMPLER_ARG'] || 1);
+  const ratio = given >= 0 && given <= 1 ? given : 1;
+  const roots: Record<string, () => Sampler> = {
+    always_on: () => new sdk.AlwaysOnSampler(),
+    always_off: () => new sdk.AlwaysOffSampler(),
+    traceidratio: () => new sdk.TraceIdRatioBasedSampler(ratio),
+  };
+  const root = roots[name.replace(/^parentbased_/, '')];
+  if (!root) log.warn({ sampler: name }, 'OTEL_TRACES_SAMPLER is not known: all requests are traced');
+  if (root && !name.startsWith('parentbased_')) return root();
+  return new sdk.ParentBasedSampler({ root: root?.() ?? roots['always_on']!() });
+}

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
+import { APP, askDevice, pollDevice, postForm, postJson, startConsentService } from '../support/consent.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
+import { startServer, type TestService } from '../support/server.ts';
+
+const OTHER = { id: 'wall-display', name: 'Wall display', redirects: [] };
+
+describeOnEach('whoever ends keys by /oauth/revoke', () => {
+  let test: TestService;
+  let approver: Principal;
+  beforeEach(async () => {
+    test = await startConsentService({ app: { clients: [APP, OTHER] } });
+    ({ principal: approver } = await createPrincipal(test.keys, { name: 'Anna', roles: ['ADMIN'] }));
+  });
+  afterEach(() => test.stop());
+  const accepts = async (key: string) => 'principal' in (await test.keys.authenticate(key));
+  const revoke = (token: string, more: Record<string, string> = {}) =>
+    postJson(`${test.url}/oauth/revoke`, { client_id: APP.id, token, ...more });
+
+  /** A key that the application was given, as it is authenticated. */
+  async function given(scope = 'DOCKER:READ_ANY', parameters: Record<string, string> = {}) {
+    const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope, ...parameters });
+    const { consent } = test.keys;
+    await consent.approve(await consent.show({ userCode, source: 'test' }), {}, approver);
+    const secret = (await pollDevice(test.url, code)).body['access_token'] as string;
+    const authenticated = await test.keys.authenticate(secret);
+    assert.ok('principal' in authenticated);
+    return { secret, principal: authenticated.principal, id: authenticated.principal.key.id };
+  }
+  const withChild = async () => {
+    const parent = await given('role:GUEST API_KEY:CREATE_OWN');
+    const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, parent.principal);
+    return { ...parent, child: child.secret };
+  };
+
+  it('end their own, with what it has created, and the audit log says who did it, and from where', async () => {
+    const { secret, child, id } = await withChild();
+    const { status, body, headers } = await revoke(`${secret}\n`, { token_type_hint: 'refresh_token' });
+    assert.deepEqual([status, body, headers.get('cache-control')], [200, {}, 'no-store']);
+    assert.deepEqual([await accepts(secret), await accepts(child)], [false, false]);
+    const entries = await test.keys.auditLog({ first: 3 }, OPERATOR);
+    assert.deepEqual(
+      entries.toReversed().map(({ action, actor, key }) => [action, actor.kind, actor.id, key?.name]),
+      [
+        ['CONSENT_REVOKE', 'KEY', id, entries[0]!.actor.name],
+        ['DELETE', 'KEY', id, entries[0]!.actor.name],
+        ['DELETE', 'KEY', id, 'Child'],
+      ],
+    );
+    assert.deepEqual([entries[2]!.after, entries[2]!.address], [{ client: APP.id }, '127.0.0.1']);
+  });
+
+  it('can leave a key that has created others as it is', async () => {
+    const { secret, child } = await withChild();
+    const { status, body } = await revoke(secret, { created_keys: 'refuse' });
+    assert.deepEqual([status, body['error']], [400, 'has_created_keys']);
+    assert.equal(body['error_description'], 'This key has created 1 API key, which ends with it.');
+    assert.deepEqual([await accepts(secret), await accepts(child)], [true, true]);
+    const { secret: alone } = await given();
+    assert.equal((await revoke(alone, { created_keys: 'refuse' })).status, 200);
+    assert.equal(await accepts(alone), false);
+  });
+
+  it('end none that no application was given: those of the operator, of other keys, and of that key itself', async () => {
+    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { secret: childOfKey } = await test.keys.create({ name: 'By Anna', roles: ['GUEST'] }, approver);
+    const { child } = await withChild();
+    for (const secret of [made, childOfKey, child]) {
+      const { status, body } = await revoke(secret);
+      assert.deepEqual([status, body['error']], [400, 'unsupported_token_type']);
+      assert.equal(await accepts(secret), true);
+    }
+  });
+
+  it('end none that another application was given', async () => {
+    const { secret } = await given();
+    for (const client of [OTHER.id, 'svc-api']) {
+      const { status, body } = await revoke(secret, { client_id: client });
+      assert.deepEqual([status, body['error']], [400, 'invalid_grant']);
+    }
+    assert.equal(await accepts(secret), true);
+  });
+
+  it('learn nothing of a key that is not valid: all such are answered as one that was ended', async () => {
+    const { secret: ended } = await given();
+    const first = await revoke(ended);
+    const { secret: disabled, id } = await given();
+    await test.keys.setEnabled(id, false, OPERATOR);
+    const { secret: expired } = await given('DOCKER:READ_ANY', { key_expires_in: '1m' });
+    const { secret: own } = await test.keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
+    await test.keys.setEnabled((await test.keys.findByName('Off', OPERATOR))!.id, false, OPERATOR);
+    test.time.now += 60_000;
+    const unknown = `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`;
+    for (const token of [ended, disabled, expired, own, unknown, 'nonsense', ' ', '\u0000', 'x'.repeat(9000)]) {
+      const { status, body, headers } = await revoke(token);
+      assert.deepEqual([status, body], [first.status, first.body], token.slice(0, 20));
+      assert.deepEqual([...headers.keys()], [...first.headers.keys()]);
+    }
+    assert.ok(await test.keys.findById(id, OPERATOR), 'what is disabled stays so');
+  });
+
+  it('try ten in a minute from one address that cannot be ended, and one that can is ended all the same', async () => {
+    const { secret } = await given();
+    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const statuses = [];
+    for (let count = 0; count < 12; count += 1) statuses.push((await revoke(count % 2 ? made : 'nonsense')).status);
+    assert.deepEqual(statuses, [...Array.from({ length: 10 }, (_, index) => (index % 2 ? 400 : 200)), 429, 429]);
+    const over = await revoke('nonsense');
+    assert.deepEqual([over.body['error'], over.headers.get('retry-after')], ['temporarily_unavailable', '6']);
+    assert.equal((await revoke(secret)).status, 200);
+    assert.equal(await accepts(secret), false);
+    test.time.now += 6000;
+    assert.equal((await revoke('nonsense')).status, 200);
+  });
+
+  it('add nothing to the audit log, and start no transaction, with what cannot be ended', async () => {
+    const { secret } = await given();
+    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const [before] = await test.keys.auditLog({ first: 1 }, OPERATOR);
+    const { repository } = test.store;
+    const write = repository.write.bind(repository);
+    repository.write = () => assert.fail('a transaction');
+    for (const token of ['nonsense', made]) await revoke(token);
+    await revoke(secret, { client_id: OTHER.id });
+    repository.write = write;
+    assert.deepEqual((await test.keys.auditLog({ first: 1 }, OPERATOR))[0], before);
+  });
+
+  it('end one once, by two requests at once', async () => {
+    const { secret } = await given();
+    const both = await Promise.all([revoke(secret), revoke(secret)]);
+    assert.deepEqual([both[0].status, both[1].status], [200, 200]);
+    const actions = (await test.keys.auditLog({ first: 10 }, OPERATOR)).map(({ action }) => action);
+    assert.equal(actions.filter((action) => action === 'CONSENT_REVOKE').length, 1);
+  });
+
+  it('with a previous secret, end that alone', async () => {
+    const { secret: previous, id, child } = await withChild();
+    const { secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    assert.equal((await revoke(previous, { created_keys: 'refuse' })).status, 200);
+    assert.deepEqual([await accepts(previous), await accepts(secret), await accepts(child)], [false, true, true]);
+    const actions = (await test.keys.auditLog({ first: 2 }, OPERATOR)).map(({ action }) => action);
+    assert.deepEqual(actions, ['ROTATE_FINISH', 'CONSENT_REVOKE']);
+    assert.equal((await revoke(secret)).status, 200);
+    assert.equal(await accepts(secret), false);
+  });
+
+  it('can do so long after the request for it was forgotten, whatever became of the audit log', async () => {
+    const { secret } = await given();
+    test.time.now += 90 * 86_400_000;
+    await askDevice(test.url);
+    await test.keys.pruneAuditLog('1d');
+    assert.equal((await revoke(secret)).status, 200);
+    assert.equal(await accepts(secret), false);
+  });
+
+  it('cannot send a key in an address or a header, or it is ignored', async () => {
+    const { secret } = await given();
+    const url = `${test.url}/oauth/revoke?token=${secret}&client_id=${APP.id}`;
+    assert.match((await postForm(url, {})).text, /client_id is missing/);
+    assert.match((await postForm(url, { client_id: APP.id })).text, /token is missing/);
+    const bearer = await postForm(url, { client_id: APP.id }, { authorization: `Bearer ${secret}` });
+    assert.equal(bearer.status, 401);
+    assert.equal((await fetch(url)).status, 405);
+    assert.equal(await accepts(secret), true);
+  });
+
+  it('leave no key in the log', async () => {
+    const { log, lines } = collectingLog();
+    const logged = await startServer(test.keys, { clients: [APP], log });
+    const { secret } = await given();
+    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    for (const token of [secret, secret, made])
+      await postForm(`${logged.url}/oauth/revoke`, { client_id: APP.id, token });
+    await logged.stop();
+    const text = JSON.stringify(lines);
+    for (const token of [secret, made]) assert.ok(!text.includes(token));
+    assert.match(text, /revocation refused/);
+  });
+});

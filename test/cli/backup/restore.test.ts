@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { readdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { withKeys } from '../../../src/cli/with-keys.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { OpenKeys } from '../../../src/open-keys.ts';
+import { isPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
+import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
+import { damageKey } from '../../support/damage.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly, contentOf, readDirectly } from '../../support/direct.ts';
+import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+interface Named {
+  name: string;
+  fields?: string[];
+  at?: string | null;
+  by?: { name: string } | null;
+}
+
+interface Restored {
+  compared: boolean;
+  dryRun: boolean;
+  deleted: Named[];
+  kept: Named[];
+  broughtBack: Named[];
+  created: Named[];
+  changed: number;
+  damaged: Named[];
+  previous: string | null;
+}
+
+const names = (keys: readonly Named[]) => keys.map(({ name }) => name).toSorted();
+
+describeOnEach('restore', () => {
+  let cli: TestCli;
+  let backup: string;
+  const given = new Map<string, CreatedKey>();
+  const key = (name: string) => given.get(name)!;
+  const act = (work: (keys: OpenKeys) => Promise<unknown>) => withKeys({ database: cli.database }, work);
+
+  beforeEach(async () => {
+    cli = testCli();
+    backup = join(tempFolder(), 'backup.sqlite');
+    for (const name of ['Same', 'Deleted', 'Disabled', 'Rotated', 'Narrowed', 'Widened'])
+      given.set(name, await cli.given(name));
+    const { code, stderr } = await cli.run(['backup', backup]);
+    assert.equal(code, 0, stderr);
+    await act(async (keys) => {
+      await keys.delete([key('Deleted').id], OPERATOR);
+      await keys.setEnabled(key('Disabled').id, false, OPERATOR);
+      const rotated = await keys.rotate(key('Rotated').id, { grace: '0s' }, OPERATOR);
+      given.set('Rotated since', { ...key('Rotated'), key: rotated.secret });
+      await keys.update(key('Narrowed').id, { roles: ['GUEST'], description: 'narrowed' }, OPERATOR);
+      await keys.update(key('Widened').id, { roles: ['ADMIN'], name: 'Renamed' }, OPERATOR);
+      given.set(
+        'Created',
+        await keys
+          .create({ name: 'Created', roles: ['GUEST'] }, OPERATOR)
+          .then(({ secret, key: made }) => ({ key: secret, id: made.id, name: made.name })),
+      );
+    });
+  });
+
+  const restore = async (...args: string[]): Promise<Restored> => {
+    const { code, stdout, stderr } = await cli.run(['restore', backup, '--yes', '--json', ...args]);
+    assert.equal(code, 0, stdout + stderr);
+    return JSON.parse(stdout) as Restored;
+  };
+  const verifies = async () => {
+    const { code, stdout } = await cli.run(['apikey', 'log', '--verify', '--json']);
+    assert.equal(code, 0, stdout);
+  };
+
+  it('brings no revoked key back, and says which there are', async () => {
+    const result = await restore();
+    assert.deepEqual(
+      [names(result.deleted), names(result.kept), names(result.created), result.broughtBack, result.changed],
+      [['Deleted'], ['Disabled', 'Narrowed', 'Rotated'], ['Created'], [], 1],
+    );
+    assert.deepEqual(
+      result.kept.toSorted((one, other) => (one.name < other.name ? -1 : 1)).map(({ fields }) => fields),
+      [['enabled'], ['grants'], ['secret']],
+    );
+    for (const { at, by } of [...result.deleted, ...result.kept]) assert.ok(at && by?.name);
+    assert.deepEqual(await namesIn(cli.database), ['Disabled', 'Narrowed', 'Rotated', 'Same', 'Widened']);
+    const accepted = await Promise.all(
+      ['Same', 'Deleted', 'Disabled', 'Rotated', 'Rotated since', 'Narrowed', 'Widened', 'Created'].map((name) =>
+        isAccepted(cli.database, key(name).key),
+      ),
+    );
+    assert.deepEqual(accepted, [true, false, false, false, true, true, true, false]);
+    assert.deepEqual((await keyNamed(cli.database, 'Narrowed'))?.roles, ['GUEST']);
+    assert.equal((await keyNamed(cli.database, 'Narrowed'))?.description, null);
+    assert.deepEqual((await keyNamed(cli.database, 'Widened'))?.roles, ['VIEWER']);
+    await verifies();
+  });
+
+  it('brings back the keys that are named, with their secrets', async () => {
+    const result = await restore('--bring-back', 'Deleted', '--bring-back', 'Rotated', '--bring-back', 'Disabled');
+    assert.deepEqual(
+      [names(result.broughtBack), names(result.kept)],
+      [['Deleted', 'Disabled', 'Rotated'], ['Narrowed']],
+    );
+    for (const name of ['Deleted', 'Rotated', 'Disabled'])
+      assert.equal(await isAccepted(cli.database, key(name).key), true, name);
+    assert.equal(await isAccepted(cli.database, key('Rotated since').key), false);
+    await verifies();
+  });
+
+  it('brings back all of them, as the backup has them', async () => {
+    await restore('--bring-back-all');
+    assert.deepEqual(await namesIn(cli.database), ['Deleted', 'Disabled', 'Narrowed', 'Rotated', 'Same', 'Widened']);
+    assert.deepEqual((await keyNamed(cli.database, 'Narrowed'))?.roles, ['VIEWER']);
+    await verifies();
+  });
+
+  it('keeps the audit log, which says what was restored and what became of each key', async () => {
+    await restore('--bring-back', 'Deleted');
+    const { stdout } = await cli.run(['apikey', 'log', '--json', '--action', 'restore']);
+    const { entries } = JSON.parse(stdout) as {
+      entries: { key: { name: string } | null; after: Record<string, unknown> }[];
+    };
+    assert.deepEqual(
+      new Set(entries.map((entry) => entry.key?.name)),
+      new Set([undefined, 'Deleted', 'Narrowed', 'Widened']),
+    );
+    const { after } = entries.find((entry) => entry.key === null)!;
+    assert.deepEqual(
+      [after['backup'], after['number'], after['compared'], after['created']],
+      ['backup.sqlite', 6, true, 1],
+    );
+    const { stdout: deletions } = await cli.run(['apikey', 'log', '--json', '--action', 'delete', '--key', 'Created']);
+    assert.equal((JSON.parse(deletions) as { entries: object[] }).entries.length, 1);
+  });
+
+  it('leaves the store as it was beside it, as a way back', async () => {
+    const { previous } = await restore();
+    assert.ok(previous);
+    assert.equal(statSync(previous).mode & 0o777, 0o600);
+    assert.ok((await namesIn(previous)).includes('Created'));
+    const back = await cli.run(['restore', previous, '--yes', '--bring-back-all']);
+    assert.equal(back.code, 0, back.stderr);
+    assert.equal(await isAccepted(cli.database, key('Created').key), true);
+    await verifies();
+  });
+
+  it('still knows which application a key was given to that comes back', async () => {
+    const { id } = key('Deleted');
+    await changeDirectly(backup, `insert into application_keys (key_id, client_id) values ('${id}', 'app')`);
+    await restore('--bring-back', 'Deleted');
+    assert.deepEqual(await readDirectly(cli.database, 'select key_id, client_id from application_keys'), [
+      { key_id: id, client_id: 'app' },
+    ]);
+  });
+
+  it('changes nothing in a dry run, without --yes, and where a name is unknown', async () => {
+    const before = await contentOf(cli.database);
+    const runs = [
+      { args: ['--dry-run', '--json'], code: 0, error: undefined },
+      { args: ['--json'], code: 2, error: 'USAGE' },
+      { args: ['--yes', '--json', '--bring-back', 'Nobody'], code: 1, error: 'NOT_FOUND' },
+      { args: ['--yes', '--json', '--bring-back', 'Deleted', '--bring-back-all'], code: 2, error: 'USAGE' },
+    ];
+    for (const { args, code, error } of runs) {
+      const result = await cli.run(['restore', backup, ...args]);
+      assert.deepEqual([result.code, (JSON.parse(result.stdout) as { code?: string }).code], [code, error]);
+    }
+    assert.equal(await contentOf(cli.database), before);
+    const folder = isPostgresUrl(cli.database) ? dirname(backup) : dirname(cli.database);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => /replaced|restore|partial/.test(name)),
+      [],
+    );
+  });
+
+  it('names the keys in text before it asks for --yes', async () => {
+    const { code, stderr } = await cli.run(['restore', backup]);
+    assert.equal(code, 2);
+    for (const text of [
+      'stays deleted',
+      'Deleted (svc_',
+      'stays disabled',
+      'keeps its newer secret',
+      'will be deleted:',
+    ])
+      assert.ok(stderr.includes(text), stderr);
+  });
+
+  it('lets keys exchange their names', async () => {
+    await act(async (keys) => {
+      await keys.update(key('Same').id, { name: 'Passing' }, OPERATOR);
+      await keys.update(key('Widened').id, { name: 'Same' }, OPERATOR);
+      await keys.update(key('Same').id, { name: 'Widened' }, OPERATOR);
+    });
+    await restore();
+    assert.equal((await keyNamed(cli.database, 'Same'))?.id, key('Same').id);
+    assert.equal((await keyNamed(cli.database, 'Widened'))?.id, key('Widened').id);
+    await verifies();
+  });
+
+  it('makes a key whole that is damaged, and leaves it disabled', async () => {
+    await damageKey(cli.database, 'Same', 'roles = \'["ADMIN"]\'');
+    const result = await restore();
+    assert.deepEqual(result.kept.find(({ name }) => name === 'Same')?.fields, ['damaged']);
+    const same = await keyNamed(cli.database, 'Same');
+    assert.deepEqual([same?.damaged, same?.roles, same?.disabledAt !== null], [undefined, ['VIEWER'], true]);
+    await verifies();
+  });
+
+  it('does not bring back a key without the one that created it', async () => {
+    const parent = await cli.create('Parent', '--roles', 'ADMIN');
+    await act(async (keys) => {
+      const found = await keys.authenticate(parent.key);
+      assert.ok('principal' in found);
+      await keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
+    });
+    await cli.run(['backup', backup, '--overwrite']);
+    await act((keys) => keys.delete([parent.id], OPERATOR));
+    const alone = await cli.run(['restore', backup, '--yes', '--json', '--bring-back', 'Child']);
+    assert.deepEqual([alone.code, (JSON.parse(alone.stdout) as { code: string }).code], [2, 'INPUT_INVALID']);
+    const { broughtBack } = await restore('--bring-back', 'Child', '--bring-back', 'Parent');
+    assert.deepEqual(names(broughtBack), ['Child', 'Parent']);
+    assert.equal((await keyNamed(cli.database, 'Child'))?.createdBy, parent.id);
+    await verifies();
+  });
+});

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { inspectNode } from '../../../src/cli/doctor/inspect-environment.ts';
+import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
+import { type TestCli, testCli } from '../../support/cli.ts';
+import { damageKey } from '../../support/damage.ts';
+import { describeOn, describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly, contentOf, unlockAuditLog } from '../../support/direct.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+/** What a check found that is not ok, as `CHECK status`. */
+const wrong = (findings: readonly Finding[]) =>
+  findings.filter(({ status }) => !['ok', 'skipped'].includes(status)).map(({ check, status }) => `${check} ${status}`);
+
+describeOnEach('doctor', (dialect) => {
+  let cli: TestCli;
+  beforeEach(async () => {
+    cli = testCli();
+    await cli.given('A');
+  });
+  const examine = async (env: NodeJS.ProcessEnv = {}, ...args: string[]) => {
+    const { code, stdout } = await cli.run(['doctor', '--json', ...args], { env });
+    const { failures, warnings, checks } = JSON.parse(stdout) as {
+      failures: number;
+      warnings: number;
+      checks: Finding[];
+    };
+    assert.equal(code, failures > 0 ? 1 : 0);
+    assert.equal(failures + warnings, wrong(checks).length);
+    for (const { status, remedy, message } of checks) {
+      assert.equal(remedy === null, ['ok', 'skipped'].includes(status), message);
+      assert.notEqual(message, '');
+    }
+    return checks;
+  };
+
+  it('finds nothing wrong with a store that is in order, makes each check, and changes nothing', async () => {
+    const before = [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))];
+    const checks = await examine();
+    assert.deepEqual(wrong(checks), []);
+    const left = dialect === 'sqlite' ? ['RIGHTS'] : ['ACCESS', 'SPACE', 'INTEGRITY'];
+    assert.deepEqual(
+      checks.map(({ check }) => check),
+      dialect === 'sqlite'
+        ? CHECKS.filter((check) => !left.includes(check))
+        : ['NODE', 'ENVIRONMENT', 'CONFIG', 'STORE', 'SCHEMA', 'RIGHTS', 'AUDIT_LOG', 'CLOCK'],
+    );
+    assert.deepEqual(
+      [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))],
+      before,
+    );
+    const { stdout } = await cli.run(['doctor']);
+    assert.match(stdout, /^ok +NODE .*\n(.*\n)*Nothing is wrong\.\n$/);
+  });
+
+  it('finds a store that does not exist, and creates none', async () => {
+    const other = testCli();
+    const { code, stdout } = await other.run(['doctor', '--json']);
+    assert.deepEqual([code, wrong((JSON.parse(stdout) as { checks: Finding[] }).checks)], [1, ['STORE failure']]);
+    assert.equal(await contentOf(other.database), undefined);
+  });
+
+  it('finds variables that contradict each other, or are ignored', async () => {
+    const environments: [NodeJS.ProcessEnv, string[]][] = [
+      [{ SVC_API_SERVER: 'http://127.0.0.1:1' }, ['ENVIRONMENT failure']],
+      [{ SVC_API_KEY: 'x' }, ['ENVIRONMENT warning']],
+      [{ SVC_API_TLS_CERT: '/cert.pem' }, ['ENVIRONMENT failure']],
+      [{ SVC_API_SOCKET: '/run/x', SVC_API_PORT: '1' }, ['ENVIRONMENT failure']],
+      [{ SVC_API_PORT: 'x' }, ['ENVIRONMENT failure']],
+      [{ SVC_API_KEEP_ALIVE: '-1' }, ['ENVIRONMENT failure']],
+      [{ XDG_DATA_HOME: 'data', XDG_CONFIG_HOME: 'config' }, ['ENVIRONMENT warning', 'ENVIRONMENT warning']],
+    ];
+    for (const [env, expected] of environments)
+      assert.deepEqual(wrong(await examine(env)), expected, JSON.stringify(env));
+    const { code, stdout } = await cli.run(['doctor', '--database', cli.database, '--json'], {
+      env: { SVC_API_SERVER: 'http://127.0.0.1:1', SVC_API_DATABASE: '' },
+    });
+    assert.deepEqual([code, wrong((JSON.parse(stdout) as { checks: Finding[] }).checks)], [0, ['ENVIRONMENT warning']]);
+  });
+
+  it('finds faults of svc-api.yaml', async () => {
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'rooles: {}\n');
+    const found = await examine({}, '--config', config);
+    assert.deepEqual(wrong(found), ['CONFIG failure']);
+    assert.match(found.find(({ check }) => check === 'CONFIG')!.message, /svc-api\.yaml:1:1.*rooles/);
+    assert.deepEqual(wrong(await examine({ SVC_API_CONFIG: `${config}.missing` })), ['CONFIG failure']);
+  });
+
+  it('finds an audit log that is broken, or whose key is not usable', async () => {
+    assert.deepEqual(wrong(await examine({ SVC_API_AUDIT_KEY: '/nonexistent' })), ['AUDIT_LOG failure']);
+    await unlockAuditLog(cli.database);
+    await changeDirectly(cli.database, "update audit_log set actor_name = 'nobody'");
+    assert.deepEqual(wrong(await examine()), ['AUDIT_LOG failure']);
+  });
+
+  it('finds keys that are damaged', async () => {
+    await damageKey(cli.database, 'A', 'roles = \'["ADMIN"]\'');
+    const found = await examine();
+    assert.deepEqual(wrong(found), ['AUDIT_LOG failure']);
+    assert.match(found.find(({ check }) => check === 'AUDIT_LOG')!.message, /"A" .* is damaged/);
+  });
+
+  it('finds a clock that is behind the store, and jumps of the clock', async () => {
+    const future = Date.now() + 3_600_000;
+    await changeDirectly(cli.database, `update clock set latest = ${future}`);
+    assert.deepEqual(wrong(await examine()), ['CLOCK failure']);
+    await changeDirectly(cli.database, 'delete from clock');
+    await unlockAuditLog(cli.database);
+    await changeDirectly(cli.database, `update audit_log set at = ${future}`);
+    await cli.given('B');
+    const clock = (await examine()).filter(({ check }) => check === 'CLOCK');
+    assert.deepEqual(
+      clock.map(({ status }) => status),
+      ['warning'],
+    );
+    assert.match(clock[0]!.message, /ran back between the entries 1 \(.*\) and 2/);
+  });
+
+  if (dialect === 'postgres') return;
+
+  it('finds who else may use the files, and does not change that', async () => {
+    chmodSync(cli.database, 0o644);
+    assert.deepEqual(wrong(await examine()), ['ACCESS warning']);
+    chmodSync(cli.database, 0o666);
+    assert.deepEqual(wrong(await examine()), ['ACCESS failure', 'ACCESS warning']);
+    assert.equal(statSync(cli.database).mode & 0o777, 0o666);
+    chmodSync(cli.database, 0o600);
+    chmodSync(`${cli.database}-reserve`, 0o604);
+    assert.deepEqual(wrong(await examine()), ['ACCESS warning']);
+    chmodSync(dirname(cli.database), 0o777);
+    assert.deepEqual(wrong(await examine()), ['ACCESS failure', 'ACCESS warning']);
+    chmodSync(dirname(cli.database), 0o700);
+  });
+
+  it('finds a schema that is older or newer', async () => {
+    const old = join(tempFolder(), 'old.sqlite');
+    copyFileSync('test/fixtures/store-schema-1.sqlite', old);
+    chmodSync(old, 0o600);
+    const before = readFileSync(old, 'base64');
+    assert.deepEqual(wrong(await examine({ SVC_API_DATABASE: old })), ['SCHEMA warning']);
+    assert.equal(readFileSync(old, 'base64'), before);
+    await changeDirectly(cli.database, 'pragma user_version = 9999');
+    assert.deepEqual(wrong(await examine()), ['SCHEMA failure']);
+  });
+
+  it('finds a file that is no store, a folder, and a lock', async () => {
+    const bytes = readFileSync(cli.database);
+    writeFileSync(cli.database, 'x'.repeat(9000));
+    assert.deepEqual(wrong(await examine()), ['STORE failure']);
+    writeFileSync(cli.database, bytes);
+    await changeDirectly(cli.database, 'pragma application_id = 7');
+    assert.deepEqual(wrong(await examine()), ['STORE failure']);
+    writeFileSync(cli.database, bytes);
+    const lock = new Database(cli.database);
+    lock.pragma('locking_mode = exclusive');
+    lock.exec('begin exclusive');
+    assert.deepEqual(wrong(await examine()), ['STORE failure']);
+    lock.exec('rollback');
+    lock.close();
+    rmSync(cli.database);
+    mkdirSync(cli.database);
+    assert.ok(wrong(await examine()).includes('STORE failure'));
+  });
+
+  it('finds damage of the file', async () => {
+    const bytes = readFileSync(cli.database);
+    const db = new Database(cli.database);
+    const root = db
+      .prepare<[], number>("select rootpage from sqlite_schema where name = 'audit_log_by_action'")
+      .pluck()
+      .get()!;
+    db.close();
+    bytes.fill(0, (root - 1) * 4096 + 8, root * 4096);
+    writeFileSync(cli.database, bytes);
+    assert.ok(wrong(await examine()).includes('INTEGRITY failure'));
+  });
+
+  it('finds the -wal of another file beside it', async () => {
+    const other = testCli();
+    await other.given('B');
+    const reader = new Database(other.database);
+    reader.exec('begin');
+    reader.prepare('select * from api_keys').all();
+    await other.given('C');
+    copyFileSync(`${other.database}-wal`, `${cli.database}-wal`);
+    reader.close();
+    chmodSync(`${cli.database}-wal`, 0o600);
+    const found = await examine();
+    assert.deepEqual(wrong(found), ['STORE failure']);
+    assert.match(
+      found.find(({ check }) => check === 'STORE')!.message,
+      /-wal belongs to the file that was there before/,
+    );
+  });
+
+  it('leaves a -wal alone that a killed program has left', async () => {
+    const folder = tempFolder();
+    const path = join(folder, 'keys.sqlite');
+    const writer = new Database(cli.database);
+    writer.pragma('wal_autocheckpoint = 0');
+    writer.exec('delete from clock');
+    for (const suffix of ['', '-wal']) copyFileSync(cli.database + suffix, path + suffix);
+    writer.close();
+    for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o600);
+    const before = [path, `${path}-wal`].map((file) => readFileSync(file, 'base64'));
+    assert.deepEqual(wrong(await examine({ SVC_API_DATABASE: path })), []);
+    assert.deepEqual(
+      [path, `${path}-wal`].map((file) => readFileSync(file, 'base64')),
+      before,
+    );
+  });
+});
+
+describeOn('postgres', 'doctor, as a user of the database', () => {
+  it('finds rights that are missing', async () => {
+    const cli = testCli();
+    await cli.given('A');
+    const url = new URL(cli.database);
+    const schema = url.searchParams.get('schema')!;
+    const role = `doctor_${randomBytes(6).toString('hex')}`;
+    await changeDirectly(
+      cli.database,
+      `create role ${role} login password 'x'`,
+      `grant usage on schema ${schema} to ${role}`,
+      `grant select on all tables in schema ${schema} to ${role}`,
+    );
+    try {
+      [url.username, url.password] = [role, 'x'];
+      const { code, stdout } = await cli.run(['doctor', '--json', '--database', url.href]);
+      const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+      const rights = checks.filter(({ check }) => check === 'RIGHTS');
+      assert.equal(code, 1);
+      assert.ok(rights.some(({ remedy }) => remedy?.includes(`grant insert on audit_log to ${role}`)));
+      assert.deepEqual(
+        wrong(checks).filter((text) => text !== 'RIGHTS failure'),
+        [],
+      );
+    } finally {
+      await changeDirectly(cli.database, `drop owned by ${role}`, `drop role ${role}`);
+    }
+  });
+});
+
+describeOn('postgres', 'doctor, as the user of docs/storage.md', () => {
+  it('finds that a server may do what it must', async () => {
+    const cli = testCli();
+    await cli.given('A');
+    const url = new URL(cli.database);
+    const role = `doctor_${randomBytes(6).toString('hex')}`;
+    const [, statements] = /^```sql\n(create role [^]*?)^```/m.exec(readFileSync('docs/storage.md', 'utf8'))!;
+    const schema = url.searchParams.get('schema')!;
+    await changeDirectly(cli.database, statements!.replaceAll('svc_api_server', role).replaceAll('svc_api', schema));
+    try {
+      [url.username, url.password] = [role, 'choose another'];
+      const { code, stdout } = await cli.run(['doctor', '--json', '--database', url.href]);
+      const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+      assert.deepEqual([code, wrong(checks)], [0, []]);
+      assert.match(checks.find(({ check }) => check === 'RIGHTS')!.message, /may serve\.$/);
+    } finally {
+      await changeDirectly(cli.database, `drop owned by ${role}`, `drop role ${role}`);
+    }
+  });
+});
+
+describe('doctor, on a version of Node that is not supported', () => {
+  it('says so', () => {
+    const own = Object.getOwnPropertyDescriptor(process, 'versions')!;
+    Object.defineProperty(process, 'versions', { configurable: true, value: { ...process.versions, node: '20.1.0' } });
+    try {
+      const { status, message } = inspectNode();
+      assert.deepEqual([status, message.includes('20.1.0')], ['failure', true]);
+    } finally {
+      Object.defineProperty(process, 'versions', own);
+    }
+  });
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { startConsoleService, type Visitor, visitorWith } from '../support/console.ts';
+import type { TestService } from '../support/server.ts';
+
+describe('the audit log in the console', () => {
+  let test: TestService;
+  let visitor: Visitor;
+  beforeEach(async () => {
+    test = await startConsoleService();
+    ({ visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] }));
+    const { key } = await test.keys.create({ name: 'Deploy', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
+    test.time.now += 60_000;
+    await test.keys.update(key.id, { description: '<i>Pipelines</i>', permissions: ['DISK:READ_ANY'] }, OPERATOR);
+  });
+  afterEach(() => test.stop());
+
+  it('says who did what, newest first, and what changed', async () => {
+    const { text, html } = await visitor.open('audit-log');
+    assert.match(
+      text,
+      /now user tester update Deploy description <i>Pipelines<\/i> permissions DOCKER:READ_ANY → DISK:READ_ANY 1 minute ago user tester create Deploy name Deploy permissions DOCKER:READ_ANY/,
+    );
+    assert.match(html, /<a href="\.\/keys\/[0-9a-f-]{36}">Deploy<\/a>/);
+    assert.doesNotMatch(html, /<i>/);
+  });
+
+  it('is narrowed by key, actor, action and days', async () => {
+    const rows = (html: string) => html.match(/<th scope="row"/g)?.length ?? 0;
+    await visitor.open('audit-log');
+    assert.equal(rows((await visitor.submit('audit-log', { key: 'Deploy' })).html), 2);
+    assert.equal(rows((await visitor.submit('audit-log', { action: 'UPDATE' })).html), 1);
+    assert.match(visitor.page!.html, /<option value="UPDATE" selected/);
+    assert.equal(rows((await visitor.submit('audit-log', { action: '', actor: 'tester', key: 'Ada' })).html), 1);
+    const day = { key: '', actor: '', since: '2030-01-01', until: '2030-01-01' };
+    assert.equal(rows((await visitor.submit('audit-log', day)).html), 3);
+    const before = await visitor.submit('audit-log', { since: '', until: '2029-12-31' });
+    assert.match(before.text, /No entry matches\. Show all entries/);
+  });
+
+  it('says what is wrong with a filter, and keeps it', async () => {
+    for (const path of [
+      'audit-log?since=yesterday',
+      'audit-log?until=31.12.',
+      'audit-log?after=nonsense',
+      'audit-log?key=%00',
+    ]) {
+      const { status, html, text } = await visitor.open(path);
+      assert.equal(status, 400, path);
+      assert.match(html, /role="alert"/);
+      assert.doesNotMatch(text, /There is nothing|No entry/);
+    }
+    assert.match((await visitor.open('audit-log?since=yesterday')).html, /value="yesterday"/);
+  });
+
+  it('is shown to keys that may read it, with names of keys that they may read', async () => {
+    const { visitor: reader } = await visitorWith(test, { name: 'Docker', permissions: ['API_KEY:READ_OWN'] });
+    assert.equal((await reader.open('audit-log')).status, 403);
+    assert.match(reader.page!.text, /This key lacks LOGS:READ_ANY/);
+    const { visitor: auditor } = await visitorWith(test, { name: 'Auditor', permissions: ['LOGS:READ_ANY'] });
+    assert.doesNotMatch((await auditor.open('audit-log')).text, /Deploy/);
+  });
+});

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { startConsoleService, Visitor, visitorWith } from '../support/console.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, type TestService } from '../support/server.ts';
+
+const ADA = { name: 'Ada', roles: ['ADMIN'] };
+
+describe('the page of a key in the console', () => {
+  let test: TestService;
+  beforeEach(async () => {
+    test = await startConsoleService();
+  });
+  afterEach(() => test.stop());
+
+  /** What a cell of the matrix says to those who do not see it: `DOCKER:UPDATE_ANY: granted by …`. */
+  const cellsIn = (html: string) =>
+    Array.from(html.matchAll(/<td class="(?:used|unused|taken)" title="([^"]*)"/g), ([, title]) => title);
+
+  it('tells who created it, what holds it, and how it was used', async () => {
+    const { visitor, secret } = await visitorWith(test, ADA);
+    const ada = await test.keys.authenticate(secret);
+    assert.ok('principal' in ada);
+    const { key, secret: used } = await test.keys.create(
+      {
+        name: 'CI',
+        description: 'Ask <Ada>',
+        roles: ['GUEST'],
+        limits: ['9/m'],
+        allowFrom: ['127.0.0.1'],
+        expiresIn: '30d',
+      },
+      ada.principal,
+    );
+    await query(test.url, used, '{ online }');
+    await test.keys.finishActivity();
+    test.time.now += 2 * 60_000;
+    const { text, html } = await visitor.open(`keys/${key.id}`);
+    assert.match(
+      text,
+      /CI active Edit Rotate Disable Create one like it Delete Ask <Ada> Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
+    );
+    assert.match(text, /Expires in 30 days Last used 2 minutes ago , 1 use in all Limits 9\/m Used from 127\.0\.0\.1/);
+    assert.ok(html.includes(`href="../keys/${ada.principal.key.id}">Ada</a>`));
+    assert.doesNotMatch(html, /<Ada>/);
+  });
+
+  it('shows what it may do, by which grant, whether it was used, and what a key above takes away', async () => {
+    const { visitor } = await visitorWith(test, ADA);
+    const team = await createPrincipal(test.keys, {
+      name: 'Team',
+      roles: ['GUEST'],
+      permissions: ['DOCKER:UPDATE_ANY'],
+    });
+    await test.keys.update(
+      team.principal.key.id,
+      { permissions: ['DOCKER:UPDATE_ANY', 'API_KEY:CREATE_OWN'] },
+      OPERATOR,
+    );
+    const again = await test.keys.authenticate(team.secret);
+    assert.ok('principal' in again);
+    const ci = await createPrincipal(
+      test.keys,
+      { name: 'CI', roles: ['GUEST'], permissions: ['DOCKER:UPDATE_ANY'] },
+      again.principal,
+    );
+    await query(test.url, ci.secret, '{ online }');
+    await test.keys.update(team.principal.key.id, { permissions: ['API_KEY:CREATE_OWN'] }, OPERATOR);
+    await test.keys.finishActivity();
+    const { text, html } = await visitor.open(`keys/${ci.principal.key.id}`);
+    assert.deepEqual(cellsIn(html), [
+      'ME:READ_OWN: granted by role GUEST, but never used',
+      'ONLINE:READ_ANY: granted by role GUEST, and used',
+      'ONLINE:READ_OWN: granted by role GUEST, and used',
+      'WELCOME:READ_ANY: granted by role GUEST, but never used',
+      'WELCOME:READ_OWN: granted by role GUEST, but never used',
+      'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but taken away by Team',
+      'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but taken away by Team',
+    ]);
+    assert.match(text, /Keys above it that hold it back Team · takes away 2 permissions/);
+    assert.match(text, /It may do nothing to 25 other resources .*VMS/);
+    assert.match(html, /role="region" aria-label="What it may do, by resource" tabindex="0"/);
+  });
+
+  it('answers whether it may do something, and why', async () => {
+    const { visitor } = await visitorWith(test, ADA);
+    const { key } = await test.keys.create({ name: 'CI', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
+    await visitor.open(`keys/${key.id}`);
+    const asked = async (may: string) => {
+      const { status, text } = await visitor.submit('#may-it', { may });
+      return [status, /Ask (.*) What it never/.exec(text)?.[1]];
+    };
+    assert.deepEqual(await asked('docker:read_own'), [200, 'Yes , DOCKER:READ_OWN: by DOCKER:READ_ANY.']);
+    assert.deepEqual(await asked('DOCKER:DELETE_ANY'), [
+      200,
+      'No , not DOCKER:DELETE_ANY: none of its grants says so.',
+    ]);
+    const [status, problem] = await asked('<DOKCER>');
+    assert.equal(status, 400);
+    assert.match(`${problem}`, /"<DOKCER>"/);
+    assert.match(visitor.page!.html, /<input id="may"[^>]*aria-invalid="true"/);
+  });
+
+  it('plots its use by the hour and by the day, with the same as numbers', async () => {
+    const { visitor } = await visitorWith(test, ADA);
+    const ci = await createPrincipal(test.keys, { name: 'CI', roles: ['GUEST'] });
+    assert.match((await visitor.open(`keys/${ci.principal.key.id}`)).text, /No request in the last 48 hours/);
+    for (const hours of [0, 47, 71]) {
+      test.time.now = Date.UTC(2030, 0, 1, hours);
+      await query(test.url, ci.secret, '{ online }');
+      await query(test.url, ci.secret, '{ info { name } }');
+      await test.keys.finishActivity();
+    }
+    visitor.cookie = undefined;
+    const again = await visitorWith(test, { ...ADA, name: 'Eve' });
+    const hours = await again.visitor.open(`keys/${ci.principal.key.id}`);
+    assert.match(hours.text, /accepted 2 forbidden 2 limited 0 refused 0 at most 2 in one hour, UTC/);
+    assert.match(
+      hours.html,
+      /<svg role="img" aria-label="Last 48 hours: 2 accepted, 2 forbidden, 0 limited, 0 refused"/,
+    );
+    assert.match(hours.text, /2030-01-02 23:00 1 1 0 0 2030-01-03 23:00 1 1 0 0/);
+    assert.doesNotMatch(hours.html, /style=/);
+    const days = await again.visitor.open(`keys/${ci.principal.key.id}?use=day`);
+    assert.match(days.text, /2030-01-01 2 1 0 0 2030-01-02 1 1 0 0 2030-01-03 1 1 0 0/);
+  });
+
+  it('has its timeline for keys that may read the log, with what was changed before and after', async () => {
+    const { visitor } = await visitorWith(test, ADA);
+    const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    await test.keys.update(key.id, { description: 'It <b>builds</b>' }, OPERATOR);
+    await test.keys.update(key.id, { roles: ['VIEWER'] }, OPERATOR);
+    const { text, html } = await visitor.open(`keys/${key.id}`);
+    assert.match(
+      text,
+      /Timeline All in the audit log .* roles GUEST → VIEWER .* description It <b>builds<\/b> .* create/,
+    );
+    assert.ok(html.includes(`href="../audit-log?key=${key.id}"`));
+    const other = await visitorWith(test, { name: 'Own', permissions: ['API_KEY:READ_ANY'] });
+    const page = await other.visitor.open(`keys/${key.id}`);
+    assert.equal(page.status, 200);
+    assert.doesNotMatch(page.text, /Timeline/);
+  });
+
+  it('offers what the key that has signed in may do, and no more', async () => {
+    const { key } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+    const offered = async (visitor: Visitor, id: string) => {
+      const { text } = await visitor.open(`keys/${id}`);
+      return ['Edit', 'Rotate', 'Disable', 'Delete'].filter((word) => new RegExp(` ${word} .*Secret svc_`).test(text));
+    };
+    const reader = await visitorWith(test, { name: 'Reader', permissions: ['API_KEY:READ_ANY'] });
+    assert.deepEqual(await offered(reader.visitor, key.id), []);
+    const updater = await visitorWith(test, { name: 'Up', permissions: ['API_KEY:READ_ANY', 'API_KEY:UPDATE_ANY'] });
+    assert.deepEqual(await offered(updater.visitor, key.id), ['Edit', 'Disable']);
+    const own = await visitorWith(test, {
+      name: 'Own',
+      permissions: ['API_KEY:READ_ANY', 'API_KEY:UPDATE_OWN', 'API_KEY:DELETE_OWN', 'API_KEY:CREATE_OWN'],
+    });
+    const mine = await test.keys.authenticate(own.secret);
+    assert.ok('principal' in mine);
+    const child = await test.keys.create({ name: 'Child', permissions: ['API_KEY:READ_ANY'] }, mine.principal);
+    assert.deepEqual(await offered(own.visitor, key.id), []);
+    assert.match(own.visitor.page!.html, new RegExp(`href="../keys/new\\?from=${key.id}"`));
+    assert.deepEqual(await offered(own.visitor, child.key.id), ['Edit', 'Rotate', 'Disable', 'Delete']);
+    assert.equal((await own.visitor.open(`keys/${key.id}/delete`)).status, 403);
+    assert.match(own.visitor.page!.text, /may not do this to this key/);
+
+    await test.keys.rotate(mine.principal.key.id, {}, OPERATOR);
+    assert.deepEqual(await offered(own.visitor, child.key.id), []);
+    assert.match(own.visitor.page!.text, /a previous secret of your key/);
+    assert.match((await own.visitor.open(`keys/${child.key.id}/edit`)).text, /Not allowed .*Sign in with the new one/);
+  });
+
+  it('is not told of a key that may not be read, nor of one that there is not', async () => {
+    const { key } = await test.keys.create({ name: 'Hidden', roles: ['GUEST'] }, OPERATOR);
+    const { visitor } = await visitorWith(test, { name: 'Own', permissions: ['API_KEY:READ_OWN'] });
+    for (const id of [key.id, 'nothing', '%3Cb%3E'])
+      for (const path of ['', '/edit', '/delete', '/rotation', '/narrow']) {
+        const { status, text } = await visitor.open(`keys/${id}${path}`);
+        assert.deepEqual([status, text.includes('Hidden')], [404, false], id + path);
+      }
+  });
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { startConsoleService, Visitor, visitorWith } from '../support/console.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { query, type TestService } from '../support/server.ts';
+
+const MINUTE = 60_000;
+
+describe('rotating the secret of a key in the console', () => {
+  let test: TestService;
+  let visitor: Visitor;
+  beforeEach(async () => {
+    test = await startConsoleService();
+    ({ visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] }));
+  });
+  afterEach(() => test.stop());
+
+  const create = async () => (await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR)).key.id;
+  const secretOn = (html: string) => /<input id="secret"[^>]*value="([^"]*)"/.exec(html)?.[1] ?? '';
+  const isAccepted = async (secret: string) => (await query(test.url, secret, '{ online }')).status === 200;
+
+  it('shows the new secret once, tells of the previous one, and finishes', async () => {
+    const { secret: old, principal } = await createPrincipal(test.keys, { name: 'CI', roles: ['GUEST'] });
+    const { id } = principal.key;
+    await visitor.open(`keys/${id}/rotation`);
+    const { html, text, headers } = await visitor.submit('/rotation', { grace: '2h' });
+    const secret = secretOn(html);
+    assert.match(text, /The new secret of CI .*It ends by itself in 2 hours/);
+    assert.equal(headers.get('cache-control'), 'no-store');
+    assert.deepEqual([await isAccepted(secret), await isAccepted(old)], [true, true]);
+    await test.keys.finishActivity();
+    test.time.now += 2 * MINUTE;
+    const page = await visitor.open(`keys/${id}/rotation`);
+    assert.match(
+      page.text,
+      /ends in 2 hours \. It is still in use: last 2 minutes ago \. Finish now .*is refused from then on/,
+    );
+    assert.ok(!page.html.includes(secret));
+    const done = await visitor.submit('/rotation/finish');
+    assert.match(done.text, /The rotation is finished: only the new secret works/);
+    assert.deepEqual([await isAccepted(secret), await isAccepted(old)], [true, false]);
+    assert.equal((await visitor.open(`keys/${id}`)).text.includes('A rotation is under way'), false);
+  });
+
+  it('waits for the first use, gets on with it, and is rolled back', async () => {
+    const id = await create();
+    await visitor.open(`keys/${id}/rotation`);
+    const { text } = await visitor.submit('/rotation', { activate: 'ON_FIRST_USE' });
+    assert.match(text, /begins when the new secret is first used/);
+    await visitor.open(`keys/${id}/rotation`);
+    assert.match(visitor.page!.text, /works until the new one is first used/);
+    assert.match((await visitor.submit('/activate')).text, /The grace period of the previous secret has begun/);
+    await visitor.open(`keys/${id}/rotation`);
+    assert.doesNotMatch(visitor.page!.text, /Begin the grace period/);
+    assert.match((await visitor.submit('/roll-back')).text, /only the previous secret works/);
+  });
+
+  it('disables the keys that it has created, after a leak', async () => {
+    const team = await createPrincipal(test.keys, {
+      name: 'Team',
+      permissions: ['API_KEY:CREATE_OWN', 'ME:READ_OWN'],
+    });
+    await createPrincipal(test.keys, { name: 'Old', permissions: ['ME:READ_OWN'] }, team.principal);
+    test.time.now += 10 * MINUTE;
+    await createPrincipal(test.keys, { name: 'Thief', permissions: ['ME:READ_OWN'] }, team.principal);
+    const address = `keys/${team.principal.key.id}/rotation`;
+    await visitor.open(address);
+    assert.match(visitor.page!.text, /Disable the keys that it has created, too: they may be the thief's\. Old, Thief/);
+    const wrong = await visitor.submit('/rotation', { disableCreated: 'on', createdSince: 'soon', grace: '0s' });
+    assert.deepEqual([wrong.status, /This is not a time/.test(wrong.text)], [422, true]);
+    const done = await visitor.submit('/rotation', { createdSince: '5m' });
+    assert.match(done.text, /Disabled, as it had created them: Thief What now/);
+  });
+
+  it('says at its field what is wrong, and that one is under way', async () => {
+    const id = await create();
+    await visitor.open(`keys/${id}/rotation`);
+    const { status, html } = await visitor.submit('/rotation', { grace: '91d' });
+    assert.equal(status, 400);
+    assert.match(html, /<p id="grace-problem" class="wrong">[^<]*longer than 90 days/);
+    await test.keys.rotate(id, {}, OPERATOR);
+    assert.match((await visitor.submit('/rotation', { grace: '1h' })).text, /being rotated already.*Finish now/);
+  });
+});

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import type { NewKey } from '../../src/keys/key/api-key.ts';
+import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../support/console.ts';
+import type { TestService } from '../support/server.ts';
+
+const GRANTS = { permission: ['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'] };
+
+describe('creating a key in the console', () => {
+  let test: TestService;
+  beforeEach(async () => {
+    test = await startConsoleService({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:READ_ANY', 'WIKI:UPDATE_ANY'] } });
+  });
+  afterEach(() => test.stop());
+
+  const signedIn = async (fields: Partial<NewKey> = {}) =>
+    (await visitorWith(test, { name: 'Ada', roles: ['ADMIN'], ...fields })).visitor;
+  const find = (name: string) => test.keys.findByName(name, OPERATOR);
+  /** Fills in the form, and goes on to the preview. */
+  const preview = async (visitor: Visitor, fields: Parameters<Visitor['submit']>[1]) => {
+    await visitor.open('keys/new');
+    return visitor.submit('keys/new', { ...GRANTS, ...fields, step: 'preview' });
+  };
+  const create = (visitor: Visitor) => visitor.submit('keys/new', { step: 'create' });
+  const offered = ({ html }: ConsolePage, field: string) =>
+    Array.from(html.matchAll(new RegExp(`name="${field}" value="([^"]*)"`, 'g')), ([, value]) => value!);
+  const secretIn = ({ html }: ConsolePage) => /value="(svc_\w+)"/.exec(html)?.[1];
+
+  it('shows what it would be before, and then the secret, once', async () => {
+    const visitor = await signedIn();
+    const shown = await preview(visitor, { name: 'Backup', limits: '100/m, 5000/d', networks: '10.0.0.0/8 ::1' });
+    assert.equal(shown.status, 200);
+    assert.match(shown.text, /Ends in 30 days Limits 100\/m, 5000\/d Networks 10\.0\.0\.0\/8, ::1/);
+    assert.match(shown.text, /In all, it may Read anything of DOCKER Create what is its own of API_KEY/);
+    assert.equal(await find('Backup'), undefined);
+    const created = await create(visitor);
+    assert.equal(created.status, 201);
+    const secret = secretIn(created)!;
+    const key = (await find('Backup'))!;
+    assert.deepEqual(
+      [key.permissions, key.limits, key.allowFrom, key.expiresAt! - test.time.now],
+      [['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'], ['100/m', '5000/d'], ['10.0.0.0/8', '::1'], 30 * 86_400_000],
+    );
+    const checked = await test.keys.authenticate(secret);
+    assert.equal('principal' in checked && checked.principal.key.name, 'Backup');
+    assert.equal(created.html.split(secret).length, 2, 'it stands there once');
+    assert.equal(created.headers.get('cache-control'), 'no-store');
+    assert.doesNotMatch(created.path + /<title>.*<\/title>/.exec(created.html)![0], /svc_\w+/);
+    assert.match(created.html, /href="\.\.\/keys\/[\w-]{36}"/);
+    assert.match(created.text, /printf 'Authorization: Bearer %s' "\$SVC_API_KEY" \| curl/);
+  });
+
+  it('creates no second one where the page of the secret is opened again', async () => {
+    const visitor = await signedIn();
+    const fields = (await preview(visitor, { name: 'Backup' })).html;
+    await create(visitor);
+    const key = await find('Backup');
+    visitor.page = { ...visitor.page!, html: fields };
+    const again = await create(visitor);
+    assert.equal(again.status, 409);
+    assert.match(again.text, /already exists\. If you have just created it .* was not created twice/);
+    assert.equal(secretIn(again), undefined);
+    assert.deepEqual(await find('Backup'), key);
+  });
+
+  it('says what replacing a key deletes, and deletes only that', async () => {
+    const { key, secret } = await test.keys.create({ name: 'Backup', permissions: ['API_KEY:CREATE_OWN'] }, OPERATOR);
+    const old = await test.keys.authenticate(secret);
+    assert.ok('principal' in old);
+    await test.keys.create({ name: 'Beneath', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
+    const visitor = await signedIn();
+    const taken = await preview(visitor, { name: 'Backup' });
+    assert.equal(taken.status, 409);
+    assert.match(taken.text, /"Backup" already exists/);
+    assert.ok(taken.html.includes(`../keys/${key.id}"`));
+    const shown = await visitor.submit('keys/new', { step: 'replace' });
+    assert.match(shown.text, /The key Backup \(last used: .*\), and one key that it created: Beneath/);
+    assert.match(shown.text, /Delete 2 keys and create this one/);
+    assert.equal((await find('Backup'))!.id, key.id);
+
+    // Another one has come to be beneath it since: that was not shown.
+    await test.keys.create({ name: 'Later', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
+    const changed = await create(visitor);
+    assert.equal(changed.status, 409);
+    assert.match(changed.text, /Nothing was done: .* has changed since/);
+    assert.equal((await find('Backup'))!.id, key.id);
+
+    const created = await create(visitor);
+    assert.equal(created.status, 201);
+    assert.match(created.text, /3 keys were deleted for it/);
+    assert.equal(await find('Beneath'), undefined);
+    const made = await find('Backup');
+    visitor.page = changed;
+    assert.equal((await create(visitor)).status, 409);
+    assert.deepEqual(await find('Backup'), made);
+  });
+
+  it('warns of what is dangerous', async () => {
+    const visitor = await signedIn();
+    const admin = await preview(visitor, { name: 'All', role: ['ADMIN'], expiry: 'latest' });
+    assert.match(admin.text, /ADMIN allows everything.*It never ends.*may be used from anywhere/);
+    const keys = await preview(visitor, { name: 'Keys', permission: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'] });
+    assert.match(keys.text, /API_KEY:CREATE_ANY: It may create keys.*API_KEY:UPDATE_ANY: It may change.* all keys/);
+    const modest = await preview(visitor, { name: 'Docker', permission: 'DOCKER:READ_ANY', networks: '::1' });
+    assert.doesNotMatch(modest.text, /To think about/);
+  });
+
+  it('offers only what the key may grant itself', async () => {
+    const visitor = await signedIn({
+      roles: ['GUEST', 'EDITOR'],
+      permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'],
+      expiresIn: '10d',
+    });
+    const page = await visitor.open('keys/new');
+    assert.deepEqual(offered(page, 'permission'), [
+      'API_KEY:CREATE_OWN',
+      'DOCKER:READ_OWN',
+      'DOCKER:READ_ANY',
+      'ME:READ_OWN',
+      'ONLINE:READ_OWN',
+      'ONLINE:READ_ANY',
+      'WELCOME:READ_OWN',
+      'WELCOME:READ_ANY',
+      'WIKI:READ_OWN',
+      'WIKI:READ_ANY',
+      'WIKI:UPDATE_OWN',
+      'WIKI:UPDATE_ANY',
+    ]);
+    assert.deepEqual(offered(page, 'role').toSorted(), ['EDITOR', 'GUEST']);
+    assert.match(
+      page.text,
+      /After a day After 7 days After a day that you choose With your own key, 2030-01-11 00:00 UTC/,
+    );
+    assert.doesNotMatch(page.text, /After 30 days|Never/);
+    await visitor.submit('keys/new', { name: 'Beneath', permission: 'DOCKER:READ_ANY', step: 'preview' });
+    await create(visitor);
+    assert.equal((await find('Beneath'))!.expiresAt, test.time.now + 10 * 86_400_000);
+    const more = await preview(visitor, { name: 'More', permission: 'VMS:READ_ANY' });
+    assert.equal(more.status, 403);
+    assert.match(more.text, /cannot grant more than it holds: this key lacks VMS:READ_ANY/);
+  });
+
+  it('has roles with what they include for a key that may know', async () => {
+    const visitor = await signedIn();
+    const page = await visitor.open('keys/new');
+    assert.deepEqual(offered(page, 'role').toSorted(), ['ADMIN', 'CONNECT', 'EDITOR', 'GUEST', 'VIEWER']);
+    assert.match(page.html, /data-includes="WIKI:READ_ANY WIKI:UPDATE_ANY"/);
+    assert.match(page.text, /ADMIN Full system access.*Hardly any key needs it/);
+  });
+
+  it('ends with a day that is chosen, and says so if there is none', async () => {
+    const visitor = await signedIn();
+    const none = await preview(visitor, { name: 'Backup', expiry: 'date' });
+    assert.equal(none.status, 400);
+    assert.match(none.html, /id="expiry-problem"[^>]*>Choose its last day\./);
+    const past = await visitor.submit('keys/new', { ...GRANTS, name: 'Backup', date: '2020-01-01', step: 'preview' });
+    assert.match(past.html, /id="expiry-problem"[^>]*>[^<]*in the past/);
+    await visitor.submit('keys/new', { ...GRANTS, date: '2030-02-03', step: 'preview' });
+    await create(visitor);
+    assert.equal((await find('Backup'))!.expiresAt, Date.parse('2030-02-03T23:59:59Z'));
+  });
+
+  it('ends with the key that creates it, on the last day of that', async () => {
+    const visitor = await signedIn({ expiresAt: '2030-01-11T12:00:00Z' });
+    await preview(visitor, { name: 'Backup', expiry: 'date', date: '2030-01-11' });
+    await create(visitor);
+    assert.equal((await find('Backup'))!.expiresAt, Date.parse('2030-01-11T12:00:00Z'));
+    const later = await preview(visitor, { name: 'Later', expiry: 'date', date: '2030-01-12' });
+    assert.match(later.text, /this key expires at 2030-01-11T12:00:00\.000Z/);
+  });
+
+  it('shows each fault at its field, with what was typed', async () => {
+    const visitor = await signedIn();
+    const fields = { name: 'a_b', description: '<b>"&', limits: '5', networks: '10.0.0.1/8', permission: [] };
+    const page = await preview(visitor, fields);
+    assert.equal(page.status, 400);
+    assert.match(page.html, /role="alert"/);
+    assert.match(page.html, /id="name"[^>]*aria-describedby="name-problem name-help"[^>]*aria-invalid="true"/);
+    for (const [id, message] of [
+      ['name', 'may only contain'],
+      ['limits', 'is not a limit'],
+      ['networks', 'has bits beyond'],
+      ['grants', 'at least one role or permission'],
+    ])
+      assert.match(page.html, new RegExp(`id="${id}-problem"[^>]*>[^<]*${message}`));
+    assert.match(page.html, /name="description"[^>]*value="&lt;b&gt;&quot;&amp;"/);
+    assert.match(page.text, /To be mended: Name , Limits , Networks , What it may do/);
+  });
+
+  it('goes back from the preview to what was filled in', async () => {
+    const visitor = await signedIn();
+    await preview(visitor, { name: 'Backup', description: 'Nightly', expiry: '7d' });
+    const form = await visitor.submit('keys/new', { step: 'change' });
+    assert.match(form.html, /value="Backup"/);
+    assert.match(form.html, /<option value="7d" selected/);
+    assert.match(form.html, /value="DOCKER:READ_ANY" checked/);
+  });
+
+  it('is filled in like another key, without what cannot be granted', async () => {
+    const { key } = await test.keys.create(
+      { name: 'Old', description: 'Nightly', roles: ['ADMIN'], permissions: ['DOCKER:READ_ANY'], limits: ['9/m'] },
+      OPERATOR,
+    );
+    const visitor = await signedIn({
+      roles: [],
+      permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_ANY', 'DOCKER:READ_ANY'],
+    });
+    const page = await visitor.open(`keys/new?from=${key.id}`);
+    assert.match(page.text, /what the key Old has.*left out: 1 of its grants/);
+    assert.match(page.html, /value="DOCKER:READ_ANY" checked/);
+    assert.match(page.html, /value="9\/m"/);
+    assert.doesNotMatch(page.html, /value="ADMIN"/);
+  });
+
+  it('takes all permissions there are, and a long description', async () => {
+    const visitor = await signedIn();
+    const all = offered(await visitor.open('keys/new'), 'permission');
+    assert.equal(all.length, 240);
+    const description = '\u{1F511}'.repeat(1000);
+    const page = await preview(visitor, { name: 'All', description, permission: all });
+    assert.equal(page.status, 200);
+  });
+
+  it('is not offered to a key that may not, or by the previous secret of one', async () => {
+    const reader = await signedIn({ name: 'Bea', roles: ['GUEST'], permissions: ['API_KEY:READ_OWN'] });
+    assert.equal((await reader.open('keys/new')).status, 403);
+    assert.match(reader.page!.text, /may not create keys/);
+    const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
+    await test.keys.rotate(principal.key.id, {}, OPERATOR);
+    assert.match((await visitor.open('keys/new')).text, /previous secret/);
+    assert.equal(visitor.page!.status, 403);
+  });
+
+  it('is done by no form of another page, and by no address', async () => {
+    const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
+    const fields = { name: 'Backup', permission: 'DOCKER:READ_ANY', step: 'create' };
+    const foreign = await fetch(`${test.url}/console/keys/new`, {
+      method: 'POST',
+      headers: { cookie: visitor.cookie!, 'sec-fetch-site': 'cross-site' },
+      body: new URLSearchParams(fields),
+    });
+    assert.equal(foreign.status, 403);
+    await visitor.open(`keys/new?${new URLSearchParams(fields).toString()}`);
+    assert.equal(await find('Backup'), undefined);
+  });
+});

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { askDevice, APP, authorizeUrl, openPage, pollDevice } from '../support/consent.ts';
+import { startConsoleService, type Visitor, visitorWith } from '../support/console.ts';
+import type { TestService } from '../support/server.ts';
+
+describe('what applications ask for, in the console', () => {
+  let test: TestService;
+  beforeEach(async () => {
+    test = await startConsoleService({ app: { clients: [APP] } });
+  });
+  afterEach(() => test.stop());
+
+  const signedIn = async (fields: object = {}) =>
+    (await visitorWith(test, { name: 'Ada', roles: ['ADMIN'], ...fields })).visitor;
+  /** Types a code. */
+  const look = async (visitor: Visitor, code: string) => {
+    await visitor.open('requests');
+    return visitor.submit('requests', { code });
+  };
+  /** What the application is answered that asks for its key. */
+  const answerTo = async (deviceCode: string) => {
+    test.time.now += 10_000;
+    return (await pollDevice(test.url, deviceCode)).body;
+  };
+
+  it('says how an application asks, where none does', async () => {
+    const { text } = await (await signedIn()).open('requests');
+    assert.match(
+      text,
+      new RegExp(`No application asks for a key\\. To ask for one: svc-api login --server ${test.url}`),
+    );
+  });
+
+  it('are listed with who asks, from where and for what, and refused with one click', async () => {
+    const { device_code, user_code } = await askDevice(test.url, {
+      scope: 'DOCKER:READ_ANY VMS:READ_ANY role:GUEST',
+      key_expires_in: '5d',
+    });
+    const visitor = await signedIn();
+    const { text, html } = await visitor.open('requests');
+    assert.match(
+      text,
+      /Grafana sync grafana-sync Read anything of DOCKER , VMS GUEST Limited access: .* for 5d 127\.0\.0\.1 now in 10 minutes Refuse/,
+    );
+    assert.ok(!html.includes(user_code));
+    const after = await visitor.submit('requests/refuse');
+    assert.match(after.text, /The request is refused/);
+    assert.match(after.text, /No application asks for a key/);
+    assert.equal((await answerTo(device_code))['error'], 'access_denied');
+    visitor.page = { ...after, html };
+    const again = await visitor.submit('requests/refuse');
+    assert.deepEqual([again.status, again.path], [200, after.path]);
+  });
+
+  it('that have a page of their own are listed, too', async () => {
+    await openPage(authorizeUrl(test.url));
+    assert.match((await (await signedIn()).open('requests')).text, /Grafana sync/);
+  });
+
+  it('are agreed to by the code that the application shows, in part and for a shorter time', async () => {
+    const { device_code, user_code } = await askDevice(test.url, {
+      scope: 'DOCKER:READ_ANY VMS:READ_ANY role:GUEST',
+      key_expires_in: '60d',
+    });
+    const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
+    const shown = await look(visitor, ` ${user_code.toLowerCase().replace('-', '')} `);
+    assert.equal(shown.status, 200);
+    assert.match(shown.text, /Grafana sync asks for a key .* It asks from 127\.0\.0\.1/);
+    assert.match(shown.text, /GUEST Limited access.*DOCKER:READ_ANY May read anything of docker\./);
+    assert.match(shown.html, /<option value="asked" selected[^>]*>After 60d, as it asks for/);
+    assert.doesNotMatch(shown.text, /Never/);
+    const agreed = await visitor.submit('requests/decide', { role: [], permission: 'VMS:READ_ANY', expiry: '7d' });
+    assert.equal(agreed.status, 200);
+    const [, name = ''] = /The key is called (Grafana sync \d{8} [A-Z]{6})/.exec(agreed.text) ?? [];
+    assert.match((await visitor.open('requests')).text, /Grafana sync grafana-sync agreed, and not fetched yet/);
+    const body = await answerTo(device_code);
+    assert.equal(body['scope'], 'VMS:READ_ANY');
+    const key = (await test.keys.findByName(name, OPERATOR))!;
+    assert.deepEqual([key.permissions, key.createdBy], [['VMS:READ_ANY'], principal.key.id]);
+    assert.equal(key.expiresAt, test.time.now - 10_000 + 7 * 86_400_000);
+  });
+
+  it('are agreed to as they are asked, where nothing is changed', async () => {
+    const { device_code, user_code } = await askDevice(test.url, { scope: 'DOCKER:READ_ANY', key_expires_in: '60d' });
+    const visitor = await signedIn();
+    await look(visitor, user_code);
+    await visitor.submit('requests/decide');
+    const { scope, expires_in } = await answerTo(device_code);
+    assert.deepEqual([scope, expires_in], ['DOCKER:READ_ANY', 60 * 86_400 - 10]);
+  });
+
+  it('are refused by the code, too', async () => {
+    const { device_code, user_code } = await askDevice(test.url);
+    const visitor = await signedIn();
+    await look(visitor, user_code);
+    assert.match((await visitor.submit('requests/decide', { decision: 'refuse' })).text, /The request is refused/);
+    assert.equal((await answerTo(device_code))['error'], 'access_denied');
+  });
+
+  it('are shown to a key that may create its own alone by their code, with what it cannot grant', async () => {
+    const { device_code, user_code } = await askDevice(test.url, {
+      scope: 'DOCKER:READ_ANY VMS:READ_ANY role:VIEWER',
+      key_expires_in: '60d',
+    });
+    const visitor = await signedIn({
+      roles: [],
+      permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'],
+      expiresIn: '20d',
+    });
+    const list = await visitor.open('requests');
+    assert.equal(list.status, 200);
+    assert.doesNotMatch(list.text, /Grafana sync|Open requests/);
+    const shown = await look(visitor, user_code);
+    assert.match(shown.html, /value="VMS:READ_ANY" disabled/);
+    assert.match(shown.html, /value="VIEWER" disabled/);
+    assert.match(shown.html, /<option value="latest" selected[^>]*>With your own key, 2030-01-21 00:00 UTC/);
+    const more = await visitor.submit('requests/decide', { permission: 'VMS:READ_ANY' });
+    assert.equal(more.status, 403);
+    assert.match(more.html, /role="alert"[^>]*>[^<]*cannot grant more than it holds/);
+    await visitor.submit('requests/decide', { permission: 'DOCKER:READ_ANY', expiry: 'latest' });
+    assert.equal((await answerTo(device_code))['scope'], 'DOCKER:READ_ANY');
+  });
+
+  it('are not granted without anything, or without an end that was to be chosen', async () => {
+    const { user_code } = await askDevice(test.url);
+    const visitor = await signedIn();
+    await look(visitor, user_code);
+    const none = await visitor.submit('requests/decide', { permission: [] });
+    assert.equal(none.status, 400);
+    assert.match(none.text, /at least one role or permission/);
+    const endless = await visitor.submit('requests/decide', { permission: 'DOCKER:READ_ANY', expiry: 'date' });
+    assert.match(endless.html, /id="expiry-problem"[^>]*>Choose its last day/);
+  });
+
+  it('whose code is wrong, or was decided about, are said to be so', async () => {
+    const { user_code } = await askDevice(test.url);
+    const visitor = await signedIn();
+    const form = await look(visitor, user_code);
+    await visitor.submit('requests/decide');
+    visitor.page = form;
+    assert.equal((await visitor.submit('requests/decide')).status, 200);
+    const other = await signedIn({ name: 'Somebody else' });
+    other.page = form;
+    const again = await other.submit('requests/decide');
+    assert.equal(again.status, 409);
+    assert.match(again.text, /was approved already.*The code that an application shows/);
+    const hostile = await look(visitor, '"><b>');
+    assert.equal(hostile.status, 404);
+    assert.match(hostile.html, /name="code"[^>]*value="&quot;&gt;&lt;b&gt;"/);
+    assert.match((await look(visitor, 'BBBB-BBBB')).text, /No application waits for this code/);
+    assert.equal(visitor.page.status, 404);
+  });
+
+  it('are looked for only so often', async () => {
+    const visitor = await signedIn();
+    let page = await look(visitor, 'BBBB-BBBB');
+    for (let tries = 1; tries <= 10; tries += 1) page = await look(visitor, 'BBBB-BBBB');
+    assert.equal(page.status, 429);
+    assert.match(
+      page.text,
+      /Too many codes were tried from here\. Try again in \d+ seconds?\..*The code that an application shows/,
+    );
+  });
+
+  it('are nothing for a key that may create none', async () => {
+    const visitor = await signedIn({ roles: ['VIEWER'] });
+    assert.equal((await visitor.open('requests')).status, 403);
+    assert.doesNotMatch(visitor.page!.html, /<form[^>]*action="[^"]*requests/);
+  });
+});

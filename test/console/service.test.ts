@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { parseConfig } from '../../src/config/load-config.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { startConsoleService, type Visitor, visitorWith } from '../support/console.ts';
+import type { TestService } from '../support/server.ts';
+
+const ROUTES = `
+limits: { default: [600/m], failedCredentials: 5/m }
+routes:
+  - { host: "*", path: /api/**, methods: [GET], allow: DOCKER:READ_ANY }
+  - { host: "*", path: /api/**, methods: [POST], allow: DOCKER:UPDATE_ANY }
+  - { host: "*", path: /open, allow: open }
+`;
+
+describe('what the console shows of the service', () => {
+  let test: TestService;
+  let visitor: Visitor;
+  before(async () => {
+    const config = await parseConfig({ path: 'svc-api.yaml', text: ROUTES }, []);
+    test = await startConsoleService({ defaultLimits: config.limits.default, app: { config } });
+    ({ visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] }));
+    await test.keys.create({ name: 'Deploy', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
+  });
+  after(() => test.stop());
+
+  it('is the routes in their order, with their lines', async () => {
+    const { text } = await visitor.open('routes');
+    assert.match(
+      text,
+      /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY 2 line 5 POST \/api\/\*\* DOCKER:UPDATE_ANY 3 line 6 all methods \/open no key/,
+    );
+  });
+
+  it('is which route decides about a request, and why', async () => {
+    await visitor.open('routes');
+    const asked = await visitor.submit('routes', { url: 'https://a.example.org/api/x', method: 'POST', key: 'Deploy' });
+    assert.match(asked.text, /It may not pass: 403\. POST https:\/\/a\.example\.org\/api\/x with the key Deploy/);
+    assert.match(asked.text, /The key lacks DOCKER:UPDATE_ANY/);
+    assert.match(asked.text, /Route 2: POST \/api\/\*\* requires DOCKER:UPDATE_ANY, and decides\./);
+    assert.match(
+      (await visitor.submit('routes', { key: '', method: 'GET' })).text,
+      /It needs a key that is accepted: 401/,
+    );
+    assert.match((await visitor.submit('routes', { key: 'Deploy' })).text, /It may pass\./);
+  });
+
+  it('is what is wrong with a question, which stays', async () => {
+    await visitor.open('routes');
+    for (const [given, problem] of [
+      [{ url: 'x' }, /URL/],
+      [{ url: 'https://a.example.org/', key: 'Nobody' }, /Nobody/],
+      [{ url: `https://a.example.org/${'x'.repeat(7000)}%`, key: '' }, /./],
+    ] as const) {
+      const page = await visitor.submit('routes', given);
+      assert.match(page.text, problem);
+      assert.match(page.text, /1 line 4/);
+    }
+  });
+
+  it('is the limits of keys, addresses and requests', async () => {
+    const { text } = await visitor.open('limits');
+    assert.match(text, /A key without limits of its own 600\/m requests/);
+    assert.match(text, /Keys that are not valid, from one address 5\/m/);
+    assert.match(text, /Cost, as the schema counts it 30,000/);
+  });
+
+  it('is how the store and the program are', async () => {
+    const { text } = await visitor.open('health');
+    assert.match(
+      text,
+      /Key store, SQLite answers in \d+\.\d ms nothing Changes by other processes heard at once nothing/,
+    );
+    assert.match(text, /Runs on Node\.js v\d+/);
+  });
+
+  it('says what to do where there are no routes', async () => {
+    const bare = await startConsoleService();
+    const { visitor: other } = await visitorWith(bare, { name: 'Ada', roles: ['ADMIN'] });
+    assert.match((await other.open('routes')).text, /There is no svc-api\.yaml\. Routes stand in it/);
+    await bare.stop();
+  });
+
+  it('is shown to keys that may read it', async () => {
+    const { visitor: other } = await visitorWith(test, { name: 'Docker', permissions: ['API_KEY:READ_OWN'] });
+    for (const [path, missing] of [
+      ['routes', 'CONFIG:READ_ANY'],
+      ['limits', 'CONFIG:READ_ANY'],
+      ['health', 'INFO:READ_ANY'],
+    ] as const) {
+      const { status, text } = await other.open(path);
+      assert.equal(status, 403);
+      assert.ok(text.includes(`This key lacks ${missing}.`), text);
+    }
+    const { visitor: config } = await visitorWith(test, { name: 'Config', permissions: ['CONFIG:READ_ANY'] });
+    assert.doesNotMatch((await config.open('routes')).html, /name="key"/);
+  });
+});

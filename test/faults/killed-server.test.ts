@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { testCli } from '../support/cli.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { startServe } from '../support/serve.ts';
+import { query } from '../support/server.ts';
+import { tempStore } from '../support/temp.ts';
+
+const ROUNDS = 6;
+const CLIENTS = 4;
+
+/** What a server has answered that it did. */
+interface Answered {
+  /** The secrets of keys by their names. */
+  readonly created: Map<string, string>;
+  readonly deleted: Map<string, string>;
+}
+
+describeOnEach('a server that is killed under load', () => {
+  it(`has done what it answered, and the next one goes on, in ${ROUNDS} rounds`, async () => {
+    const cli = testCli(tempStore());
+    const { key: admin } = await cli.given('Admin', { roles: ['ADMIN'] });
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const server = await startServe(cli.database);
+      const answered: Answered = { created: new Map(), deleted: new Map() };
+      let killed: Promise<void> | undefined;
+      const killInTime = () => {
+        // At another moment in each round.
+        if (answered.created.size + answered.deleted.size >= 5 + 7 * round) killed ??= server.stop('SIGKILL');
+      };
+      const prefixes = Array.from({ length: CLIENTS }, (_, client) => `Round ${round} client ${client}`);
+      await Promise.all(
+        prefixes.map((prefix) => change(server.url, admin, { prefix, answered, afterEach: killInTime })),
+      );
+      await killed;
+      await checkAll(answered);
+    }
+    const { code, stdout } = await cli.run(['apikey', 'log', '--verify']);
+    assert.equal(code, 0, stdout);
+
+    /** Starts it once more, and asks whether it has what the killed one has answered. */
+    async function checkAll({ created, deleted }: Answered): Promise<void> {
+      const next = await startServe(cli.database);
+      for (const [name, secret] of created) {
+        const { status } = await query(next.url, secret, '{ online }');
+        assert.equal(status === 200, !deleted.has(name), `${status} for ${name}`);
+      }
+      await next.stop();
+    }
+  });
+});
+
+/** Creates and deletes keys one after the other, until the server has gone. */
+async function change(
+  url: string,
+  admin: string,
+  { prefix, answered, afterEach }: { prefix: string; answered: Answered; afterEach: () => void },
+): Promise<void> {
+  const { created, deleted } = answered;
+  try {
+    for (let count = 0; ; count += 1) {
+      const name = `${prefix} key ${count}`;
+      const { body } = await query(
+        url,
+        admin,
+        'mutation($name: String!) { createApiKey(input: { name: $name, roles: [GUEST] }) { key apiKey { id } } }',
+        { name },
+      );
+      const { key, apiKey } = body.data!['createApiKey'] as { key: string; apiKey: { id: string } };
+      created.set(name, key);
+      afterEach();
+      if (count % 2 === 1) continue;
+      await query(url, admin, 'mutation($id: ID!) { deleteApiKeys(ids: [$id]) { deleted } }', { id: apiKey.id });
+      deleted.set(name, key);
+      afterEach();
+    }
+  } catch (error) {
+    // What fetch throws once the connection is cut.
+    assert.ok(error instanceof TypeError, String(error));
+  }
+}

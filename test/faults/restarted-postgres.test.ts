@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { testCli } from '../support/cli.ts';
+import { type PostgresServer, startPostgresServer } from '../support/postgres.ts';
+import { type Proxy, startProxy } from '../support/proxy.ts';
+import { startServe, type ServeProcess } from '../support/serve.ts';
+import { query } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
+
+const CLIENTS = 4;
+
+describe('PostgreSQL that is restarted under a server', () => {
+  let folder: string;
+  let postgres: PostgresServer;
+  let proxy: Proxy;
+  let server: ServeProcess;
+  let secrets: { deleted: string; kept: string };
+
+  beforeEach(async () => {
+    const place = tempFolder();
+    chmodSync(place, 0o755);
+    folder = join(place, 'data of it');
+    mkdirSync(folder);
+    postgres = await startPostgresServer(folder);
+    const cli = testCli(postgres.url);
+    secrets = { deleted: (await cli.given('Deleted')).key, kept: (await cli.given('Kept')).key };
+    // Its address stays, whichever port it gets.
+    proxy = await startProxy(portOf(postgres));
+    server = await startServe(Object.assign(new URL(postgres.url), { port: String(proxy.port) }).href);
+  });
+  afterEach(async () => {
+    await server.stop();
+    proxy.close();
+    await postgres.stop();
+  });
+
+  it('lets nobody in meanwhile whom it cannot check, and all whom it should once it is back', async () => {
+    const statuses: Record<keyof typeof secrets, number[]> = { deleted: [], kept: [] };
+    const over = new AbortController();
+    const clients = Array.from({ length: CLIENTS }, async () => {
+      while (!over.signal.aborted)
+        for (const name of ['deleted', 'kept'] as const)
+          statuses[name].push((await query(server.url, secrets[name], '{ online }')).status);
+    });
+    const last = (name: keyof typeof secrets) => statuses[name].at(-1);
+    await until(() => statuses.kept.length > 100);
+    assert.deepEqual(new Set([...statuses.kept, ...statuses.deleted]), new Set([200]));
+
+    await postgres.stop();
+    await until(() => last('kept') === 503 && last('deleted') === 503);
+    postgres = await startPostgresServer(folder);
+    // The server has not found it again when the key is deleted.
+    await testCli(postgres.url).run(['apikey', '--delete', '--name', 'Deleted']);
+    const whileGone = statuses.deleted.length;
+    proxy.redirect(portOf(postgres));
+
+    await until(() => last('kept') === 200 && last('deleted') !== 503);
+    await until(() => statuses.kept.slice(-100).every((status) => status === 200));
+    over.abort();
+    await Promise.all(clients);
+    assert.deepEqual(new Set(statuses.kept), new Set([200, 503]));
+    const since = new Set(statuses.deleted.slice(whileGone));
+    assert.ok(!since.has(200) && (since.has(401) || since.has(429)), [...since].join());
+  });
+});
+
+function portOf({ url }: PostgresServer): number {
+  return Number(new URL(url).port);
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { testCli } from '../../support/cli.ts';
+import { type Family, parseExposition, valueOf } from '../../support/exposition.ts';
+import { cleanEnv, finished, ROOT, startCli } from '../../support/process.ts';
+import { startOtlpReceiver } from '../../support/otlp.ts';
+import { tempFolder } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
+
+const HOOK = pathToFileURL(join(ROOT, 'test/support/loaded-child.ts')).href;
+
+type Line = Record<string, unknown> & { pid: number; msg: string };
+
+/** Starts `serve`, and waits until so many processes listen. */
+async function start(
+  args: readonly string[],
+  { processes = 1, env = {} }: { processes?: number; env?: NodeJS.ProcessEnv } = {},
+) {
+  const cli = testCli();
+  const { key } = await cli.given('CI');
+  const child = startCli(['serve', '--database', cli.database, '--port', '0', ...args], {
+    env: cleanEnv({ LOG_LEVEL: 'info', ...env }),
+  });
+  const ended = once(child, 'exit') as Promise<[number | null]>;
+  const lines: Line[] = [];
+  createInterface({ input: child.stderr! }).on('line', (line) => lines.push(JSON.parse(line) as Line));
+  let printed = '';
+  child.stdout!.on('data', (text: Buffer) => (printed += String(text)));
+  const listening = () => lines.filter(({ msg }) => msg === 'listening');
+  await until(() => listening().length === processes && printed.includes('\n'));
+  const url = printed.trim().slice('Listening on '.length);
+  const metrics = String(lines.find((line) => line['metrics'] !== undefined)?.['metrics']);
+  const ask = async (): Promise<number> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' };
+    return (await fetch(`${url}/graphql`, { method: 'POST', headers, body: '{"query":"{ online }"}' })).status;
+  };
+  const scrape = async () => parseExposition(await (await fetch(metrics)).text());
+  const stop = async () => {
+    child.kill('SIGTERM');
+    return (await ended)[0];
+  };
+  return { child, lines, listening, url, metrics, ask, scrape, stop };
+}
+
+const answered = (families: Map<string, Family>) =>
+  valueOf(families, 'svc_api_requests_total', { endpoint: 'graphql', code: '200' }) ?? 0;
+
+describe('what operators see of serve', () => {
+  it('is the whole of all workers, which only grows, also when a worker is killed while it is asked', async () => {
+    const server = await start(['--workers', '2', '--metrics-port', '0'], { processes: 2 });
+    for (let time = 0; time < 20; time += 1) assert.equal(await server.ask(), 200);
+    await until(async () => answered(await server.scrape()) === 20);
+    const before = await server.scrape();
+    assert.equal(valueOf(before, 'svc_api_workers'), 2);
+    assert.equal(valueOf(before, 'svc_api_keys', { status: 'active' }), 1);
+    const [{ pid: victim }] = server.listening() as [Line];
+    // Its answer is on the way, or never comes.
+    process.kill(victim, 'SIGSTOP');
+    const scraping = Promise.all([server.scrape(), server.scrape()]);
+    process.kill(victim, 'SIGKILL');
+    for (const families of await scraping) assert.equal(answered(families), 20);
+    await until(() => server.listening().length === 3);
+    assert.equal(await server.ask(), 200);
+    await until(async () => answered(await server.scrape()) === 21);
+    assert.equal(await server.stop(), 0);
+    await assert.rejects(fetch(server.metrics));
+  });
+
+  it('is a line for each request with --request-log, and none without', async () => {
+    const server = await start([], { env: { SVC_API_REQUEST_LOG: '1' } });
+    await server.ask();
+    await until(() => server.lines.some(({ msg }) => msg === 'request'));
+    const line = server.lines.find(({ msg }) => msg === 'request')!;
+    assert.deepEqual([line['level'], line['endpoint'], line['status']], [30, 'graphql', 200]);
+    assert.equal(await server.stop(), 0);
+  });
+
+  it('keeps it neither from stopping while a scrape is open, nor from starting with a clear error', async () => {
+    const server = await start(['--metrics-port', '0']);
+    const { port } = new URL(server.metrics);
+    const open = connect(Number(port), '127.0.0.1');
+    await once(open, 'connect');
+    open.write('GET /metrics HTTP/1.1\r\n');
+    const taken = startCli(['serve', '--database', join(tempFolder(), 'keys'), '--port', '0', '--metrics-port', port], {
+      env: cleanEnv(),
+    });
+    const { code, stderr } = await finished(taken);
+    assert.equal(code, 1);
+    assert.match(stderr, /port \d+ is taken\. Choose another with --metrics-port/);
+    assert.equal(await server.stop(), 0);
+    open.destroy();
+  });
+
+  it('is not even loaded where nobody asks for it', async () => {
+    const loaded = join(tempFolder(), 'loaded');
+    const env = { LOADED_MODULES: loaded, NODE_OPTIONS: `--import=${HOOK}` };
+    const server = await start([], { env });
+    assert.equal(await server.ask(), 200);
+    assert.equal(await server.stop(), 0);
+    const modules = readFileSync(loaded, 'utf8').replaceAll(pathToFileURL(ROOT).href, '');
+    assert.match(modules, /\/hono\//);
+    assert.doesNotMatch(modules, /telemetry|prom-client|opentelemetry/);
+  });
+
+  it('is traced where the variables of OpenTelemetry say so, up to the last request', async () => {
+    const receiver = await startOtlpReceiver();
+    const server = await start([], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url } });
+    assert.equal(await server.ask(), 200);
+    assert.equal(await server.stop(), 0);
+    const span = receiver.spans.find(({ kind }) => kind === 2);
+    assert.deepEqual([span!.name, span!.resource['service.name']], ['POST /graphql', 'svc-api']);
+    receiver.stop();
+  });
+
+  it('says what to install for that, and serves all the same', async () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+      LOADED_MODULES: '/dev/null',
+      MISSING_PACKAGES: '@opentelemetry/sdk-trace',
+      NODE_OPTIONS: `--import=${HOOK}`,
+    };
+    const server = await start([], { env });
+    const line = server.lines.find(({ msg }) => msg.startsWith('requests are not traced'))!;
+    assert.equal(line['level'], 50);
+    assert.match(String(line['install']), /^npm install @opentelemetry\/api .*@opentelemetry\/sdk-trace /);
+    assert.equal(await server.ask(), 200);
+    assert.equal(await server.stop(), 0);
+  });
+});

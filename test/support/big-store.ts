@@ -1,0 +1,13 @@
+import { withKeys } from '../../src/cli/with-keys.ts';
+import { jsonLines } from './keys.ts';
+
+/** Fills a store with so many keys, each of which the audit log has: what reads it takes some time. */
+export async function fillStore(database: string, keys: number): Promise<void> {
+  const line = (_: unknown, index: number) => ({
+    name: `Imported ${index}`,
+    sha256: index.toString(16).padStart(64, '0'),
+    roles: ['VIEWER'],
+    description: 'x'.repeat(500),
+  });
+  await withKeys({ database }, (open) => open.importKeys(jsonLines(...Array.from({ length: keys }, line))));
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import type { Principal } from '../../src/keys/authorization/principal.ts';
+import { createPrincipal } from './keys.ts';
+import { startTestService, type TestService } from './server.ts';
+
+/** A page, as a browser without scripts has it. */
+export interface ConsolePage {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly html: string;
+  /** What a person reads, in one line. */
+  readonly text: string;
+  /** Its address, beneath `/console/`. */
+  readonly path: string;
+}
+
+/** A form of a page. */
+interface Form {
+  readonly action: string;
+  readonly method: string;
+  readonly fields: [string, string][];
+}
+
+/** A service with the console. */
+export function startConsoleService(options: Parameters<typeof startTestService>[0] = {}): Promise<TestService> {
+  return startTestService({ ...options, app: { console: true, ...options.app } });
+}
+
+/** A browser without scripts: it keeps cookies, follows redirects, and sends the forms of its page. */
+export class Visitor {
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  cookie: string | undefined;
+  /** The page that it is on. */
+  page: ConsolePage | undefined;
+
+  /** @param headers that all its requests have beside its own */
+  constructor(url: string, headers: Record<string, string> = {}) {
+    this.#url = url;
+    this.#headers = headers;
+  }
+
+  /** Opens a page. @param path beneath `/console/` */
+  open(path: string): Promise<ConsolePage> {
+    return this.#go(new URL(`console/${path}`, `${this.#url}/`));
+  }
+
+  /** Signs in with the secret of a key. */
+  async signIn(secret: string): Promise<ConsolePage> {
+    await this.open('sign-in');
+    return this.submit('sign-in', { key: secret });
+  }
+
+  /**
+   * Sends a form of its page: the first whose address contains a text.
+   * @param given values of fields, in place of those that they have; several as a list, and undefined to leave one out
+   */
+  submit(action: string, given: Record<string, string | string[] | undefined> = {}): Promise<ConsolePage> {
+    assert.ok(this.page, 'no page is open');
+    const here = new URL(`console/${this.page.path}`, `${this.#url}/`);
+    const form = formsIn(this.page.html).find((one) => one.action.includes(action));
+    assert.ok(form, `the page has no form to ${action}: ${this.page.html}`);
+    const fields = new URLSearchParams([
+      ...form.fields.filter(([name]) => !(name in given)),
+      ...Object.entries(given).flatMap(([name, value]) =>
+        [value ?? []].flat().map((one): [string, string] => [name, one]),
+      ),
+    ]);
+    const to = new URL(form.action, here);
+    if (form.method === 'post') return this.#go(to, fields);
+    to.search = fields.toString();
+    return this.#go(to);
+  }
+
+  async #go(to: URL, body?: URLSearchParams): Promise<ConsolePage> {
+    const response = await fetch(to, {
+      redirect: 'manual',
+      headers: {
+        'sec-fetch-site': 'same-origin',
+        ...(this.cookie !== undefined && { cookie: this.cookie }),
+        ...this.#headers,
+      },
+      ...(body && { method: 'POST', body }),
+    });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [pair = ''] = cookie.split(';');
+      this.cookie = cookie.includes('Max-Age=0') ? undefined : pair;
+    }
+    const location = response.headers.get('location');
+    if (location !== null) {
+      await response.body?.cancel();
+      return this.#go(new URL(location, to));
+    }
+    const html = await response.text();
+    const path = to.href.slice(`${this.#url}/console/`.length);
+    this.page = { status: response.status, headers: response.headers, html, text: textOf(html), path };
+    return this.page;
+  }
+}
+
+/** Somebody who has signed in with a new key. */
+export async function visitorWith(
+  test: TestService,
+  fields: Parameters<typeof createPrincipal>[1],
+): Promise<{ visitor: Visitor; secret: string; principal: Principal }> {
+  const { secret, principal } = await createPrincipal(test.keys, fields);
+  const visitor = new Visitor(test.url);
+  await visitor.signIn(secret);
+  return { visitor, secret, principal };
+}
+
+function textOf(html: string): string {
+  const [, body = ''] = html.split('<body');
+  return unescape(
+    body
+      .replace(/^[^>]*>/, '')
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' '),
+  ).trim();
+}
+
+function unescape(text: string): string {
+  const characters: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
+  return text.replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => characters[name]!);
+}
+
+/** The forms of a page, with what a browser would send of them: not the values of buttons. */
+function formsIn(html: string): Form[] {
+  return Array.from(html.matchAll(/<form([^>]*)>(.*?)<\/form>/gs), ([, head = '', content = '']) => ({
+    action: attributeOf(head, 'action') ?? '',
+    method: attributeOf(head, 'method') ?? 'get',
+    fields: [...inputsIn(content), ...selectsIn(content), ...textsIn(content)],
+  }));
+}
+
+function inputsIn(content: string): [string, string][] {
+  return Array.from(content.matchAll(/<input([^>]*)>/g), ([, tag = '']) => tag)
+    .filter((tag) => !/type="(checkbox|radio)"/.test(tag) || /\schecked/.test(tag))
+    .flatMap((tag): [string, string][] => {
+      const name = attributeOf(tag, 'name');
+      const isOn = /type="(checkbox|radio)"/.test(tag);
+      return name === undefined ? [] : [[name, attributeOf(tag, 'value') ?? (isOn ? 'on' : '')]];
+    });
+}
+
+function selectsIn(content: string): [string, string][] {
+  return Array.from(content.matchAll(/<select([^>]*)>(.*?)<\/select>/gs)).flatMap(([, tag = '', options = '']) => {
+    const name = attributeOf(tag, 'name');
+    const all = Array.from(options.matchAll(/<option([^>]*)>/g), ([, option = '']) => option);
+    const chosen = all.find((option) => /\sselected/.test(option)) ?? all[0];
+    return name === undefined || chosen === undefined
+      ? []
+      : [[name, attributeOf(chosen, 'value') ?? ''] as [string, string]];
+  });
+}
+
+function textsIn(content: string): [string, string][] {
+  return Array.from(content.matchAll(/<textarea([^>]*)>(.*?)<\/textarea>/gs)).flatMap(([, tag = '', text = '']) => {
+    const name = attributeOf(tag, 'name');
+    return name === undefined ? [] : [[name, unescape(text)] as [string, string]];
+  });
+}
+
+function attributeOf(tag: string, name: string): string | undefined {
+  const value = new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
+  return value === undefined ? undefined : unescape(value);
+}

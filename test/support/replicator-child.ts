@@ -1,0 +1,43 @@
+// A program that does to a store what Litestream does: it always reads, has tables of its own, and writes the -wal back.
+import { copyFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+
+const [, , path, replica] = process.argv as unknown as [string, string, string, string];
+const [reader, writer] = [new Database(path), new Database(path)];
+writer.pragma('busy_timeout = 1000');
+writer.pragma('wal_autocheckpoint = 0');
+writer.exec('create table if not exists _litestream_seq (id integer primary key, seq integer)');
+writer.exec('create table if not exists _litestream_lock (id integer)');
+
+function read(): void {
+  reader.exec('begin');
+  reader.prepare('select count(*) from _litestream_seq').get();
+}
+
+/** Lets the -wal begin anew, between two transactions that read. */
+function checkpoint(mode: 'passive' | 'truncate'): void {
+  if (mode === 'truncate') reader.exec('rollback');
+  try {
+    writer.pragma(`wal_checkpoint(${mode})`);
+    writer.exec('insert into _litestream_seq values (1, 1) on conflict (id) do update set seq = seq + 1');
+  } catch {
+    // Another program writes just now: the next time will do.
+  }
+  if (mode === 'truncate') read();
+}
+
+read();
+let round = 0;
+const timer = setInterval(() => checkpoint((round += 1) % 3 === 0 ? 'truncate' : 'passive'), 50);
+process.stdin.resume().once('end', () => {
+  clearInterval(timer);
+  // What it has copied is what is there now: the file and its -wal.
+  copyFileSync(path, replica);
+  copyFileSync(`${path}-wal`, `${replica}-wal`);
+  const restored = new Database(replica);
+  restored.pragma('wal_checkpoint(truncate)');
+  restored.close();
+  reader.close();
+  writer.close();
+});
+process.stdout.write('ready\n');
