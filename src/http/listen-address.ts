@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
@@ -68,7 +67,7 @@ export function urlOf(
   scheme: 'http' | 'https',
   { socket, fd }: Pick<ListenAddress, 'socket' | 'fd'> = {},
 ): string {
-  const at = server.address() as AddressInfo | string | null;
+  const at = server.address();
   // Node knows no path of one that it has not opened.
   if (typeof at === 'string' || at === null) return `unix:${at ?? socket ?? `descriptor ${fd}`}`;
   return `${scheme}://${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`;

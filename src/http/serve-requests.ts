@@ -165,7 +165,8 @@ async function stop(server: Server, connections: Connections, graceMs: number): 
   const deadline = setTimeout(() => connections.closeAll(), graceMs);
   new LastAnswers(server, connections.carriers()); // oxlint-disable-line no-new -- it listens
   // Those that are made already are accepted in the turns to come.
-  for (let turn = 0; turn < 2 && graceMs > 0; turn += 1) await setImmediate();
+  const turns = graceMs > 0 ? 2 : 0;
+  for (let turn = 0; turn < turns; turn += 1) await setImmediate();
   let sweep: NodeJS.Timeout | undefined;
   const beginToSweep = setTimeout(
     () => {

@@ -17,7 +17,8 @@ export interface Load {
 /** Sends one request after another from some clients, each on a connection that it keeps, or on a new one each time. */
 export function startLoad(url: string, key: string, { kept = 0, fresh = 0 }: { kept?: number; fresh?: number }): Load {
   const [statuses, errors] = [new Map<number, number>(), new Map<string, number>()];
-  let [isOver, last, dropped] = [false, 0, 0];
+  const state = { isOver: false };
+  let [last, dropped] = [0, 0];
   const body = '{"query":"{ me { name } }"}';
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const ask = (agent: Agent, keepAlive: boolean) =>
@@ -38,7 +39,7 @@ export function startLoad(url: string, key: string, { kept = 0, fresh = 0 }: { k
     });
   const run = async (keepAlive: boolean) => {
     const agent = new Agent({ keepAlive, maxSockets: 1 });
-    while (!isOver) await ask(agent, keepAlive);
+    while (!state.isOver) await ask(agent, keepAlive);
     agent.destroy();
   };
   const clients = [
@@ -51,7 +52,7 @@ export function startLoad(url: string, key: string, { kept = 0, fresh = 0 }: { k
     dropped: () => dropped,
     last: () => last,
     async stop() {
-      isOver = true;
+      state.isOver = true;
       await Promise.all(clients);
     },
   };

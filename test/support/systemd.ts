@@ -51,7 +51,7 @@ export interface BoundSocket {
 export function openSocket(path?: string): BoundSocket {
   // A server of Node would accept by itself.
   const { _createServerHandle: create } = net as unknown as {
-    _createServerHandle(address: string, port: number, type: number): BoundSocket;
+    _createServerHandle(this: void, address: string, port: number, type: number): BoundSocket;
   };
   return path === undefined ? create('127.0.0.1', 0, 4) : create(path, -1, -1);
 }

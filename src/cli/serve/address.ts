@@ -30,7 +30,7 @@ export function readAddress(flags: AddressFlags, env: NodeJS.ProcessEnv, default
     set('SVC_API_SOCKET', env['SVC_API_SOCKET']);
   const handed = handedSocket(env);
   if (handed) {
-    const [flag] = [host, port, socket].filter((given) => given?.isTyped);
+    const flag = [host, port, socket].find((given) => given?.isTyped);
     if (flag) throw exclusiveFlags(flag.from, 'a socket that was handed over (LISTEN_FDS)');
     return handed;
   }
