@@ -85,12 +85,12 @@ describe('examples/docker/Dockerfile', () => {
       assert.deepEqual(shellsIn(image.root), []);
     });
 
-    it('is at most 60 MB packed and 140 MB unpacked', () => {
+    it('is at most 60 MB packed and 150 MB unpacked', () => {
       const sum = (command: string) => Number(execFileSync('sh', ['-c', command, image.root], { encoding: 'utf8' }));
       const packed = sum('tar -C "$0" -cf - . | gzip -6 | wc -c') / MEGABYTE;
       const unpacked = sum('du -sb "$0" | cut -f 1') / MEGABYTE;
       console.log(`      ${Math.round(packed)} MB packed, ${Math.round(unpacked)} MB unpacked`);
-      assert.ok(packed <= 60 && unpacked <= 140, `${packed} ${unpacked}`);
+      assert.ok(packed <= 60 && unpacked <= 150, `${packed} ${unpacked}`);
     });
 
     it('serves as the first process of a user of its own on a read-only file system, and ends at SIGTERM', async () => {

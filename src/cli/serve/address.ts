@@ -16,7 +16,7 @@ export interface AddressFlags {
 }
 
 /**
- * Where to serve. What is typed counts before the environment, a socket that was handed over before its other variables.
+ * Where to serve. What is typed counts before the environment; of that, a socket that was handed over comes first.
  * @param defaultPort the port if neither says so
  * @throws CliError USAGE; KeysError LISTEN_FAILED for several sockets
  */

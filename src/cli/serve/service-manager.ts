@@ -22,7 +22,7 @@ export function serviceManager(env: NodeJS.ProcessEnv, log: Log): ServiceManager
   return env['NOTIFY_SOCKET'] ? new Systemd(env, log) : NOBODY;
 }
 
-/** Tells systemd by the protocol of sd_notify(3). What cannot be told is logged once, and keeps nothing from working. */
+/** Tells systemd by the protocol of sd_notify(3). What cannot be told is logged once, and stops nothing. */
 class Systemd implements ServiceManager {
   readonly #env: NodeJS.ProcessEnv;
   readonly #log: Log;
