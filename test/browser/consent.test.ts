@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { inBrowser } from '../support/browser.ts';
 import { expectAccessible } from '../support/browser/accessible.ts';
-import { askedByCode, button, isHeaded, ownKey, problem, sentByApplication } from '../support/browser/consent-pages.ts';
+import { askedByCode, button, ownKey, sentByApplication } from '../support/browser/consent-pages.ts';
+import { isHeaded, problem } from '../support/browser/page.ts';
 import { Keyboard } from '../support/browser/keyboard.ts';
 import { takePicture } from '../support/browser/picture.ts';
 import { askDevice } from '../support/consent.ts';

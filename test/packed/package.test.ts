@@ -168,6 +168,7 @@ describe('the packed package', () => {
       /^examples\/(nginx|apache)\/(README\.md|grafana\.conf)$/,
       /^examples\/(haproxy|apache)\/(README\.md|haproxy\.cfg|svc-api\.lua)$/,
       /^examples\/caddy\/(README\.md|Caddyfile)$/,
+      /^examples\/grafana\/(svc-api\.json|(prometheus|alerts)\.yml)$/,
       /^schemas\/(config|keys)\.schema\.json$/,
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/,
     ];

@@ -222,7 +222,9 @@ describe('the help topics', () => {
     const read = sources.flatMap(variablesReadBy);
     for (const name of ['SVC_API_PORT', 'NODE_DISABLE_COMPILE_CACHE', 'COLUMNS'])
       assert.ok(read.includes(name), `${name} is read`);
-    for (const name of new Set(read)) assert.match(page, new RegExp(`\\b${name}\\b`));
+    // OpenTelemetry's own are named as one.
+    for (const name of new Set(read.map((each) => each.replace(/^OTEL_.*/, 'OTEL_…'))))
+      assert.ok(page.includes(name), name);
     const names = ENVIRONMENT.map(({ name }) => name);
     assert.deepEqual(names, [...new Set(names)]);
     assert.ok(ENVIRONMENT.length > 10);

@@ -100,7 +100,7 @@ describe('a user without a home folder', () => {
 describe('bin/dev.js', () => {
   it('runs the sources, even beside a stale build', async () => {
     const root = tempFolder();
-    for (const part of ['bin', 'src', 'package.json']) cpSync(join(ROOT, part), join(root, part), { recursive: true });
+    for (const part of ['bin', 'src', 'scripts', 'package.json']) cpSync(join(ROOT, part), join(root, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
     const source = join(root, 'src', 'commands', 'serve.ts');
     const text = readFileSync(source, 'utf8');

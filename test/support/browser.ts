@@ -1,4 +1,5 @@
-import { theBrowser } from './browser/launch.ts';
+import type { Browser } from 'playwright-core';
+import { launchWithMemory, theBrowser } from './browser/launch.ts';
 import { Visit } from './browser/visit.ts';
 import { needsPrograms } from './skip.ts';
 
@@ -23,16 +24,33 @@ import { needsPrograms } from './skip.ts';
 export function inBrowser(test: (visit: Visit) => Promise<void>): Mocha.AsyncFunc {
   return async function (this: Mocha.Context): Promise<void> {
     needsPrograms(this, 'chromium');
-    const visit = new Visit(await theBrowser());
+    await visitWith(await theBrowser(), test);
+  };
+}
+
+/** The same, in a browser of its own, which keeps pages that are left for somebody who goes back. */
+export function inBrowserWithMemory(test: (visit: Visit) => Promise<void>): Mocha.AsyncFunc {
+  return async function (this: Mocha.Context): Promise<void> {
+    needsPrograms(this, 'chromium');
+    const browser = await launchWithMemory();
     try {
-      await test(visit);
-      await visit.check();
-    } catch (error) {
-      // What a page complains of is often why a test does not find what it looks for.
-      for (const trouble of visit.troubles) console.error(`      ${trouble}`);
-      throw error;
+      await visitWith(browser, test);
     } finally {
-      await visit.end();
+      await browser.close();
     }
   };
+}
+
+async function visitWith(browser: Browser, test: (visit: Visit) => Promise<void>): Promise<void> {
+  const visit = new Visit(browser);
+  try {
+    await test(visit);
+    await visit.check();
+  } catch (error) {
+    // What a page complains of is often why a test does not find what it looks for.
+    for (const trouble of visit.troubles) console.error(`      ${trouble}`);
+    throw error;
+  } finally {
+    await visit.end();
+  }
 }

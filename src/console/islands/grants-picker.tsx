@@ -76,6 +76,7 @@ function help(picker: HTMLElement): void {
     return (
       <div class="filter">
         <input
+          id="permission-filter"
           type="search"
           aria-label="Filter the permissions"
           placeholder="Filter, such as docker read"

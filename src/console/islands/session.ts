@@ -1,13 +1,18 @@
 /** A page that is looked at again is loaded anew if its session has ended: by its time, its key, or in another tab. */
 export function watchSession(): void {
-  const root = document.body.dataset['signedIn'];
+  const { body } = document;
+  const root = body.dataset['signedIn'];
   if (root === undefined) return;
   const check = async () => {
-    if (document.visibilityState !== 'visible') return;
     const { status } = await fetch(`${root}session`, { redirect: 'error' }).catch(() => ({ status: 0 }));
-    if (status === 401) location.reload();
+    if (status === 401 || (body.hidden && status !== 204)) location.reload();
+    else body.hidden = false;
   };
-  document.addEventListener('visibilitychange', check);
-  // A page that comes back from the browser's memory.
+  document.addEventListener(
+    'visibilitychange',
+    () => document.visibilityState === 'visible' && !body.hidden && check(),
+  );
+  // Browsers keep pages that are left in their memory. Nobody sees one again before its session is found to go on.
+  addEventListener('pagehide', ({ persisted }) => (body.hidden = persisted));
   addEventListener('pageshow', ({ persisted }) => persisted && check());
 }

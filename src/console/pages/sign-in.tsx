@@ -90,7 +90,7 @@ function SignIn({
           <form method="post" action={`${ROOT}sign-in`} class="stack">
             <input type="hidden" name="next" value={next} />
             {/* Managers of passwords name what they keep by it. */}
-            <input type="text" value="svc-api" autocomplete="username" hidden />
+            <input id="service" type="text" value="svc-api" autocomplete="username" hidden />
             <label for="key">API key</label>
             <input
               id="key"

@@ -20,6 +20,8 @@ export function TextField({
       <input
         id={name}
         name={name}
+        // Nothing of this is about the person who fills it in.
+        autocomplete="off"
         aria-describedby={described.length > 0 ? described.join(' ') : undefined}
         aria-invalid={problem === undefined ? undefined : 'true'}
         {...attributes}

@@ -37,6 +37,9 @@ export function GrantsPicker({
         that it has created; <strong>any</strong> is all of the resource, and so its own, too.
       </p>
       <div data-tools></div>
+      <a class="skip" href="#after-permissions">
+        Skip the permissions
+      </a>
       <div class="scroll">
         <table class="list">
           <thead>
@@ -66,7 +69,9 @@ export function GrantsPicker({
       {chosen.permissions.some((permission) => !held.has(permission)) && (
         <p class="help">* Your key cannot grant it: once taken away, it is gone.</p>
       )}
-      <RolePicker field={FIELDS.role} grantable={grantable.roles} chosen={chosen.roles} />
+      <div id="after-permissions">
+        <RolePicker field={FIELDS.role} grantable={grantable.roles} chosen={chosen.roles} />
+      </div>
       <div data-sum></div>
     </fieldset>
   );

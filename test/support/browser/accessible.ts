@@ -12,6 +12,8 @@ const OPTIONS = {
   rules: { 'target-size': { enabled: true } },
   resultTypes: ['violations'],
 };
+/** What the dark can change. */
+const COLOURS = { ...OPTIONS, runOnly: ['color-contrast', 'link-in-text-block'] };
 const WIDE = 1280;
 const NARROW = 360;
 const HEIGHT = 800;
@@ -38,13 +40,18 @@ const TOO_WIDE = `(() => {
 export async function expectAccessible(page: Page): Promise<void> {
   const found = new Map<string, string[]>();
   const [before, isDark] = [page.viewportSize()!, await page.evaluate<boolean>(DARK)];
+  const axe = await Axe.beside(page);
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [WIDE, NARROW]) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: HEIGHT });
-      for (const finding of [...(await axeFindings(page)), ...(width === NARROW ? await tooWide(page) : [])])
+      for (const finding of [
+        ...(await axe.findings(colorScheme === 'light' ? OPTIONS : COLOURS)),
+        ...(width === NARROW ? await tooWide(page) : []),
+      ])
         found.set(finding, [...(found.get(finding) ?? []), `${colorScheme} at ${width} px`]);
     }
+  await axe.end();
   await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' });
   await page.setViewportSize(before);
   const lines = [...found].map(([finding, looks]) => `${finding}\n    (${looks.join(', ')})`);
@@ -58,17 +65,32 @@ async function tooWide(page: Page): Promise<string[]> {
   return width === undefined ? [] : [`it scrolls sideways: ${[width, ...elements].join('\n    ')}`];
 }
 
-async function axeFindings(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page);
-  try {
+/** Axe, in a world of its own beside that of a page. */
+class Axe {
+  readonly #session: CDPSession;
+  readonly #contextId: number;
+
+  private constructor(session: CDPSession, contextId: number) {
+    this.#session = session;
+    this.#contextId = contextId;
+  }
+
+  static async beside(page: Page): Promise<Axe> {
+    const session = await page.context().newCDPSession(page);
     const { frameTree } = await session.send('Page.getFrameTree');
     const { executionContextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id });
-    await evaluate(session, executionContextId, `${AXE};0`);
-    const run = `axe.run(document, ${JSON.stringify(OPTIONS)}).then(({ violations }) => violations)`;
+    const axe = new Axe(session, executionContextId);
+    await axe.#evaluate(`${AXE};0`);
+    return axe;
+  }
+
+  /** What it finds on the page as it looks now, each with where that is. */
+  async findings(options: object): Promise<string[]> {
+    const run = `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => violations)`;
     const ended = delay(MAX_MS, undefined, { ref: false }).then(() =>
       assert.fail('axe does not end: it needs JavaScript'),
     );
-    const evaluated = evaluate(session, executionContextId, run) as Promise<AxeResults['violations']>;
+    const evaluated = this.#evaluate(run) as Promise<AxeResults['violations']>;
     const violations = await Promise.race([evaluated, ended]);
     return violations.flatMap(({ id, help, nodes }) =>
       nodes.map(({ target, failureSummary }) => {
@@ -76,14 +98,16 @@ async function axeFindings(page: Page): Promise<string[]> {
         return `${id}: ${help}: ${target.join(' ')}\n    ${summary.trim()}`;
       }),
     );
-  } finally {
-    await session.detach();
   }
-}
 
-async function evaluate(session: CDPSession, contextId: number, expression: string): Promise<unknown> {
-  const options = { contextId, expression, awaitPromise: true, returnByValue: true };
-  const { result, exceptionDetails } = await session.send('Runtime.evaluate', options);
-  if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
-  return result.value;
+  end(): Promise<void> {
+    return this.#session.detach();
+  }
+
+  async #evaluate(expression: string): Promise<unknown> {
+    const options = { contextId: this.#contextId, expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await this.#session.send('Runtime.evaluate', options);
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
 }

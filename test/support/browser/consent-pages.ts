@@ -46,7 +46,3 @@ export async function sentByApplication(visit: Visit, look: Parameters<Visit['op
 
 export const button = (page: Page, name: 'Agree' | 'Refuse' | 'Go on') => page.getByRole('button', { name });
 export const ownKey = (page: Page) => page.getByLabel('Your own API key');
-/** Waits until a page says what it is: the one before it may still be there. */
-export const isHeaded = (page: Page, name: string) =>
-  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
-export const problem = (page: Page) => page.getByRole('alert').innerText();

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
-import type { JSHandle, Locator, Page } from 'playwright-core';
+import type { ElementHandle, JSHandle, Locator, Page } from 'playwright-core';
 
 /** More stops than any page has. */
 const MAX_STOPS = 200;
 
-/** Where the focus is: as people would say it, and what keeps them from seeing it. */
+/** Where the focus is: as people would say it, what keeps them from seeing it, and whether it is where it should be. */
 interface Stop {
-  readonly name: string;
+  readonly name?: string;
   readonly problem?: string;
+  readonly isThere: boolean;
 }
 
-/** Notes how each element looks, as far as a focus may change it, to compare the one that has it afterwards. */
+/** Compares how an element looks, as far as a focus may change it, with how it looked before it had the focus. */
 const STOPS = `(() => {
   const look = (element) => {
     const style = getComputedStyle(element);
@@ -18,26 +19,45 @@ const STOPS = `(() => {
     const outline = isOutlined ? style.outline : '';
     return [outline, style.boxShadow, style.borderColor, style.backgroundColor, style.textDecoration].join();
   };
-  const looks = new Map(Array.from(document.querySelectorAll('*'), (element) => [element, look(element)]));
+  const looks = new Map();
+  let before;
+  const note = () => {
+    before = document.activeElement;
+    for (const element of document.querySelectorAll('*'))
+      if (element !== before && !looks.has(element)) looks.set(element, look(element));
+  };
   const problemOf = (element) => {
     if (looks.get(element) === look(element)) return 'looks no different with the focus';
-    const { left, top, width, height } = element.getBoundingClientRect();
+    // A link may go over several lines.
+    const { left, top, width, height } = element.getClientRects()[0] ?? element.getBoundingClientRect();
     const seen = document.elementFromPoint(left + width / 2, top + height / 2);
     return element.contains(seen) ? undefined : 'is hidden or out of sight';
   };
-  const stop = () => {
-    const element = document.activeElement;
-    if (element === null || element === document.body || element === document.documentElement) return undefined;
+  const nameOf = (element) => {
     const label = element.labels?.[0] ?? element;
     const name = (element.getAttribute('aria-label') ?? label.innerText).trim().replaceAll(/\\s+/g, ' ');
-    return { name: element.localName + ' "' + name + '"', problem: problemOf(element) };
+    return element.localName + ' "' + name + '"';
   };
+  const stop = (target) => {
+    const element = document.activeElement;
+    const isNowhere = element === null || element === document.body || element === document.documentElement;
+    // A field of several parts, such as a date, has the focus several times.
+    const problem = isNowhere || element === before ? undefined : problemOf(element);
+    note();
+    return { name: isNowhere ? undefined : nameOf(element), problem, isThere: element === target };
+  };
+  note();
   return { stop };
 })()`;
+
+interface Stops {
+  stop(target: unknown): Stop;
+}
 
 /** Somebody who uses a page by its keyboard alone, and sees at each stop where the focus is. */
 export class Keyboard {
   readonly #page: Page;
+  #stops: JSHandle<Stops> | undefined;
 
   constructor(page: Page) {
     this.#page = page;
@@ -48,21 +68,19 @@ export class Keyboard {
    * @returns the element and what it is called, such as `button "Agree"`; undefined at the end of the page
    */
   async tab(key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<string | undefined> {
-    const stops: JSHandle<{ stop(): Stop | undefined }> = await this.#page.evaluateHandle(STOPS);
-    await this.#page.keyboard.press(key);
-    const stop = await stops.evaluate((stops) => stops.stop());
-    await stops.dispose();
-    assert.equal(stop?.problem, undefined, `${stop?.name} ${stop?.problem}`);
-    return stop?.name;
+    await this.#here(null);
+    return (await this.#tab(key, null)).name;
   }
 
   /** Presses Tab until an element has the focus. */
   async tabTo(target: Locator): Promise<void> {
-    for (let stop = 0; stop < MAX_STOPS; stop++) {
-      await this.tab();
-      if (await target.evaluate((element: { matches(selector: string): boolean }) => element.matches(':focus'))) return;
+    const element = await target.elementHandle();
+    let { isThere } = await this.#here(element);
+    for (let stop = 0; !isThere; stop++) {
+      assert.ok(stop < MAX_STOPS, `Tab does not lead to ${target.toString()}`);
+      ({ isThere } = await this.#tab('Tab', element));
     }
-    assert.fail(`Tab does not lead to ${target.toString()}`);
+    await element?.dispose();
   }
 
   /** All stops of a page, from its beginning to its end. */
@@ -81,5 +99,23 @@ export class Keyboard {
   /** Types a text where the focus is. */
   type(text: string): Promise<void> {
     return this.#page.keyboard.type(text);
+  }
+
+  async #tab(key: string, target: ElementHandle | null): Promise<Stop> {
+    await this.#page.keyboard.press(key);
+    const stop = await this.#stops!.evaluate((stops, target) => stops.stop(target), target);
+    assert.equal(stop.problem, undefined, `${stop.name} ${stop.problem}`);
+    return stop;
+  }
+
+  /** Where the focus is now. How all else looks is noted, unless it was before, and the page is still the same. */
+  async #here(target: ElementHandle | null): Promise<Stop> {
+    try {
+      if (this.#stops) return await this.#stops.evaluate((stops, target) => stops.stop(target), target);
+    } catch {
+      // That page is gone.
+    }
+    this.#stops = await this.#page.evaluateHandle<Stops>(STOPS);
+    return this.#stops.evaluate((stops, target) => stops.stop(target), target);
   }
 }

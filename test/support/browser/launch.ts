@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, LaunchOptions } from 'playwright-core';
 import { pathOf } from '../skip.ts';
 
 let launched: Promise<Browser> | undefined;
@@ -15,13 +15,22 @@ export async function closeBrowser(): Promise<void> {
   await browser?.close();
 }
 
-async function launch(): Promise<Browser> {
+/**
+ * A browser that keeps pages which are left in its memory, as those of people do, for somebody who goes back. Those of
+ * other tests do not: Playwright waits for a page that comes back to be loaded, which it never is.
+ */
+export function launchWithMemory(): Promise<Browser> {
+  return launch({ ignoreDefaultArgs: ['--disable-back-forward-cache'] });
+}
+
+async function launch(options: LaunchOptions = {}): Promise<Browser> {
   const { chromium } = await import('playwright-core');
   return chromium.launch({
     executablePath: pathOf('chromium')!,
     // Chromium's sandbox refuses to work for root.
     chromiumSandbox: process.getuid?.() !== 0,
     // Nothing but this machine is ever asked for anything, nor for a name.
-    args: ['--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1'],
+    args: ['--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1, EXCLUDE 127.0.0.2'],
+    ...options,
   });
 }

@@ -37,9 +37,12 @@ export class Recording {
     });
     context.on('weberror', (error) => this.troubles.push(`page error: ${error.error().stack}`));
     context.on('request', (request) => this.#request(request));
-    context.on('requestfailed', (request) =>
-      this.troubles.push(`failed: ${request.method()} ${request.url()}: ${request.failure()?.errorText}`),
-    );
+    context.on('requestfailed', (request) => {
+      const error = request.failure()?.errorText;
+      // The icon of a page that was left before it was there.
+      if (error === 'net::ERR_ABORTED' && ['image', 'other'].includes(request.resourceType())) return;
+      this.troubles.push(`failed: ${request.method()} ${request.url()}: ${error}`);
+    });
     context.on('response', (response) => {
       if (response.status() < 400) return;
       this.troubles.push(`status ${response.status()}: ${response.request().method()} ${response.url()}`);

@@ -12,17 +12,17 @@ export interface Site {
 }
 
 /** Starts such a site, with one page at all addresses. */
-export async function startSite(html: string): Promise<Site> {
+export async function startSite(html: string, host: string): Promise<Site> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url!);
     response.setHeader('content-type', 'text/html; charset=utf-8').end(html);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await once(server.listen(0, host), 'listening');
   const stop = async () => {
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, stop };
+  return { url: `http://${host}:${(server.address() as AddressInfo).port}`, asked, stop };
 }

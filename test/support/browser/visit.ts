@@ -39,9 +39,12 @@ export class Visit {
     return service;
   }
 
-  /** Starts somebody else's site, where requests may go, too: one to come back to, or one that attacks. */
-  async site(html = '<!doctype html><title>Another site</title>'): Promise<Site> {
-    const site = await startSite(html);
+  /**
+   * Starts somebody else's site, where requests may go, too: one to come back to, or one that attacks.
+   * @param host 127.0.0.2 for one that is, to browsers, not the same site as the services
+   */
+  async site(html = '<!doctype html><title>Another site</title>', host = '127.0.0.1'): Promise<Site> {
+    const site = await startSite(html, host);
     this.#ends.push(() => site.stop());
     this.#origins.add(site.url);
     return site;

@@ -82,7 +82,6 @@ export function NewKeyForm({
           help="Letters, digits and spaces, at most 100: by it, people know the key."
           value={draft.name}
           problem={problems.get('name')}
-          autocomplete="off"
           required
           autofocus={refused === undefined}
         />
@@ -91,7 +90,6 @@ export function NewKeyForm({
           label="What it is for"
           value={draft.description}
           problem={problems.get('description')}
-          autocomplete="off"
         />
         <ExpiryField bounds={bounds} chosen={draft} problem={problems.get('expiresAt')} />
         <div id="grants">
@@ -105,7 +103,6 @@ export function NewKeyForm({
             help="How many requests it may make, such as 100/m, 5000/d. Left empty: those of the service."
             value={draft.limits}
             problem={problems.get('limits')}
-            autocomplete="off"
           />
           <TextField
             name="networks"
@@ -113,7 +110,6 @@ export function NewKeyForm({
             help="From where it may be used, such as 10.0.0.0/8, 2001:db8::/32. Left empty: from anywhere."
             value={draft.networks}
             problem={problems.get('allowFrom')}
-            autocomplete="off"
           />
         </fieldset>
         <p class="actions">

@@ -64,7 +64,6 @@ function CodeForm({ visit, said: { wrongCode } }: { visit: Visit; said: Said }) 
         value={wrongCode?.code ?? visit.query('code')}
         placeholder="WDJB-MJHT"
         problem={wrongCode && 'Look at the code again.'}
-        autocomplete="off"
         autocapitalize="characters"
         spellcheck={false}
         maxlength={100}

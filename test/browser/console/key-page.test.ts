@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { inBrowser } from '../../support/browser.ts';
+import { expectAccessible } from '../../support/browser/accessible.ts';
+import { signedIn, startConsole } from '../../support/browser/console-pages.ts';
+import { Keyboard } from '../../support/browser/keyboard.ts';
+import { isHeaded } from '../../support/browser/page.ts';
+import { takePicture } from '../../support/browser/picture.ts';
+import type { Look, Visit } from '../../support/browser/visit.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { query } from '../../support/server.ts';
+
+const HOUR = 3_600_000;
+
+/** A page of a key that a team uses day and night, that another one holds back, and that has created one. */
+async function visitUsedKey(visit: Visit, look: Look = {}) {
+  const service = await startConsole(visit);
+  const { keys, time, url } = service;
+  const team = await createPrincipal(keys, { name: 'Team', roles: ['ADMIN'] });
+  const granted = { roles: ['GUEST'], permissions: ['DOCKER:UPDATE_ANY', 'DISK:READ_ANY', 'API_KEY:CREATE_OWN'] };
+  const description = 'Builds and deploys; ask Bea';
+  const ci = await createPrincipal(
+    keys,
+    { name: 'CI deploy', description, ...granted, limits: ['100/m'], expiresIn: '30d' },
+    team.principal,
+  );
+  await keys.create({ name: 'Preview 17', permissions: ['API_KEY:CREATE_OWN'], expiresIn: '7d' }, ci.principal);
+  for (let hour = 0; hour < 30; hour += 1) {
+    time.now += HOUR;
+    for (let count = 0; count < (hour * 7) % 5; count += 1)
+      await query(url, ci.secret, count === 3 ? '{ info { name } }' : '{ online me { name } }');
+    await keys.finishActivity();
+  }
+  await keys.update(
+    team.principal.key.id,
+    { permissions: ['API_KEY:CREATE_OWN', 'DISK:READ_ANY'], roles: ['GUEST'] },
+    OPERATOR,
+  );
+  time.now += HOUR / 4;
+  const { id } = ci.principal.key;
+  return { ...(await signedIn(visit, `keys/${id}`, { service, look })), id, ci };
+}
+
+describe('the page of a key in the console, in a browser,', () => {
+  it(
+    'is accessible, with its use and its rotation',
+    inBrowser(async (visit) => {
+      const { page, id, open, keys } = await visitUsedKey(visit);
+      await isHeaded(page, /^CI deploy/);
+      await page.evaluate("document.getElementById('access').scrollIntoView()");
+      await takePicture(page, 'console-key', 790);
+      await expectAccessible(page);
+      await keys.rotate(id, { grace: '2h' }, OPERATOR);
+      await page.getByRole('link', { name: 'Last 90 days' }).click();
+      await page.waitForURL(/use=day/);
+      await page.getByLabel('May it…?').fill('DOCKER:UPDATE_ANY');
+      await page.getByRole('button', { name: 'Ask' }).click();
+      await page.getByText('No, not DOCKER:UPDATE_ANY').waitFor();
+      await page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true");
+      await expectAccessible(page);
+      await open('keys/nothing').catch(() => {});
+      visit.expectTrouble(/^status 404: GET \S+\/keys\/nothing$/);
+      await isHeaded(page, 'Not found');
+      await expectAccessible(page);
+    }),
+  );
+
+  it(
+    'is gone through by the keyboard as it is read, on a telephone, too',
+    inBrowser(async (visit) => {
+      const { page } = await visitUsedKey(visit, { width: 360 });
+      const stops = (await new Keyboard(page).stops()).map((stop) => /"(.*)"/.exec(stop)![1]);
+      const own = stops.slice(stops.indexOf('Sign out') + 1);
+      assert.deepEqual(own.slice(0, 5), ['Edit', 'Rotate', 'Disable', 'Create one like it', 'Delete']);
+      const rest = ['May it…?', 'Ask', 'Narrow to what it uses…', 'Last 48 hours', 'Last 90 days'];
+      assert.deepEqual(
+        own.filter((name) => rest.includes(name!)),
+        rest,
+      );
+    }),
+  );
+});
