@@ -44,8 +44,10 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'the host is not an address of this machine',
       'the port needs root',
       'another server listens on the socket, or what is at its path is no socket',
+      'systemd hands over several sockets, or one that does not accept connections',
     ],
-    remedy: 'Choose another `--port`, `--host` or `--socket`; port 0 picks a free one.',
+    remedy:
+      'Choose another `--port`, `--host` or `--socket`; port 0 picks a free one. For a socket of systemd, correct its unit.',
   },
   TLS_INVALID: {
     meaning: 'The certificate that `serve` is to use, or its key, cannot be used; the error says which file, and why.',

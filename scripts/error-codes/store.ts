@@ -81,7 +81,8 @@ export const STORE_CODES: Readonly<
       'the log of this store has a key, and `SVC_API_AUDIT_KEY` is not set',
       'its file cannot be read, does not hold 32 bytes, or can be read by others',
     ],
-    remedy: 'Set `SVC_API_AUDIT_KEY` to the path of the file, which holds 32 bytes and has the mode 0600.',
+    remedy:
+      'Set `SVC_API_AUDIT_KEY` to the path of the file, which holds 32 bytes and has the mode 0600, or 0640 if it belongs to another user.',
   },
   STORE_FAILED: {
     meaning: 'The store failed in a way that has no code of its own; the error has that of its driver.',

@@ -45,9 +45,10 @@ export class ConfigFollower {
     this.#watch.start(() => this.#enqueue(false));
   }
 
-  /** Hands on the file as it is now, also if it has not changed. */
-  reload(): void {
+  /** Hands on the file as it is now, also if it has not changed. Resolves once it was taken, or refused. */
+  reload(): Promise<void> {
     this.#enqueue(true);
+    return this.#turn;
   }
 
   stop(): void {

@@ -53,6 +53,11 @@ export class Connections {
     });
   }
 
+  /** What carries their requests. */
+  carriers(): Iterable<Socket> {
+    return this.#secured?.values() ?? this.#open;
+  }
+
   /** Closes those on which no request has begun to arrive: Node does not consider them idle. */
   closeSilent(): void {
     for (const socket of this.#open) {

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 
 /** The limit that is assumed where it cannot be read. */
 const USUAL_LIMIT = 1024;
-/** Those that are kept for the store, its copies, the log and Node itself. */
+/** Those that are kept for the store, its copies, the log and Node itself: so many, or where there are few, most. */
 const RESERVED = 128;
+const LEAST_SHARE = 1 / 4;
 /** What a connection costs in memory bounds them where descriptors do not. */
 const MAX_CONNECTIONS = 20_000;
 
@@ -13,7 +14,8 @@ const MAX_CONNECTIONS = 20_000;
  * @param descriptorsEach how many descriptors each needs, with what is opened for it
  */
 export function affordableConnections(wanted = MAX_CONNECTIONS, descriptorsEach = 1): number {
-  const descriptors = Math.max(descriptorLimit() - RESERVED, RESERVED / 2);
+  const limit = descriptorLimit();
+  const descriptors = Math.max(limit - RESERVED, limit * LEAST_SHARE);
   return Math.min(wanted, Math.floor(descriptors / descriptorsEach));
 }
 

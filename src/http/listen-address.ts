@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
 import { printable } from '../keys/text.ts';
 import { isLoopback } from './client-address.ts';
 import { removeStaleSocket, withSocketMask } from './unix-socket.ts';
 
-/** Where a server listens: on a port, or on a Unix socket. */
+/** Where a server listens: on a port, on a Unix socket, or on one of these that somebody else has opened. */
 export type ListenAddress =
   | {
       /** A host name or address of this machine. */
@@ -15,10 +14,20 @@ export type ListenAddress =
       /** The port; 0 picks a free one. */
       port: number;
       socket?: undefined;
+      fd?: undefined;
     }
   | {
       /** The path of a Unix socket, which is created with mode 0660, and removed when the server stops. */
       socket: string;
+      host?: undefined;
+      port?: undefined;
+      fd?: undefined;
+    }
+  | {
+      /** The descriptor of a socket that whoever started this process has opened, and keeps when the server stops. */
+      fd: number;
+      /** Its path, if it is a Unix socket. */
+      socket?: string | undefined;
       host?: undefined;
       port?: undefined;
     };
@@ -29,7 +38,7 @@ export type ListenAddress =
  * @throws KeysError LISTEN_FAILED if the address is not available
  */
 export async function startListening(server: Server, address: ListenAddress, prefix = '--'): Promise<void> {
-  const { host, port, socket } = address;
+  const { host, port, socket, fd } = address;
   const start = () =>
     new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -37,12 +46,13 @@ export async function startListening(server: Server, address: ListenAddress, pre
         server.off('error', reject);
         resolve();
       };
-      if (socket === undefined) server.listen(port, host, started);
+      if (fd !== undefined) server.listen({ fd }, started);
+      else if (socket === undefined) server.listen(port, host, started);
       else withSocketMask(() => server.listen(socket, started));
     });
   try {
     await start().catch(async (error: NodeJS.ErrnoException) => {
-      if (socket === undefined || error.code !== 'EADDRINUSE') throw error;
+      if (fd !== undefined || socket === undefined || error.code !== 'EADDRINUSE') throw error;
       await removeStaleSocket(socket);
       await start();
     });
@@ -52,9 +62,14 @@ export async function startListening(server: Server, address: ListenAddress, pre
 }
 
 /** Where a server listens, as a URL; a Unix socket as `unix:` and its path. */
-export function urlOf(server: Server, scheme: 'http' | 'https'): string {
-  const at = server.address() as AddressInfo | string;
-  if (typeof at === 'string') return `unix:${at}`;
+export function urlOf(
+  server: Server,
+  scheme: 'http' | 'https',
+  { socket, fd }: Pick<ListenAddress, 'socket' | 'fd'> = {},
+): string {
+  const at = server.address();
+  // Node knows no path of one that it has not opened.
+  if (typeof at === 'string' || at === null) return `unix:${at ?? socket ?? `descriptor ${fd}`}`;
   return `${scheme}://${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`;
 }
 
@@ -66,8 +81,18 @@ export function isInClear(url: string): boolean {
 /** Why a server cannot listen, in words. */
 function listenError(error: NodeJS.ErrnoException, address: ListenAddress, prefix: string): KeysError {
   const { code = 'an unknown error' } = error;
-  const reason = address.socket === undefined ? portReason(code, address, prefix) : socketReason(code, address.socket);
+  const reason =
+    address.fd !== undefined
+      ? handedReason(code, address.fd)
+      : address.socket === undefined
+        ? portReason(code, address, prefix)
+        : socketReason(code, address.socket);
   return new KeysError('LISTEN_FAILED', `The server cannot start: ${reason}.`, { cause: error });
+}
+
+function handedReason(code: string, fd: number): string {
+  const wanted = 'a socket unit needs ListenStream=, and Accept=no';
+  return `what was handed over as descriptor ${fd} is no socket that accepts connections (${code}): ${wanted}`;
 }
 
 function portReason(code: string, { host, port }: { host: string; port: number }, prefix: string): string {

@@ -1,13 +1,15 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { type Log, NO_LOG } from '../log.ts';
 import type { CertificateFiles } from './certificate.ts';
 import { CertificateWatch } from './certificate-watch.ts';
 import { peerOf } from './client-address.ts';
 import { type ConnectionLimits, Connections } from './connections.ts';
 import { IdentifiedResponse } from './identified-response.ts';
+import { LastAnswers } from './last-answers.ts';
 import { type ListenAddress, startListening, urlOf } from './listen-address.ts';
 import { answerInvalidRequest, refuseExpectation } from './refused-requests.ts';
 import { responseClass, UnreadAnswers, type UnreadLimits } from './unread-answers.ts';
@@ -76,8 +78,8 @@ export interface StartedServer {
    */
   replaceCertificate(files: CertificateFiles): Promise<boolean>;
   /**
-   * Stops accepting requests, and resolves once those in flight have ended. They are aborted after `graceMs`
-   * milliseconds. Default: 10 seconds.
+   * Stops accepting connections, and resolves once the requests in flight have ended. They are aborted after `graceMs`
+   * milliseconds. Default: 10 seconds. Connections that are kept have half a second of it for one more request each.
    */
   stop(graceMs?: number): Promise<void>;
 }
@@ -87,6 +89,8 @@ const CHECK_MS = 500;
 /** Proxies keep connections for 60 seconds. A server that closes one first does so while a request is on its way. */
 const KEEP_ALIVE_MS = 75_000;
 const STOP_GRACE_MS = 10_000;
+/** How long a connection that is kept may bring another request once the server stops: it may be on its way. */
+const LAST_REQUEST_MS = 500;
 
 /**
  * Starts an HTTP server.
@@ -145,7 +149,7 @@ export async function serveRequests(
   server.on('error', (error) => log.error({ err: error }, 'a connection was not accepted'));
   certificate?.start(server as HttpsServer);
   return {
-    url: urlOf(server, tls ? 'https' : 'http'),
+    url: urlOf(server, tls ? 'https' : 'http', address),
     async replaceCertificate(files) {
       await certificate?.replace(files, server as HttpsServer);
       return certificate !== undefined;
@@ -159,14 +163,26 @@ export async function serveRequests(
 
 async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {
   const deadline = setTimeout(() => connections.closeAll(), graceMs);
-  // A connection whose request has just ended is kept alive for another one, which must not come.
-  const sweep = setInterval(() => {
-    server.closeIdleConnections();
-    connections.closeSilent();
-  }, 50);
+  new LastAnswers(server, connections.carriers()); // oxlint-disable-line no-new -- it listens
+  // Those that are made already are accepted in the turns to come.
+  const turns = graceMs > 0 ? 2 : 0;
+  for (let turn = 0; turn < turns; turn += 1) await setImmediate();
+  let sweep: NodeJS.Timeout | undefined;
+  const beginToSweep = setTimeout(
+    () => {
+      // A connection whose request has just ended is kept alive for another one, which must not come.
+      sweep = setInterval(() => {
+        server.closeIdleConnections();
+        connections.closeSilent();
+      }, 50);
+    },
+    Math.min(LAST_REQUEST_MS, graceMs),
+  );
   await new Promise((resolve) => {
-    server.close(resolve);
+    // That of node:http closes idle connections at once.
+    NetServer.prototype.close.call(server, resolve);
   });
-  clearTimeout(deadline);
-  clearInterval(sweep);
+  for (const timer of [deadline, beginToSweep, sweep]) clearTimeout(timer);
+  // What node:http has beside the connections ends, too.
+  server.close(() => {});
 }

@@ -68,12 +68,19 @@ export class UnreadAnswers {
 
 /** Where a connection keeps the response that it is to send next, or is sending. A WeakMap of all would cost more. */
 const RESPONSE = Symbol('response');
-type Answering = Duplex & { [RESPONSE]?: ServerResponse };
+/** Where it keeps the response to the latest request, which waits for those before it. */
+const LATEST = Symbol('latest response');
+type Answering = Duplex & { [RESPONSE]?: ServerResponse; [LATEST]?: ServerResponse };
 
 /** Whether a part of an answer is out, so that nothing else may follow it but the rest. */
 export function isAnswering(socket: Duplex): boolean {
   const response = (socket as Answering)[RESPONSE];
   return response !== undefined && response.headersSent && !response.writableFinished;
+}
+
+/** The response to the latest request of a connection; it may be sent already. */
+export function latestResponse(socket: Duplex): ServerResponse | undefined {
+  return (socket as Answering)[LATEST];
 }
 
 /** The encoding that `end` was given, if any. */
@@ -85,6 +92,11 @@ function encodingOf(argument: unknown): BufferEncoding {
 export function responseClass(unread: UnreadAnswers): typeof ServerResponse<IncomingMessage> {
   return class extends IdentifiedResponse {
     #isWaiting = false;
+
+    constructor(...args: ConstructorParameters<typeof ServerResponse<IncomingMessage>>) {
+      super(...args);
+      (this.req.socket as Answering)[LATEST] = this;
+    }
 
     override assignSocket(socket: Socket): void {
       (socket as Answering)[RESPONSE] = this;

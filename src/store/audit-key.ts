@@ -29,7 +29,9 @@ function readPrivateFile(path: string): Buffer {
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file);
     if (!stat.isFile()) throw unusable(path, 'is not a file');
-    if ((stat.mode & 0o077) !== 0) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
+    // One that belongs to another user, as root, can be given to this one by its group alone.
+    const forbidden = stat.uid === process.geteuid?.() ? 0o077 : 0o037;
+    if ((stat.mode & forbidden) !== 0) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
     const bytes = Buffer.alloc(MAX_FILE_BYTES);
     return bytes.subarray(0, readSync(file, bytes));
   } catch (error) {

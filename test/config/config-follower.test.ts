@@ -97,11 +97,11 @@ describe('a file of configuration that is followed', () => {
 
   it('is handed on at once when that is asked for, even unchanged; if there never was one, that is said', async () => {
     assert.equal(follow(), undefined);
-    follower.reload();
+    void follower.reload();
     await until(() => nothing === 1);
     writeFileSync(path, 'one');
-    follower.reload();
-    follower.reload();
+    void follower.reload();
+    void follower.reload();
     await until(() => taken.length >= 2);
     assert.deepEqual(refused, []);
   });

@@ -7,8 +7,10 @@ import { isInClear } from '../../src/http/listen-address.ts';
 import { listen } from '../../src/http/server.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
+import { accepts } from '../support/port.ts';
 import { rawPost } from '../support/raw-http.ts';
 import { query } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 describe('the server', () => {
   let open: TestKeys;
@@ -53,7 +55,7 @@ describe('the server', () => {
     const silent = connect(Number(new URL(server.url).port), '127.0.0.1');
     await once(silent, 'connect');
     const stopped = server.stop(60_000);
-    await assert.rejects(fetch(`${server.url}/healthz`));
+    await until(async () => !(await accepts(Number(new URL(server.url).port))));
     await once(silent, 'close');
     answer(1);
     assert.match(String((await once(inFlight, 'data'))[0]), /\{"data":\{"slow":1\}\}$/);

@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { createApp } from '../../src/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { accepts } from '../support/port.ts';
+import { until } from '../support/until.ts';
 
 /** Longer than a test may take, in milliseconds. */
 const FOREVER = 600_000;
@@ -43,7 +45,7 @@ describe('a server that stops', () => {
     socket.write('GET /healthz HTTP/1.1\r\n');
     assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
     const stopped = server.stop(FOREVER);
-    await assert.rejects(fetch(`${server.url}/healthz`));
+    await until(async () => !(await accepts(Number(new URL(server.url).port))));
     const reply = once(socket, 'data');
     socket.write('Host: x\r\n\r\n');
     assert.match(String((await reply)[0]), /^HTTP\/1\.1 200 /);

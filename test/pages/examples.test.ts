@@ -43,9 +43,11 @@ describe('the examples', () => {
 
   it('for systemd are valid, and leave little to attack', async function () {
     needsPrograms(this, 'systemd-analyze');
-    const unit = join(ROOT, 'examples/systemd/svc-api.service');
-    const analyze = (...args: string[]) => finished(spawn('systemd-analyze', [...args, unit]));
-    assert.deepEqual(await analyze('verify'), { stdout: '', stderr: '', code: 0, signal: null });
+    const [unit, socket] = ['service', 'socket'].map((type) => join(ROOT, `examples/systemd/svc-api.${type}`));
+    const analyze = (...args: string[]) => finished(spawn('systemd-analyze', [...args, unit!]));
+    const valid = { stdout: '', stderr: '', code: 0, signal: null };
+    assert.deepEqual(await analyze('verify'), valid);
+    assert.deepEqual(await analyze('verify', socket!), valid);
     // The exposure in tenths, from 0 to 100.
     assert.equal((await analyze('security', '--offline=true', '--threshold=20')).code, 0);
   });

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAuditKey } from '../../src/store/audit-key.ts';
+import { NOBODY } from '../support/service-machine.ts';
+import { needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 describe('the key of the audit log', () => {
@@ -34,6 +36,19 @@ describe('the key of the audit log', () => {
 
   it('is refused if other users can access the file', () => {
     for (const mode of [0o640, 0o604, 0o620, 0o601]) assert.throws(() => read(key, mode), refused(/chmod 600/));
+  });
+
+  it('may be read by the group of a file that belongs to another user, who can give it in no other way', function () {
+    needsRoot(this);
+    const given = (mode: number) => {
+      const path = join(tempFolder(), 'audit.key');
+      writeFileSync(path, key);
+      chmodSync(path, mode);
+      chownSync(path, NOBODY, NOBODY);
+      return readAuditKey({ SVC_API_AUDIT_KEY: path })?.export();
+    };
+    assert.deepEqual(given(0o440), key);
+    for (const mode of [0o660, 0o450, 0o444, 0o442, 0o441]) assert.throws(() => given(mode), refused(/chmod 600/));
   });
 
   it('is refused if it is missing, a folder, or a pipe that nobody writes to', () => {

@@ -4,6 +4,7 @@ import type { ListenAddress } from '../../http/listen-address.ts';
 import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
 import { exclusiveFlags } from '../input/exclusive-flags.ts';
+import { handedSocket } from './handed-socket.ts';
 
 /** The flags that say where to serve, and by which certificate, as they were typed. */
 export interface AddressFlags {
@@ -15,9 +16,9 @@ export interface AddressFlags {
 }
 
 /**
- * Where to serve. What is typed counts before the environment.
+ * Where to serve. What is typed counts before the environment; of that, a socket that was handed over comes first.
  * @param defaultPort the port if neither says so
- * @throws CliError USAGE
+ * @throws CliError USAGE; KeysError LISTEN_FAILED for several sockets
  */
 export function readAddress(flags: AddressFlags, env: NodeJS.ProcessEnv, defaultPort: number): ListenAddress {
   const host =
@@ -27,6 +28,12 @@ export function readAddress(flags: AddressFlags, env: NodeJS.ProcessEnv, default
   const socket =
     typed('--socket', flags.socket, 'a path, such as /run/svc-api/api.sock') ??
     set('SVC_API_SOCKET', env['SVC_API_SOCKET']);
+  const handed = handedSocket(env);
+  if (handed) {
+    const flag = [host, port, socket].find((given) => given?.isTyped);
+    if (flag) throw exclusiveFlags(flag.from, 'a socket that was handed over (LISTEN_FDS)');
+    return handed;
+  }
   const others = [host, port].filter((other) => other !== undefined);
   const rival = others.find(({ isTyped }) => isTyped === socket?.isTyped);
   if (socket && rival) throw exclusiveFlags(socket.from, rival.from);

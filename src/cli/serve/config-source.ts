@@ -36,6 +36,14 @@ export async function startConfig(file: string | undefined, env: NodeJS.ProcessE
   return { file: follower?.read(), follower };
 }
 
+/** What reads the configuration again, on SIGHUP. It resolves once that was taken, or refused. */
+export const reloadingOf =
+  ({ follower }: StartConfig, log: Log) =>
+  async (): Promise<void> => {
+    if (follower) await follower.reload();
+    else reportNothing(log);
+  };
+
 /** The configuration of a server of one process: its file, when it changes and on SIGHUP. */
 export function ownConfig({ file, follower }: StartConfig, log: Log): ConfigSource {
   return {

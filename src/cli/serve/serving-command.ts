@@ -8,10 +8,18 @@ import { logLevelOf, type OpenLog, openLog } from '../../log.ts';
 import { BaseCommand } from '../base-command.ts';
 import { commandText } from '../command-text.ts';
 import { hostExtensions } from '../host.ts';
-import { type ConfigSource, configOfPrimary, ownConfig, type StartConfig, startConfig } from './config-source.ts';
+import {
+  type ConfigSource,
+  configOfPrimary,
+  ownConfig,
+  reloadingOf,
+  type StartConfig,
+  startConfig,
+} from './config-source.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave } from './output.ts';
-import { reportNothing, reportRefused, reportTaken } from './reload-log.ts';
+import { reportRefused, reportTaken } from './reload-log.ts';
+import { serviceManager } from './service-manager.ts';
 import { listenForStop, type StopSignal } from './signals.ts';
 import { keepDisablingUnused } from './unused-keys.ts';
 
@@ -58,8 +66,9 @@ export abstract class ServingCommand extends BaseCommand {
     const isWorker = workers.isWorker();
     const stop = isWorker ? workers.listenForOrder() : listenForStop();
     let start: StartConfig | undefined;
+    const manager = serviceManager(isWorker ? {} : process.env, log);
     // The first process tells its workers.
-    process.on('SIGHUP', () => start && (start.follower ? start.follower.reload() : reportNothing(log)));
+    process.on('SIGHUP', () => void (start && manager.reload(reloadingOf(start, log))));
     if (!isWorker) start = await startConfig(config, process.env);
     const [{ isInClear }, { SOCKET_UMASK }] = await Promise.all([
       import('../../http/listen-address.ts'),
@@ -68,7 +77,9 @@ export abstract class ServingCommand extends BaseCommand {
     const announceListening = (url: string) => {
       announce(url);
       if (isInClear(url)) log.warn({ url }, IN_CLEAR);
+      manager.ready(`Listening on ${url}`);
     };
+    void stop.received.then(() => manager.stopping());
     const { metrics } = serving.telemetry;
     if (count > 1 && start) {
       const socketMask = serving.address.socket === undefined ? undefined : SOCKET_UMASK;

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import type { Log } from '../../log.ts';
+
+/** Who has started this process, and follows what becomes of it. */
+export interface ServiceManager {
+  /** Requests are answered from now on. */
+  ready(status: string): void;
+  /** Reads the configuration again. */
+  reload(read: () => Promise<void>): Promise<void>;
+  stopping(): void;
+}
+
+const NOBODY: ServiceManager = { ready() {}, reload: (read) => read(), stopping() {} };
+
+/** Node has no datagrams on Unix sockets, and whoever has systemd has this. */
+const PROGRAM = 'systemd-notify';
+/** How long it may take. */
+const TELL_MS = 5000;
+
+/** The service manager of this process: systemd if it wants to be told, by NOTIFY_SOCKET; otherwise nobody. */
+export function serviceManager(env: NodeJS.ProcessEnv, log: Log): ServiceManager {
+  return env['NOTIFY_SOCKET'] ? new Systemd(env, log) : NOBODY;
+}
+
+/** Tells systemd by the protocol of sd_notify(3). What cannot be told is logged once, and stops nothing. */
+class Systemd implements ServiceManager {
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #log: Log;
+  #told: Promise<void> = Promise.resolve();
+  #isReady = false;
+  #hasFailed = false;
+
+  constructor(env: NodeJS.ProcessEnv, log: Log) {
+    this.#env = env;
+    this.#log = log;
+  }
+
+  ready(status: string): void {
+    this.#tell('READY=1', `STATUS=${status}`);
+    this.#beginToPing();
+    this.#isReady = true;
+  }
+
+  async reload(read: () => Promise<void>): Promise<void> {
+    // In microseconds, by CLOCK_MONOTONIC as Node's clock is.
+    if (this.#isReady) this.#tell('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    await read();
+    if (this.#isReady) this.#tell('READY=1');
+  }
+
+  stopping(): void {
+    this.#tell('STOPPING=1');
+  }
+
+  /** Says twice in each period of the watchdog that turns come and go (sd_watchdog_enabled(3)). */
+  #beginToPing(): void {
+    const { WATCHDOG_USEC: period, WATCHDOG_PID: pid } = this.#env;
+    if (!Number(period) || (pid && Number(pid) !== process.pid)) return;
+    setInterval(() => this.#tell('WATCHDOG=1'), Number(period) / 1000 / 2).unref();
+  }
+
+  /** One after the other: what comes last counts. */
+  #tell(...assignments: readonly string[]): void {
+    this.#told = this.#told.then(() => this.#run(assignments)).catch((error: unknown) => this.#failed(error));
+  }
+
+  #run(assignments: readonly string[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const child = spawn(PROGRAM, assignments, { env: this.#env, stdio: 'ignore', timeout: TELL_MS });
+      child.unref();
+      child.once('error', reject);
+      child.once('exit', (code, signal) => {
+        if (code === 0) resolve();
+        else reject(new Error(`${PROGRAM} ended with ${signal ?? code}`));
+      });
+    });
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#hasFailed)
+      this.#log.warn({ err: error }, `systemd is not told what becomes of this process: ${PROGRAM} cannot be run`);
+    this.#hasFailed = true;
+  }
+}

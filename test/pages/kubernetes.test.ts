@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { run } from '../support/host.ts';
+import { finished, ROOT, startCli } from '../support/process.ts';
+import { NOBODY, serviceMachine } from '../support/service-machine.ts';
+import { needsRoot, pathOf } from '../support/skip.ts';
+import { tempStore } from '../support/temp.ts';
+
+interface Probe {
+  httpGet: { path: string; port: string };
+}
+
+interface Workload {
+  spec: {
+    replicas: number;
+    selector: { matchLabels: object };
+    template: {
+      metadata: { labels: object };
+      spec: {
+        enableServiceLinks: boolean;
+        automountServiceAccountToken: boolean;
+        terminationGracePeriodSeconds: number;
+        securityContext: object;
+        containers: {
+          env: { name: string; value?: string }[];
+          lifecycle: { preStop: { sleep: { seconds: number } } };
+          securityContext: object;
+          startupProbe: Probe;
+          readinessProbe: Probe;
+          livenessProbe: Probe;
+          volumeMounts: { name: string; mountPath: string }[];
+          resources: object;
+        }[];
+        volumes: { name: string }[];
+      };
+    };
+    volumeClaimTemplates?: { metadata: { name: string } }[];
+  };
+}
+
+/** How long requests in flight are waited for. */
+const GRACE_S = 10;
+
+for (const file of ['postgres.yaml', 'sqlite.yaml']) {
+  const path = join(ROOT, 'examples/kubernetes', file);
+  const documents = parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as Manifest);
+  interface Manifest {
+    kind: string;
+    apiVersion: string;
+    spec: { selector?: object; podSelector?: object };
+  }
+  const { spec } = documents[0] as unknown as Workload;
+  const pod = spec.template.spec;
+  const container = pod.containers[0]!;
+
+  describe(`examples/kubernetes/${file}`, () => {
+    it('has objects that belong together', () => {
+      const kinds = documents.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`);
+      const only =
+        file === 'postgres.yaml' ? ['apps/v1 Deployment', 'policy/v1 PodDisruptionBudget'] : ['apps/v1 StatefulSet'];
+      const both = ['v1 Service', 'networking.k8s.io/v1 NetworkPolicy'];
+      assert.deepEqual(kinds.toSorted(), [...only, ...both].toSorted());
+      const labels = spec.template.metadata.labels;
+      for (const { kind, spec: at } of documents) {
+        const selector = (at.selector ?? at.podSelector) as { matchLabels?: object };
+        assert.deepEqual(selector.matchLabels ?? selector, labels, kind);
+      }
+      const volumes = [...pod.volumes, ...(spec.volumeClaimTemplates?.map(({ metadata }) => metadata) ?? [])];
+      assert.deepEqual(
+        container.volumeMounts.map(({ name }) => name).toSorted(),
+        volumes.map(({ name }) => name).toSorted(),
+      );
+    });
+
+    it('lets a pod do no more than the restricted standard, and write nothing but its volumes', () => {
+      const { fsGroup, fsGroupChangePolicy, ...user } = pod.securityContext as Record<string, unknown>;
+      assert.deepEqual([fsGroup, fsGroupChangePolicy], [65_532, file === 'sqlite.yaml' ? 'OnRootMismatch' : undefined]);
+      assert.deepEqual(user, {
+        runAsNonRoot: true,
+        runAsUser: 65_532,
+        runAsGroup: 65_532,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      assert.deepEqual(container.securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+      assert.equal(pod.automountServiceAccountToken, false);
+    });
+
+    it('asks whether it is alive and ready where that is answered, and waits for requests in flight', () => {
+      assert.deepEqual(
+        [container.startupProbe, container.readinessProbe, container.livenessProbe].map(({ httpGet }) => httpGet.path),
+        ['/readyz', '/readyz', '/healthz'],
+      );
+      const { seconds } = container.lifecycle.preStop.sleep;
+      assert.ok(pod.terminationGracePeriodSeconds > seconds + GRACE_S);
+      assert.equal(spec.replicas, file === 'postgres.yaml' ? 2 : 1);
+    });
+
+    it('has no field that Kubernetes does not know', async function () {
+      // It knows them by itself; without a server it reads no other objects.
+      if (!pathOf('kubectl')) this.skip();
+      const args = ['set', 'env', '--local', '-f', path, 'CHECKED=yes', '-o', 'json'];
+      const { stdout, stderr } = await run('kubectl', args, { cwd: ROOT });
+      assert.ok(stdout, stderr);
+      const missing = missingIn(documents[0], JSON.parse(stdout) as object);
+      assert.deepEqual(missing, []);
+    });
+  });
+}
+
+describe('svc-api in Kubernetes', () => {
+  it('does not start by the variable that is set for a Service of its name: the manifests turn that off', async () => {
+    const env = { SVC_API_DATABASE: tempStore(), SVC_API_PORT: 'tcp://10.0.0.1:4000' };
+    const { code, stderr } = await finished(startCli(['serve'], { env }));
+    assert.deepEqual([code, /SVC_API_PORT is "tcp:/.test(stderr)], [2, true]);
+    for (const file of ['postgres.yaml', 'sqlite.yaml'])
+      assert.match(readFileSync(join(ROOT, 'examples/kubernetes', file), 'utf8'), /^ +enableServiceLinks: false$/m);
+  });
+
+  it('keeps its store in a folder of its own in a volume that its group may write', async function () {
+    needsRoot(this);
+    const { run: runHere, store } = serviceMachine();
+    // As fsGroup leaves it.
+    chownSync(store, 0, NOBODY);
+    chmodSync(store, 0o2775);
+    const command = (rest: string) =>
+      runHere(`runuser -u svc-api -- env SVC_API_DATABASE=${store}/store/keys.sqlite svc-api apikey ${rest}`);
+    const created = await command('create --name A --roles GUEST');
+    assert.equal(created.code, 0, created.stderr);
+    assert.match((await command('list')).stdout, /^A\tACTIVE\t/);
+    assert.equal(statSync(join(store, 'store')).mode & 0o777, 0o700);
+    // At a mount without OnRootMismatch.
+    chmodSync(join(store, 'store'), 0o2770);
+    chmodSync(join(store, 'store/keys.sqlite'), 0o660);
+    assert.match((await command('list')).stderr, /Code: STORE_INSECURE/);
+  });
+});
+
+/** The paths of what one value has and the other has not, or has otherwise. */
+function missingIn(wanted: unknown, found: unknown, at = ''): string[] {
+  if (typeof wanted !== 'object' || wanted === null)
+    return wanted === found || String(wanted) === String(found) ? [] : [`${at}: ${String(wanted)}`];
+  if (typeof found !== 'object' || found === null) return [at];
+  return Object.entries(wanted).flatMap(([name, value]) =>
+    missingIn(value, (found as Record<string, unknown>)[name], `${at}.${name}`),
+  );
+}
