@@ -108,11 +108,17 @@ function pathIn(c: Context): string {
   return c.req.path.slice(basePath(c).replace(/\/$/, '').length + CONSOLE_PATH.length + 1);
 }
 
-/** Sends somebody to sign in, and from there to where they wanted to go. */
+/** Sends somebody to sign in, and from there to where they wanted to go, or where they had sent a form from. */
 function toSignIn(c: Context, root: string): Response {
-  const wanted = pathIn(c) + new URL(c.req.url).search;
-  const next = c.req.method === 'GET' && wanted !== '' ? `?next=${encodeURIComponent(wanted)}` : '';
-  return seeOther(c, `${root}sign-in${next}`);
+  const isForm = c.req.method === 'POST';
+  const wanted = isForm ? sentFrom(c) : pathIn(c) + new URL(c.req.url).search;
+  const given = Object.entries({ next: wanted, lost: isForm ? 'form' : '' }).filter(([, value]) => value !== '');
+  return seeOther(c, `${root}sign-in${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`);
+}
+
+/** The page that a form was sent from, beneath `/console/`; empty if a browser does not say. */
+function sentFrom(c: Context): string {
+  return /\/console\/([^#]*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
 }
 
 function saidOf(c: Context, error: unknown, { pipeline, failures }: ConsoleParts): Said {

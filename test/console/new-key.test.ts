@@ -30,7 +30,7 @@ describe('creating a key in the console', () => {
     const visitor = await signedIn();
     const shown = await preview(visitor, { name: 'Backup', limits: '100/m, 5000/d', networks: '10.0.0.0/8 ::1' });
     assert.equal(shown.status, 200);
-    assert.match(shown.text, /Ends in 30 days Limits 100\/m, 5000\/d Networks 10\.0\.0\.0\/8, ::1/);
+    assert.match(shown.text, /Expires in 30 days Limits 100\/m, 5000\/d Used from 10\.0\.0\.0\/8, ::1/);
     assert.match(shown.text, /In all, it may Read anything of DOCKER Create what is its own of API_KEY/);
     assert.equal(await find('Backup'), undefined);
     const created = await create(visitor);
@@ -184,7 +184,7 @@ describe('creating a key in the console', () => {
     ])
       assert.match(page.html, new RegExp(`id="${id}-problem"[^>]*>[^<]*${message}`));
     assert.match(page.html, /name="description"[^>]*value="&lt;b&gt;&quot;&amp;"/);
-    assert.match(page.text, /To be mended: Name , Limits , Networks , What it may do/);
+    assert.match(page.text, /To be mended: Name , Limits , Used from , What it may do/);
   });
 
   it('goes back from the preview to what was filled in', async () => {

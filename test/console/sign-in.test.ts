@@ -136,6 +136,22 @@ describeOnEach('signing in to the console', () => {
     assert.ok(isSignInPage(await before.open('keys')));
   });
 
+  it('leads back to the page of a form that came too late, and says that it was not done', async () => {
+    const { visitor } = await visitorWith(test, ADA);
+    await visitor.open('keys?search=a*b');
+    const late = new Visitor(test.url, { referer: `${test.url}/console/keys?search=a*b#top` });
+    const { secret } = await createPrincipal(test.keys, { name: 'Bea', roles: ['ADMIN'] });
+    const response = await fetch(`${test.url}/console/keys/new`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'sec-fetch-site': 'same-origin', referer: `${test.url}/console/keys?search=a*b#top` },
+      body: new URLSearchParams({ name: 'Too late' }),
+    });
+    const page = await late.open(response.headers.get('location')!.replace('../', ''));
+    assert.match(page.text, /The session had ended: what you sent was not done/);
+    assert.equal((await late.submit('sign-in', { key: secret })).path, 'keys?search=a*b');
+  });
+
   it('is not needed again by who has signed in', async () => {
     const { visitor } = await visitorWith(test, ADA);
     assert.equal((await visitor.open('sign-in?next=audit-log')).path, 'audit-log');

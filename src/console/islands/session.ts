@@ -5,8 +5,10 @@ export function watchSession(): void {
   if (root === undefined) return;
   const check = async () => {
     const { status } = await fetch(`${root}session`, { redirect: 'error' }).catch(() => ({ status: 0 }));
-    if (status === 401 || (body.hidden && status !== 204)) location.reload();
-    else body.hidden = false;
+    if (status !== 401 && (status === 204 || !body.hidden)) body.hidden = false;
+    // The answer to a form is not asked for again: a browser would want to send that once more.
+    else if ('answer' in body.dataset) location.replace(`${root}sign-in`);
+    else location.reload();
   };
   document.addEventListener(
     'visibilitychange',

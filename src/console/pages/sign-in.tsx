@@ -21,6 +21,7 @@ interface SignInParts {
 }
 
 const ROOT = './';
+const LOST = 'The session had ended: what you sent was not done. Sign in, and send it again.';
 
 /** Adds the page on which people exchange a key for a session, and the ways out of that. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
@@ -31,7 +32,8 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   app.get(`${path}/sign-in`, (c) =>
     guarded(c, ROOT, async () => {
       const next = nextIn(c.req.query('next'));
-      return (await doorkeeper.isSignedIn(c, seenBy(c))) ? seeOther(c, ROOT + next) : show(c, { next });
+      if (await doorkeeper.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
+      return show(c, { next, ...(c.req.query('lost') === 'form' && { problem: LOST }) });
     }),
   );
   app.post(`${path}/sign-in`, (c) =>
@@ -67,7 +69,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
 
 /** Where somebody wanted to go, beneath `/console/`; nowhere, if that is somewhere else. */
 function nextIn(text = ''): string {
-  return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:]*)?$/.test(text) && text.length <= 1000 ? text : '';
+  return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text) && text.length <= 1000 ? text : '';
 }
 
 function SignIn({

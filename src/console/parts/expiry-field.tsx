@@ -50,7 +50,7 @@ export function ExpiryField({
   ];
   return (
     <div class="field expiry">
-      <label for="expiry">Ends</label>
+      <label for="expiry">Expires</label>
       <select id="expiry" name="expiry" aria-describedby={problem === undefined ? undefined : 'expiry-problem'}>
         {choices.map(([value, text]) => (
           <option value={value} selected={chosen.expiry === value}>

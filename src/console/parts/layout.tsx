@@ -29,7 +29,7 @@ export function Layout({
         <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />
         <script type="module" src={`${root}assets/${assets.script.name}`}></script>
       </head>
-      <body data-signed-in={person ? root : undefined}>
+      <body data-signed-in={person ? root : undefined} data-answer={person?.isAnswer ? '' : undefined}>
         <a class="skip" href="#main">
           Skip to the content
         </a>

@@ -8,6 +8,8 @@ export interface SignedIn {
   readonly pages: readonly ListedPage[];
   /** The path of the address. */
   readonly here: string;
+  /** Whether the page is the answer to a form. */
+  readonly isAnswer: boolean;
 }
 
 /** The way to all pages, and out. */

@@ -34,7 +34,7 @@ for (const [words, look, handsOn] of WAYS)
       // The summary leads to the field.
       await hands.press(page.getByRole('alert').getByRole('link', { name: 'Name' }));
       await hands.fill(page.getByLabel('Name', { exact: true }), 'CI deploy');
-      await hands.choose(page.getByLabel('Ends'), 'After 7 days');
+      await hands.choose(page.getByLabel('Expires'), 'After 7 days');
       if (javaScript) await hands.fill(filter(page), 'me read');
       await hands.press(button(page, 'Preview'));
       await isHeaded(page, 'Preview of CI deploy');
@@ -63,7 +63,7 @@ describe('creating a key in the console, in a browser,', () => {
     inBrowser(async (visit) => {
       const { page } = await signedIn(visit, 'keys/new');
       await page.getByLabel('Name', { exact: true }).fill('CI deploy');
-      await page.getByLabel('What it is for').fill('Builds and deploys; ask Bea');
+      await page.getByLabel('Description').fill('Builds and deploys; ask Bea');
       await filter(page).fill('docker');
       await box(page, 'DOCKER: read any').check();
       await box(page, 'DOCKER: update any').check();

@@ -37,7 +37,7 @@ for (const [words, look, handsOn] of WAYS)
       await isHeaded(page, 'Grafana sync asks for a key');
       await hands.look();
       await hands.untick(page.getByRole('checkbox', { name: 'GUEST' }));
-      await hands.choose(page.getByLabel('Ends'), 'After 7 days');
+      await hands.choose(page.getByLabel('Expires'), 'After 7 days');
       await hands.press(page.getByRole('button', { name: 'Agree' }));
       await isHeaded(page, 'Agreed');
       await hands.look();

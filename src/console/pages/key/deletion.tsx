@@ -133,7 +133,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
       <div class="actions">
         <button class="danger">Delete</button>
         <a class="button" href={base}>
-          Leave it
+          Cancel
         </a>
       </div>
     </form>

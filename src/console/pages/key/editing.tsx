@@ -136,7 +136,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
         <div class="actions">
           <button class="primary">Save</button>
           <a class="button" href={base}>
-            Leave it
+            Cancel
           </a>
         </div>
       </form>

@@ -65,7 +65,7 @@ function NarrowPage({
             ))}
             <button class="primary">Take the rest away</button>
             <a class="button" href={base}>
-              Leave it
+              Cancel
             </a>
           </form>
         </>

@@ -83,7 +83,7 @@ export function StartRotation({ here, given }: { here: KeyVisit; given: GivenRot
       <div class="actions">
         <button class="primary">Rotate</button>
         <a class="button" href={base}>
-          Leave it
+          Cancel
         </a>
       </div>
     </form>

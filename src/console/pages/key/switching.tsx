@@ -40,7 +40,7 @@ function DisablePage({ here }: { here: KeyVisit }) {
       <form method="post" action={`${base}/disable`} class="actions">
         <button class="danger">Disable</button>
         <a class="button" href={base}>
-          Leave it
+          Cancel
         </a>
       </form>
     </div>

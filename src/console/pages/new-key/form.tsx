@@ -27,10 +27,10 @@ export interface Taken {
 const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
   description: { id: 'description', label: 'Description' },
-  expiresAt: { id: 'expiry', label: 'Ends' },
+  expiresAt: { id: 'expiry', label: 'Expires' },
   grants: { id: 'grants', label: 'What it may do' },
   limits: { id: 'limits', label: 'Limits' },
-  allowFrom: { id: 'networks', label: 'Networks' },
+  allowFrom: { id: 'networks', label: 'Used from' },
 };
 
 /** The form for a new key. */
@@ -87,7 +87,8 @@ export function NewKeyForm({
         />
         <TextField
           name="description"
-          label="What it is for"
+          label="Description"
+          help="What it is for, and whom to ask."
           value={draft.description}
           problem={problems.get('description')}
         />
@@ -106,7 +107,7 @@ export function NewKeyForm({
           />
           <TextField
             name="networks"
-            label="Networks"
+            label="Used from"
             help="From where it may be used, such as 10.0.0.0/8, 2001:db8::/32. Left empty: from anywhere."
             value={draft.networks}
             problem={problems.get('allowFrom')}

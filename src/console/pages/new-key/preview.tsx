@@ -69,15 +69,15 @@ export function PreviewPage({
       <dl class="facts">
         <dt>Name</dt>
         <dd>{name}</dd>
-        <dt>What it is for</dt>
+        <dt>Description</dt>
         <dd>{description ?? <span class="faint">not said</span>}</dd>
-        <dt>Ends</dt>
+        <dt>Expires</dt>
         <dd>
           <Time at={expiresAt} now={now} />
         </dd>
         <dt>Limits</dt>
         <dd>{limits.length > 0 ? limits.join(', ') : <span class="faint">those of the service</span>}</dd>
-        <dt>Networks</dt>
+        <dt>Used from</dt>
         <dd>{allowFrom?.join(', ') ?? <span class="faint">from anywhere</span>}</dd>
         <dt>Grants</dt>
         <dd class="grants">
