@@ -118,7 +118,7 @@ function toSignIn(c: Context, root: string): Response {
 
 /** The page that a form was sent from, beneath `/console/`; empty if a browser does not say. */
 function sentFrom(c: Context): string {
-  return /\/console\/([^#]*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
+  return /\/console\/(.*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
 }
 
 function saidOf(c: Context, error: unknown, { pipeline, failures }: ConsoleParts): Said {
