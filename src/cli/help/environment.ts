@@ -103,6 +103,14 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: 'the width of the terminal',
   },
   {
+    name: 'LISTEN_FDS, LISTEN_PID',
+    meaning: 'Set by systemd, which hands a socket to `serve` or `guard`: they listen on that.',
+  },
+  {
+    name: 'NOTIFY_SOCKET, WATCHDOG_PID, WATCHDOG_USEC',
+    meaning: 'Set by systemd, which `serve` and `guard` tell how they are.',
+  },
+  {
     name: 'API_KEY',
     meaning: 'Set by `exec` for its command, to the secret of the temporary key; `--env` names another variable.',
   },
