@@ -152,7 +152,11 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
         });
       await server.stop();
       assert.deepEqual(
-        lines.map(({ level, fields, message }) => [level, message, fields]),
+        lines.map(({ level, fields, message }) => {
+          const { requestId, ...others } = fields as { requestId: string };
+          assert.ok(requestId);
+          return [level, message, others];
+        }),
         [
           ['info', 'key refused', { reason: 'malformed', prefix: undefined, address }],
           [
