@@ -12,7 +12,7 @@ import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { collectingLog } from '../support/log.ts';
+import { collectingLog, withoutRequestId } from '../support/log.ts';
 import { startServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -152,11 +152,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
         });
       await server.stop();
       assert.deepEqual(
-        lines.map(({ level, fields, message }) => {
-          const { requestId, ...others } = fields as { requestId: string };
-          assert.ok(requestId);
-          return [level, message, others];
-        }),
+        lines.map(({ level, fields, message }) => [level, message, withoutRequestId(fields)]),
         [
           ['info', 'key refused', { reason: 'malformed', prefix: undefined, address }],
           [
