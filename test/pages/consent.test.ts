@@ -34,7 +34,9 @@ describe('an application that asks for a key', () => {
   it('gets one by the commands of docs/consent.md', async function () {
     needsPrograms(this, 'curl');
     const folder = tempFolder();
-    const [ask, decide, fetchKey, endKey] = blocksOf('docs/consent.md') as [string, string, string, string];
+    const blocks = blocksOf('docs/consent.md');
+    const [ask, decide, fetchKey] = blocks as [string, string, string];
+    const endKey = blocks.find((block) => block.includes('/oauth/revoke'))!;
     const env = { PATH: pathWithCli(folder), SVC_API_DATABASE: database, no_proxy: '*' };
     const run = async (block: string, more: NodeJS.ProcessEnv = {}) => {
       const done = await runBlock(block.replace('http://127.0.0.1:4000', server.url), folder, { ...env, ...more });
