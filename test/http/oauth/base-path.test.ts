@@ -43,7 +43,8 @@ describe('the endpoints for applications, beneath a path of another app', () => 
   async function start(host: (app: Hono, service: Hono) => void, options: Partial<CreateAppOptions> = {}) {
     const app = new Hono();
     host(app, (await createApp({ keys: test.keys, clients: [APP], ...options })) as unknown as Hono);
-    server = createAdaptorServer({ fetch: app.fetch });
+    // Other tests in this process go by the Response of Node itself.
+    server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false });
     await once(server.listen(port, '127.0.0.1'), 'listening');
   }
   const metadata = async (path: string, headers: Record<string, string> = {}) => {
