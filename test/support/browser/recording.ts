@@ -85,6 +85,9 @@ export class Recording {
     const session = await this.#sessions.get(page)!;
     const { entries } = await session.send('Page.getNavigationHistory');
     for (const { url, userTypedURL, title } of entries) this.#trace('the history', `${url} ${userTypedURL} ${title}`);
+    // What is written last is told by an event that comes from another process, later.
+    for (const storage of ['localStorage', 'sessionStorage'])
+      this.#trace(storage, await page.evaluate<string>(`try { JSON.stringify({ ...${storage} }) } catch { '' }`));
     this.#trace('window.name', await page.evaluate<string>('window.name'));
     this.#trace('history.state', await page.evaluate<string>('`${JSON.stringify(history.state)}`'));
   }
