@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { AUDIT_ACTIONS } from '../../src/keys/audit/audit-entry.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startConsoleService, type Visitor, visitorWith } from '../support/console.ts';
 import type { TestService } from '../support/server.ts';
@@ -36,6 +37,13 @@ describe('the audit log in the console', () => {
     assert.equal(rows((await visitor.submit('audit-log', day)).html), 3);
     const before = await visitor.submit('audit-log', { since: '', until: '2029-12-31' });
     assert.match(before.text, /No entry matches\. Show all entries/);
+  });
+
+  it('can be narrowed to every action that there is', async () => {
+    const { html } = await visitor.open('audit-log');
+    const [, select = ''] = /<select name="action">(.*?)<\/select>/s.exec(html)!;
+    const offered = Array.from(select.matchAll(/<option value="([A-Z_]+)"/g), ([, action]) => action);
+    assert.deepEqual(offered, [...AUDIT_ACTIONS]);
   });
 
   it('says what is wrong with a filter, and keeps it', async () => {

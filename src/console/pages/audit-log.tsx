@@ -1,3 +1,4 @@
+import { AUDIT_ACTIONS } from '../../keys/audit/audit-entry.ts';
 import { OperationFailed } from '../operations.ts';
 import type { Pages } from '../page-routes.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries, wordsOf } from '../parts/audit-entries.tsx';
@@ -28,27 +29,6 @@ interface Filter {
 
 const PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
-/** What can be looked for, see `AuditAction`. */
-const ACTIONS = [
-  'CREATE',
-  'UPDATE',
-  'DELETE',
-  'ENABLE',
-  'DISABLE',
-  'ROTATE',
-  'ROTATE_ACTIVATE',
-  'ROTATE_FINISH',
-  'ROTATE_ROLLBACK',
-  'ADOPT',
-  'IMPORT',
-  'CONSENT_REQUEST',
-  'CONSENT_APPROVE',
-  'CONSENT_DENY',
-  'CONSENT_EXCHANGE',
-  'CONSENT_REPLAY',
-  'REFUSE',
-  'PRUNE',
-] as const;
 
 /** Adds the audit log. */
 export function addAuditLog(pages: Pages): void {
@@ -73,7 +53,7 @@ function filterIn(visit: Visit): Filter {
   return {
     key: given('key'),
     actor: given('actor'),
-    action: ACTIONS.find((action) => action === given('action')) ?? '',
+    action: AUDIT_ACTIONS.find((action) => action === given('action')) ?? '',
     since: given('since'),
     until: given('until'),
   };
@@ -144,7 +124,7 @@ function FilterForm({ root, filter }: { root: string; filter: Filter }) {
         <span>What</span>
         <select name="action">
           <option value="">Anything</option>
-          {ACTIONS.map((action) => (
+          {AUDIT_ACTIONS.map((action) => (
             <option value={action} selected={filter.action === action}>
               {wordsOf(action)}
             </option>
