@@ -4,7 +4,7 @@ import type { Permission, Role } from './permissions/catalog.ts';
 import type { ProgressReport } from './progress.ts';
 import type { RotatedSecret } from './key/rotated-secret.ts';
 import type { ConsentRequest } from './requests/consent-request.ts';
-import type { Session, SessionBounds } from './session.ts';
+import type { SessionFinder, SessionWriter } from './session.ts';
 import type { Status } from './key/status.ts';
 import type { KeyUsage, UsageTotals } from './key/usage.ts';
 import type { PeriodUsage, UsageRange } from './usage/periods.ts';
@@ -111,23 +111,6 @@ export interface ConsentWriter extends ConsentFinder {
   rememberClient(keyId: string, clientId: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;
-}
-
-/** Finds sessions, also those that have ended and are still kept. */
-export interface SessionFinder {
-  find(tokenDigest: string): Promise<Session | undefined>;
-}
-
-/** Changes sessions, in a transaction. */
-export interface SessionWriter {
-  insert(session: Session): Promise<void>;
-  /** Notes that a session was used at a time, in milliseconds since 1970. */
-  touch(tokenDigest: string, usedAt: number): Promise<void>;
-  delete(tokenDigest: string): Promise<void>;
-  /** Deletes the sessions of a key, except so many that were used last. */
-  leaveNewest(keyId: string, count: number): Promise<void>;
-  /** Deletes those that have ended. */
-  forget(bounds: SessionBounds): Promise<void>;
 }
 
 /** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */

@@ -26,6 +26,23 @@ export interface SessionBounds {
   readonly usedAfter: number;
 }
 
+/** Finds sessions, also those that have ended and are still kept. */
+export interface SessionFinder {
+  find(tokenDigest: string): Promise<Session | undefined>;
+}
+
+/** Changes sessions, in a transaction. */
+export interface SessionWriter {
+  insert(session: Session): Promise<void>;
+  /** Notes that a session was used at a time, in milliseconds since 1970. */
+  touch(tokenDigest: string, usedAt: number): Promise<void>;
+  delete(tokenDigest: string): Promise<void>;
+  /** Deletes the sessions of a key, except so many that were used last. */
+  leaveNewest(keyId: string, count: number): Promise<void>;
+  /** Deletes those that have ended. */
+  forget(bounds: SessionBounds): Promise<void>;
+}
+
 /** Which sessions have not ended at a time. */
 export function boundsAt(now: number): SessionBounds {
   return { startedAfter: now - SESSION_MS, usedAfter: now - IDLE_MS };

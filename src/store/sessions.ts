@@ -1,6 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { SessionFinder, SessionWriter } from '../keys/repository.ts';
-import type { Session } from '../keys/session.ts';
+import type { Session, SessionFinder, SessionWriter } from '../keys/session.ts';
 import type { Connection } from './connection.ts';
 import type { SessionTable, Tables } from './tables.ts';
 
