@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { MAX_CHAIN_LENGTH } from '../keys/authorization/chain.ts';
-import { inTurns } from '../keys/turns.ts';
+import type { ApiKey } from '../keys/key/api-key.ts';
+import { inTurns, sortInTurns } from '../keys/turns.ts';
 import { chunksOf } from './chunks.ts';
 import type { Tables } from './tables.ts';
 
@@ -52,4 +53,25 @@ export async function countLive(db: Kysely<Tables>, creator: string, now: number
     .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
     .executeTakeFirstOrThrow();
   return Number(count);
+}
+
+/**
+ * Sorts keys by age, each after the key that created it. Sorted by the database, the query would scan all keys in that
+ * order.
+ */
+export async function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Promise<Key[]> {
+  const byAge = await sortInTurns(
+    [...keys.values()],
+    (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
+  );
+  const created = new Map<string | null, Key[]>();
+  for await (const key of inTurns(byAge)) {
+    const creator = key.createdBy !== null && keys.has(key.createdBy) ? key.createdBy : null;
+    const siblings = created.get(creator);
+    if (siblings) siblings.push(key);
+    else created.set(creator, [key]);
+  }
+  const sorted = [...(created.get(null) ?? [])];
+  for (const { id } of sorted) for (const child of created.get(id) ?? []) sorted.push(child);
+  return sorted;
 }

@@ -3,8 +3,7 @@ import type { Kysely } from 'kysely';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { AuditQuery } from '../keys/audit/audit-entry.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository.ts';
-import { inTurns, sortInTurns } from '../keys/turns.ts';
-import { countLive, findFamily, selectAncestors } from './families.ts';
+import { countLive, creatorsFirst, findFamily, selectAncestors } from './families.ts';
 import { appendToAuditLog, auditReaderOf, pruneAuditLog } from './audit-log.ts';
 import { chunksOf } from './chunks.ts';
 import { consentFinderOf, consentWriterOf } from './consent-requests.ts';
@@ -233,25 +232,4 @@ function writerOf(
 /** Whether a query may have to read the whole log. */
 function isSearch({ owner, key, actor, action, since, until }: AuditQuery): boolean {
   return (owner ?? key ?? actor ?? action ?? since ?? until) !== undefined || owner === null;
-}
-
-/**
- * Sorts keys by age, each after the key that created it. Sorted by the database, the query would scan all keys in that
- * order.
- */
-async function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Promise<Key[]> {
-  const byAge = await sortInTurns(
-    [...keys.values()],
-    (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
-  );
-  const created = new Map<string | null, Key[]>();
-  for await (const key of inTurns(byAge)) {
-    const creator = key.createdBy !== null && keys.has(key.createdBy) ? key.createdBy : null;
-    const siblings = created.get(creator);
-    if (siblings) siblings.push(key);
-    else created.set(creator, [key]);
-  }
-  const sorted = [...(created.get(null) ?? [])];
-  for (const { id } of sorted) for (const child of created.get(id) ?? []) sorted.push(child);
-  return sorted;
 }
