@@ -25,9 +25,20 @@ export interface StartedServer {
   stop: () => Promise<void>;
 }
 
+/** Where a server writes its log, and what of its environment differs. */
+export interface Surroundings {
+  stderr?: number;
+  env?: NodeJS.ProcessEnv;
+}
+
 /** Starts a row's server on the first core, and waits until it listens. */
-export async function startServer({ server, mode, cores }: Row, folder: string): Promise<StartedServer> {
-  const child = startNode(cores ?? SERVER_CORE, `servers/${server}.ts`, [folder, ...(mode ? [mode] : [])]);
+export async function startServer(
+  { server, mode, cores }: Row,
+  folder: string,
+  surroundings?: Surroundings,
+): Promise<StartedServer> {
+  const args = [folder, ...(mode === undefined ? [] : [mode])];
+  const child = startNode(cores ?? SERVER_CORE, `servers/${server}.ts`, args, surroundings);
   child.stdin!.end();
   const exited = once(child, 'exit');
   for await (const line of createInterface(child.stdout!)) {
@@ -67,12 +78,22 @@ export async function startChanges(options: ChangesOptions): Promise<() => Promi
   };
 }
 
-function startNode(cores: string, file: string, args: readonly string[]): ChildProcess {
-  const [command, ...before] = isPinned ? ['taskset', '-c', cores, process.execPath] : [process.execPath];
-  return spawn(command, [...before, fileURLToPath(new URL(file, import.meta.url)), ...args], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'error' },
+function startNode(
+  cores: string,
+  file: string,
+  args: readonly string[],
+  { stderr, env }: Surroundings = {},
+): ChildProcess {
+  const [command, ...before] = onCore(cores, process.execPath, fileURLToPath(new URL(file, import.meta.url)));
+  return spawn(command!, [...before, ...args], {
+    stdio: ['pipe', 'pipe', stderr ?? 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'error', ...env },
   });
+}
+
+/** A command that is pinned to cores, if programs can be. */
+export function onCore(cores: string, ...command: string[]): string[] {
+  return isPinned ? ['taskset', '-c', cores, ...command] : command;
 }
 
 async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void> {

@@ -103,3 +103,19 @@ export const FORWARD_AUTH_ROWS: readonly Row[] = [
   FEW_ROUTES,
   { ...FEW_ROUTES, title: '**forward-auth of svc-api**, 10,000 routes', mode: '10000' },
 ];
+
+const WATCHED: Row = { title: '`serve`', server: 'telemetry', mode: '', workloads: [ME] };
+/** What operators see, each by its flags and by OpenTelemetry's sampler. The first row has nothing of it. */
+export const TELEMETRY_ROWS: readonly Row[] = [
+  WATCHED,
+  { ...WATCHED, title: 'metrics', mode: '--metrics-port 0' },
+  { ...WATCHED, title: 'request log', mode: '--request-log' },
+  { ...WATCHED, title: 'traces, none sampled', mode: ';always_off' },
+  { ...WATCHED, title: 'traces, 1 % sampled', mode: ';traceidratio;0.01' },
+  { ...WATCHED, title: 'traces, all sampled', mode: ';always_on' },
+  {
+    ...WATCHED,
+    title: 'metrics, request log and traces, 1 % sampled',
+    mode: '--metrics-port 0 --request-log;traceidratio;0.01',
+  },
+];

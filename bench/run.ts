@@ -13,6 +13,7 @@ import { measureScale } from './scale.ts';
 import { measureStartUp, OTHERS, OWN, startUpTable } from './start-up.ts';
 import { withStores } from './stores.ts';
 import { shapesTable, throughputTable } from './tables.ts';
+import { measureTelemetry } from './telemetry.ts';
 import { measureThroughput } from './throughput.ts';
 import { SHAPES, type Workload } from './workloads.ts';
 
@@ -47,6 +48,7 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
   limits: () => compare(rows.LIMITS_ROWS, rows.CHECKS, rows.UNLIMITED),
   'forward-auth': () => compare(rows.FORWARD_AUTH_ROWS, rows.FEW_ROUTES.workloads, rows.FEW_ROUTES),
   guard: () => withStores(SIZES, (keys, folder) => measureGuard(keys, folder, rounds)),
+  telemetry: () => withStores(SIZES, (keys, folder) => measureTelemetry(keys, folder, rounds)),
   constant: () => compare(rows.CONSTANT_ROWS, rows.CHECKS, rows.BETTER_AUTH),
   'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),
   scale: () => measureScale(rounds.rounds),

@@ -34,8 +34,21 @@ export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
   return level;
 }
 
+/** Takes lines of level info that are composed already, which costs less than to let the log compose them. */
+export interface FinishedLines {
+  /** What each line has after its time: the name of the program, and its process. */
+  readonly origin: string;
+  /**
+   * Writes a line, together with others that come within some milliseconds. Nothing in it is looked at.
+   * @param line in ASCII, with its line feed, without secrets
+   */
+  add(line: string): void;
+}
+
 /** A log that is written without waiting for its reader. */
 export interface OpenLog extends Log {
+  /** Undefined where lines of level info are not logged. */
+  readonly finished?: FinishedLines | undefined;
   /** Waits until all lines have been read, but no longer than this, in milliseconds; tells whether they have. */
   drained(withinMs: number): Promise<boolean>;
 }
@@ -49,9 +62,15 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   if (level === 'silent') return { ...NO_LOG, drained: async () => true };
   const { pino } = await import('pino');
   const output = new LogOutput(process.stderr, (dropped) => log.error({ dropped }, `${dropped} lines dropped`));
-  const log: Log = pino(
-    { level, base: { name: 'svc-api', pid: process.pid } },
-    { write: (line) => output.write(printableJson(redactSecrets(line))) },
-  );
-  return Object.assign(log, { drained: (withinMs: number) => output.drained(withinMs) });
+  const base = { name: 'svc-api', pid: process.pid };
+  const log: Log = pino({ level, base }, { write: (line) => output.write(printableJson(redactSecrets(line))) });
+  const finished: FinishedLines = {
+    origin: JSON.stringify(base).slice(1, -1),
+    add: (line) => output.gather(line),
+  };
+  const isInfo = LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf('info');
+  return Object.assign(log, {
+    finished: isInfo ? finished : undefined,
+    drained: (withinMs: number) => output.drained(withinMs),
+  });
 }

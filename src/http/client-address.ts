@@ -1,4 +1,5 @@
 import { isIPv4, type Server, type Socket } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import { LOOPBACK, Networks } from '../keys/networks.ts';
 import type { HeaderValues } from './credentials.ts';
 import { hopsInForwarded, hopsInXForwardedFor, plainAddress } from './forwarded.ts';
@@ -23,9 +24,16 @@ export interface ClientAddress {
   readonly isCertain: boolean;
 }
 
+const MAX_PEERS = 1000;
+
 /** Finds out from which address a request comes: by the connection, or by the headers of proxies that are trusted. */
 export class ClientAddresses {
   readonly #trust: Networks;
+  /** Whether peers are trusted that came lately: to look for one among the networks takes a microsecond. */
+  readonly #trusted = new LRUCache<string, boolean>({
+    max: MAX_PEERS,
+    memoMethod: (peer) => this.#trust.includes(peer),
+  });
 
   /**
    * @param trust networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: this machine
@@ -37,7 +45,7 @@ export class ClientAddresses {
 
   /** Whether the headers of a peer are believed. */
   trusts(peer: string | undefined): boolean {
-    return peer !== undefined && this.#trust.includes(peer);
+    return peer !== undefined && this.#trusted.memo(peer);
   }
 
   /**
@@ -47,7 +55,7 @@ export class ClientAddresses {
    */
   of(request: Received): ClientAddress {
     const peer = request.peer();
-    if (peer === undefined || !this.#trust.includes(peer)) return { address: peer, isCertain: peer !== undefined };
+    if (peer === undefined || !this.trusts(peer)) return { address: peer, isCertain: peer !== undefined };
     const [plain, standard] = [request.header('x-forwarded-for'), request.header('forwarded')];
     const byStandard = standard === undefined ? undefined : this.#walk(peer, hopsInForwarded(standard));
     if (plain === undefined) return byStandard ?? { address: peer, isCertain: true };

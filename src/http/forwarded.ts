@@ -56,5 +56,5 @@ const MAPPED = /^::ffff:(?=\d+\.)/;
 
 /** An address, as IPv4 if it is IPv4 that is mapped into IPv6. */
 export function plainAddress(address: string): string {
-  return address.replace(MAPPED, '');
+  return address.startsWith('::ffff:') ? address.replace(MAPPED, '') : address;
 }

@@ -47,6 +47,8 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
   operation: NamedOperation | undefined = undefined;
   /** When the store was waited for to know the key. */
   storeTime: Span | undefined = undefined;
+  /** What traces keep of it, where it is one of those that are traced. */
+  traced: object | undefined = undefined;
 
   constructor(head: Received, clients: ClientAddresses, what: { method: string | undefined; endpoint: Endpoint }) {
     super(head, clients);

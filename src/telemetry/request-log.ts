@@ -1,11 +1,17 @@
 import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
-import type { Log } from '../log.ts';
+import type { FinishedLines, Log, OpenLog } from '../log.ts';
+import { RequestLines, typeOf } from './request-lines.ts';
 
 /**
  * Logs one line for each request, at level info. It has no URL, which may hold what nobody should read, and of the key
  * only the id.
  */
-export class RequestLog implements RequestWatcher {
+export function requestLog(log: Log & Partial<Pick<OpenLog, 'finished'>>): RequestWatcher {
+  return log.finished ? new ComposedLog(log.finished) : new FieldLog(log);
+}
+
+/** By the fields of a log, whatever that makes of them. */
+class FieldLog implements RequestWatcher {
   readonly #log: Log;
 
   constructor(log: Log) {
@@ -36,7 +42,21 @@ export class RequestLog implements RequestWatcher {
   }
 }
 
-/** The type of an operation, as GraphQL names it. */
-export function typeOf({ isMutation }: { isMutation: boolean }): 'mutation' | 'query' {
-  return isMutation ? 'mutation' : 'query';
+/** By lines that are the same, and cost a tenth. */
+class ComposedLog implements RequestWatcher {
+  readonly #finished: FinishedLines;
+  readonly #lines: RequestLines;
+
+  constructor(finished: FinishedLines) {
+    this.#finished = finished;
+    this.#lines = new RequestLines(finished.origin);
+  }
+
+  ended(request: WatchedRequest): void {
+    this.#finished.add(this.#lines.of(request));
+  }
+
+  unread(request: UnreadRequest): void {
+    this.#finished.add(this.#lines.ofUnread(request));
+  }
 }

@@ -4,7 +4,7 @@ import { ENDPOINTS, type Endpoint } from '../http/endpoints.ts';
 import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
 import { addCounter, addGauge, type Value } from './collected.ts';
 import { Durations } from './durations.ts';
-import { typeOf } from './request-log.ts';
+import { typeOf } from './request-lines.ts';
 
 /** From a request that is answered from memory, to one that waits for another service. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];

@@ -3,8 +3,9 @@ import type { RequestWatcher } from '../http/watched-request.ts';
 import type { Log } from '../log.ts';
 import type { MeasuredKeys } from './key-metrics.ts';
 import type { MetricsServer } from './metrics-server.ts';
-import { RequestLog } from './request-log.ts';
+import { requestLog } from './request-log.ts';
 import type { addStoreMetrics } from './store-metrics.ts';
+import type { Traces } from './traces.ts';
 
 /** What operators are to see of a process. */
 export interface TelemetryOptions {
@@ -35,7 +36,7 @@ export interface Telemetry {
  * @throws KeysError LISTEN_FAILED if the address for metrics is not available
  */
 export async function startTelemetry({
-  requestLog,
+  requestLog: isLogging,
   metrics,
   traces: isTracing,
   log,
@@ -43,7 +44,7 @@ export async function startTelemetry({
   const measured = metrics && (await startMetrics(metrics));
   if (measured?.server) warnIfOpen(measured.server, log);
   const traces = isTracing ? await startTraces(log) : undefined;
-  const requests = requestLog ? new RequestLog(log) : undefined;
+  const requests = isLogging ? requestLog(log) : undefined;
   return {
     watchers: [requests, measured?.metrics.requests, traces].filter((watcher) => watcher !== undefined),
     storeTimer: measured?.metrics.storeTimer,
@@ -55,10 +56,10 @@ export async function startTelemetry({
   };
 }
 
-async function startTraces(log: Log) {
-  const [{ startSdk }, { Traces }] = await Promise.all([import('./tracing-sdk.ts'), import('./traces.ts')]);
+async function startTraces(log: Log): Promise<Traces | undefined> {
+  const [{ startSdk }, traces] = await Promise.all([import('./tracing-sdk.ts'), import('./traces.ts')]);
   const sdk = await startSdk(process.env, log);
-  return sdk && new Traces(sdk);
+  return sdk && new traces.Traces(sdk);
 }
 
 async function startMetrics(place: Exclude<TelemetryOptions['metrics'], undefined>) {

@@ -1,13 +1,13 @@
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
-import type { Received } from '../http/client-address.ts';
 import type { Endpoint } from '../http/endpoints.ts';
 import type { RequestWatcher, WatchedRequest } from '../http/watched-request.ts';
 import { packageVersion } from '../version.ts';
-import { typeOf } from './request-log.ts';
+import { typeOf } from './request-lines.ts';
+import { type Parent, readTraceparent, traceparentOf } from './trace-context.ts';
 import type { TracingSdk } from './tracing-sdk.ts';
 
-/** What callers may send of their traces, in characters: `traceparent` has 55, `tracestate` 512. */
-const MAX_LENGTHS: Readonly<Record<string, number>> = { traceparent: 64, tracestate: 512 };
+/** How much callers may send of what other tracing programs say, in characters (W3C Trace Context, section 3.3.1.1). */
+const MAX_STATE = 512;
 /** The routes of endpoints that have but one. */
 const ROUTES: Partial<Record<Endpoint, string>> = { graphql: '/graphql', introspect: '/introspect', home: '/' };
 /** How long what was not sent yet is waited for at the end, in milliseconds. */
@@ -19,13 +19,13 @@ interface Begun {
 }
 
 /**
- * Makes a span of each request, of kind server, and one of the time in which the store was asked for its key. The
- * caller's trace goes on, which is harmless: whoever it is, it only says under which number the span is found.
+ * Makes a span of each request that is to be traced, of kind server, and one of the time in which the store was asked
+ * for its key. The caller's trace goes on, which is harmless: whoever it is, it only says under which number the span
+ * is found. Of other requests nothing is made, but behind a guard they are told not to be traced.
  */
 export class Traces implements RequestWatcher {
   readonly #sdk: TracingSdk;
   readonly #tracer: Tracer;
-  readonly #begun = new WeakMap<WatchedRequest, Begun>();
 
   constructor(sdk: TracingSdk) {
     this.#sdk = sdk;
@@ -33,37 +33,22 @@ export class Traces implements RequestWatcher {
   }
 
   began(request: WatchedRequest): void {
-    const { api, propagator } = this.#sdk;
-    const { method, endpoint, from } = request;
-    const parent = propagator.extract(api.ROOT_CONTEXT, request.head, { get: headerOf, keys: () => [] });
-    const attributes: Attributes = { 'svc_api.endpoint': endpoint };
-    if (method !== undefined) attributes['http.request.method'] = method;
-    const route = ROUTES[endpoint];
-    if (route !== undefined) attributes['http.route'] = route;
-    const name = `${method ?? 'HTTP'} ${route ?? endpoint}`;
-    const span = this.#tracer.startSpan(name, { kind: api.SpanKind.SERVER, startTime: at(from), attributes }, parent);
-    const context = api.trace.setSpan(parent, span);
-    this.#begun.set(request, { span, context });
-    if (endpoint !== 'guard') return;
-    const forwarded: string[] = [];
-    propagator.inject(context, forwarded, { set: (headers, header, value) => headers.push(header, value) });
-    request.trace = forwarded;
+    const parent = readTraceparent(request.head.header('traceparent'));
+    if (this.#sdk.sampling.takes(parent)) this.#begin(request, parent);
+    else if (request.endpoint === 'guard') request.trace = this.#untraced(request, parent);
   }
 
   ended(request: WatchedRequest): void {
-    const begun = this.#begun.get(request);
+    const begun = request.traced as Begun | undefined;
     if (!begun) return;
     const { span, context } = begun;
-    if (span.isRecording()) {
-      const { storeTime } = request;
-      if (storeTime) {
-        const asked = this.#tracer.startSpan('store find key', { startTime: at(storeTime.from) }, context);
-        asked.end(at(storeTime.to));
-      }
-      span.setAttributes(attributesOf(request));
-      const { status = 0 } = request;
-      if (status >= 500) span.setStatus({ code: this.#sdk.api.SpanStatusCode.ERROR });
+    const { storeTime, status = 0 } = request;
+    if (storeTime) {
+      const asked = this.#tracer.startSpan('store find key', { startTime: at(storeTime.from) }, context);
+      asked.end(at(storeTime.to));
     }
+    span.setAttributes(attributesOf(request));
+    if (status >= 500) span.setStatus({ code: this.#sdk.api.SpanStatusCode.ERROR });
     span.end(at(request.to));
   }
 
@@ -76,6 +61,51 @@ export class Traces implements RequestWatcher {
     await Promise.race([this.#sdk.provider.shutdown().catch(() => {}), late]);
     clearTimeout(timer);
   }
+
+  #begin(request: WatchedRequest, parent: Parent | undefined): void {
+    const { api } = this.#sdk;
+    const { method, endpoint, from } = request;
+    const attributes: Attributes = { 'svc_api.endpoint': endpoint };
+    if (method !== undefined) attributes['http.request.method'] = method;
+    const route = ROUTES[endpoint];
+    if (route !== undefined) attributes['http.route'] = route;
+    const name = `${method ?? 'HTTP'} ${route ?? endpoint}`;
+    const state = parent && stateOf(request);
+    const remote = parent && {
+      traceId: parent.traceId,
+      spanId: parent.spanId,
+      traceFlags: parent.isSampled ? api.TraceFlags.SAMPLED : api.TraceFlags.NONE,
+      isRemote: true,
+      ...(state !== undefined && { traceState: api.createTraceState(state) }),
+    };
+    const caller = remote ? api.trace.setSpanContext(api.ROOT_CONTEXT, remote) : api.ROOT_CONTEXT;
+    const span = this.#tracer.startSpan(name, { kind: api.SpanKind.SERVER, startTime: at(from), attributes }, caller);
+    const begun: Begun = { span, context: api.trace.setSpan(caller, span) };
+    request.traced = begun;
+    if (endpoint !== 'guard') return;
+    const { traceId, spanId, traceState } = span.spanContext();
+    request.trace = headersOf({ traceId, spanId, isSampled: true }, traceState?.serialize());
+  }
+
+  /** What a service is told of a request without a span of ours; undefined for what its caller says. */
+  #untraced(request: WatchedRequest, parent: Parent | undefined): readonly string[] | undefined {
+    if (parent?.isSampled === false) return undefined;
+    if (parent) return headersOf({ ...parent, isSampled: false }, stateOf(request));
+    const { sampling } = this.#sdk;
+    const none = { traceId: sampling.generateTraceId(), spanId: sampling.generateSpanId(), isSampled: false };
+    return headersOf(none, undefined);
+  }
+}
+
+/** What the caller's other tracing programs say; undefined for nothing, or too much. */
+function stateOf({ head }: WatchedRequest): string | undefined {
+  const state = head.header('tracestate');
+  return state === undefined || state.length > MAX_STATE ? undefined : state;
+}
+
+function headersOf(span: Parent, state: string | undefined): readonly string[] {
+  const traceparent = ['traceparent', traceparentOf(span)];
+  return state ? [...traceparent, 'tracestate', state] : traceparent;
 }
 
 /** By the semantic conventions, as far as they have names. No URL: it may hold what nobody should read. */
@@ -91,11 +121,6 @@ function attributesOf({ id, status, keyId, operation, errors, address, isCutOff 
     ...(errors > 0 && { 'svc_api.graphql.errors': errors }),
     ...(isCutOff && { 'svc_api.cut_off': true }),
   };
-}
-
-function headerOf(head: Received, name: string): string | undefined {
-  const value = head.header(name);
-  return value !== undefined && value.length <= MAX_LENGTHS[name]! ? value : undefined;
 }
 
 /** A time of `performance.now()` as milliseconds since 1970. */

@@ -1,19 +1,20 @@
 import type * as Api from '@opentelemetry/api';
-import type { Sampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { TracerProvider } from '@opentelemetry/sdk-trace';
 import { FailureLog } from '../http/failure-log.ts';
 import { atPeriodEnd } from '../http/periods.ts';
 import type { Log } from '../log.ts';
 import { packageVersion } from '../version.ts';
+import { Sampling } from './sampling.ts';
 
 /** OpenTelemetry as its variables configure it. */
 export interface TracingSdk {
   readonly api: typeof Api;
   readonly provider: TracerProvider;
-  /** Reads and writes `traceparent` and `tracestate`. */
-  readonly propagator: Api.TextMapPropagator;
+  /** Which requests are traced. Makes the ids of spans and traces, too. */
+  readonly sampling: Sampling;
 }
 
-const PACKAGES = ['api', 'core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'];
+const PACKAGES = ['api', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'];
 const INSTALL = `npm install ${PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ')}`;
 
 /**
@@ -41,9 +42,8 @@ export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<Tracin
 }
 
 async function load(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk> {
-  const [api, { W3CTraceContextPropagator }, resources, sdk, { OTLPTraceExporter }] = await Promise.all([
+  const [api, resources, sdk, { OTLPTraceExporter }] = await Promise.all([
     import('@opentelemetry/api'),
-    import('@opentelemetry/core'),
     import('@opentelemetry/resources'),
     import('@opentelemetry/sdk-trace'),
     import('@opentelemetry/exporter-trace-otlp-proto'),
@@ -62,31 +62,18 @@ async function load(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk> {
     ...numberIn(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 'maxQueueSize'),
     ...numberIn(env, 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 'maxExportBatchSize'),
   });
+  const sampling = new Sampling(env, log);
   const provider = new sdk.TracerProvider({
     resource: resources.defaultResource().merge(own).merge(configured),
-    sampler: samplerOf(env, sdk, log),
+    // What is to be sampled is known before.
+    sampler: new sdk.AlwaysOnSampler(),
+    idGenerator: sampling,
     spanProcessors: [batches],
   });
-  return { api, provider, propagator: new W3CTraceContextPropagator() };
+  return { api, provider, sampling };
 }
 
 function numberIn(env: NodeJS.ProcessEnv, name: string, option: string): Record<string, number> {
   const value = Number(env[name] || Number.NaN);
   return value >= 0 ? { [option]: value } : {};
-}
-
-/** The sampler that OpenTelemetry's specification names so. */
-function samplerOf(env: NodeJS.ProcessEnv, sdk: typeof import('@opentelemetry/sdk-trace'), log: Log): Sampler {
-  const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
-  const given = Number(env['OTEL_TRACES_SAMPLER_ARG'] || 1);
-  const ratio = given >= 0 && given <= 1 ? given : 1;
-  const roots: Record<string, () => Sampler> = {
-    always_on: () => new sdk.AlwaysOnSampler(),
-    always_off: () => new sdk.AlwaysOffSampler(),
-    traceidratio: () => new sdk.TraceIdRatioBasedSampler(ratio),
-  };
-  const root = roots[name.replace(/^parentbased_/, '')];
-  if (!root) log.warn({ sampler: name }, 'OTEL_TRACES_SAMPLER is not known: all requests are traced');
-  if (root && !name.startsWith('parentbased_')) return root();
-  return new sdk.ParentBasedSampler({ root: root?.() ?? roots['always_on']!() });
 }
