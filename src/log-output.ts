@@ -14,11 +14,10 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** How long lines wait for others, in milliseconds. */
 const GATHER_MS = 10;
-/**
- * How much is written at once, in bytes: so much that of several processes, which share a pipe, none writes into the
- * lines of another (PIPE_BUF, see pipe(7)).
- */
-const MAX_WRITE_BYTES = 4096;
+/** How many lines are written at once, in bytes: a system call costs as much as to compose ten of them. */
+const MAX_WRITE_BYTES = 32 * 1024;
+/** The same where processes share a pipe: none of them writes into what another one writes (PIPE_BUF, see pipe(7)). */
+const MAX_SHARED_WRITE_BYTES = 4096;
 
 /**
  * Writes lines to a stream, and never waits for its reader. When too many lines wait, further ones are dropped and
@@ -27,6 +26,7 @@ const MAX_WRITE_BYTES = 4096;
 export class LogOutput {
   readonly #stream: Writable;
   readonly #reportDropped: (lines: number) => void;
+  readonly #maxWriteBytes: number;
   /** Lines in ASCII that wait for others. */
   #gathered = '';
   #lines = 0;
@@ -34,10 +34,14 @@ export class LogOutput {
   readonly #flush = (): void => this.flush();
   #dropped = 0;
 
-  /** @param reportDropped is called with the number of dropped lines once there is room again */
-  constructor(stream: Writable, reportDropped: (lines: number) => void) {
+  /**
+   * @param isShared whether other processes write to it, too
+   * @param reportDropped is called with the number of dropped lines once there is room again
+   */
+  constructor(stream: Writable, isShared: boolean, reportDropped: (lines: number) => void) {
     this.#stream = stream;
     this.#reportDropped = reportDropped;
+    this.#maxWriteBytes = isShared ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES;
     // Node would write all that waits at once, and other processes that share a pipe would write into it.
     (stream as { _writev?: unknown })._writev = undefined;
     // A closed stream must not end the program.
@@ -56,7 +60,7 @@ export class LogOutput {
    * @param line in ASCII alone
    */
   gather(line: string): void {
-    if (this.#gathered.length + line.length > MAX_WRITE_BYTES) this.flush();
+    if (this.#gathered.length + line.length > this.#maxWriteBytes) this.flush();
     if (this.#lines === 0) {
       this.#timer = setTimeout(this.#flush, GATHER_MS);
       process.on('exit', this.#flush);

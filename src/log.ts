@@ -57,11 +57,13 @@ export interface OpenLog extends Log {
  * Opens a log on stderr, in JSON lines. Secrets are redacted and hidden characters escaped in the finished line, so
  * that no field or stack trace can leak a secret, or deceive a terminal that shows it. Nothing waits for the reader: if
  * it falls behind by 1 MiB, lines are dropped, and their number is logged.
+ * @param options.isShared whether other processes write to it, too. Default: no
  */
-export async function openLog(level: LogLevel): Promise<OpenLog> {
+export async function openLog(level: LogLevel, { isShared = false } = {}): Promise<OpenLog> {
   if (level === 'silent') return { ...NO_LOG, drained: async () => true };
   const { pino } = await import('pino');
-  const output = new LogOutput(process.stderr, (dropped) => log.error({ dropped }, `${dropped} lines dropped`));
+  const report = (dropped: number) => log.error({ dropped }, `${dropped} lines dropped`);
+  const output = new LogOutput(process.stderr, isShared, report);
   const base = { name: 'svc-api', pid: process.pid };
   const log: Log = pino({ level, base }, { write: (line) => output.write(printableJson(redactSecrets(line))) });
   const finished: FinishedLines = {

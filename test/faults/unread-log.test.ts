@@ -138,7 +138,7 @@ describe('a log that nobody reads', () => {
   it('of several processes is read whole, line by line, however late', async () => {
     const pipe = openFifo();
     pipes.push(pipe);
-    const children = ['finished', 'finished', 'whole'].map((how) => startChild(pipe, '3000', how));
+    const children = ['finished', 'finished', 'whole'].map((how) => startChild(pipe, '3000', how, 'shared'));
     const ended = children.map((child) => once(child, 'exit'));
     await Promise.all(children.map((child) => once(child.stdout!, 'data')));
     for (const child of children) child.stdin!.end();

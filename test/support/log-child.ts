@@ -3,10 +3,10 @@ import { openLog } from '../../src/log.ts';
 
 /**
  * Logs as many lines as its argument says, finished ones if another one says so, tells so on stdout, and ends with
- * stdin, once all is out; or at once where that is asked for.
+ * stdin, once all is out; or at once where that is asked for. Its log may be that of other processes, too.
  */
 const [, , count, how, end] = process.argv;
-const log = await openLog('info');
+const log = await openLog('info', { isShared: end === 'shared' });
 for (let number = 0; number < Number(count); number += 1) {
   if (how === 'finished') log.finished!.add(`{"pid":${process.pid},"number":${number},"msg":"a line of the log"}\n`);
   else log.info({ number }, 'a line of the log');

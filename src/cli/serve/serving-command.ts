@@ -60,10 +60,10 @@ export abstract class ServingCommand extends BaseCommand {
 
   /** Serves until a signal ends it. */
   protected async serve({ count, config, ...serving }: Serving): Promise<void> {
-    const log = await openLog(logLevelOf(process.env) ?? 'info');
-    [this.openedLog, this.logger] = [log, log];
     const workers = await import('./workers.ts');
     const isWorker = workers.isWorker();
+    const log = await openLog(logLevelOf(process.env) ?? 'info', { isShared: isWorker });
+    [this.openedLog, this.logger] = [log, log];
     const stop = isWorker ? workers.listenForOrder() : listenForStop();
     let start: StartConfig | undefined;
     const manager = serviceManager(isWorker ? {} : process.env, log);
