@@ -122,9 +122,10 @@ export type { ApplyOptions, KeysService, ImportKeysOptions } from './keys/servic
 export type { ExportedKey, ExportedPage, ExportOptions } from './keys/transfer/export.ts';
 export type { ImportReport, LineReport } from './keys/transfer/import.ts';
 export type { ImportProblem, ImportWarning } from './keys/transfer/read-import.ts';
-export { type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
+export { type FinishedLines, type Log, type LogLevel, type OpenLog, openLog } from './log.ts';
 export { type OpenKeys, openKeys, type OpenKeysOptions } from './open-keys.ts';
 export type { SchemaHook, SvcApiHooks } from './schema-hook.ts';
 export type { Allow, Route } from './routes/route.ts';
+export { startTelemetry, type Telemetry, type TelemetryOptions } from './start-telemetry.ts';
 export type { OpenStoreOptions } from './store/open.ts';
 export type { StoreOperation, StoreTimer } from './store/timed-connection.ts';

@@ -22,9 +22,10 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #inUse: KeysInUse = { keys: undefined, counts: false };
 
-  constructor() {
+  /** @param of.process whether those of the process and of Node are among them */
+  constructor(of: { process: boolean } = { process: true }) {
     const registry = this.#registry;
-    collectDefaultMetrics({ register: registry });
+    if (of.process) collectDefaultMetrics({ register: registry });
     for (const name of MISNAMED) registry.removeSingleMetric(name);
     this.requests = new RequestMetrics(registry);
     this.storeTimer = addStoreMetrics(registry);

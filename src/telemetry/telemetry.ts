@@ -2,6 +2,7 @@ import { isInClear } from '../http/listen-address.ts';
 import type { RequestWatcher } from '../http/watched-request.ts';
 import type { Log } from '../log.ts';
 import type { MeasuredKeys } from './key-metrics.ts';
+import type { Metrics } from './metrics.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { requestLog } from './request-log.ts';
 import type { addStoreMetrics } from './store-metrics.ts';
@@ -17,41 +18,57 @@ export interface TelemetryOptions {
   log: Log;
 }
 
-/** What operators see of a process that serves. */
-export interface Telemetry {
+/** What operators see of requests. */
+export interface OpenTelemetry {
   /** Are told of each request. */
   readonly watchers: readonly RequestWatcher[];
   /** Is told how long the store takes, if anybody wants to know. */
   readonly storeTimer: ReturnType<typeof addStoreMetrics> | undefined;
-  /** What the log says beside the address. */
-  readonly details: object;
+  readonly metrics: Metrics | undefined;
   /** Goes on with the keys of a service over the same store. */
   measure(keys: MeasuredKeys): void;
-  /** Ends what listens, and sends what was not sent yet. */
+  /** Sends what was not sent yet. */
   stop(): Promise<void>;
+}
+
+/** What operators see of a process that serves. */
+export interface Telemetry extends OpenTelemetry {
+  /** What the log says beside the address. */
+  readonly details: object;
+}
+
+/** Loads what is asked for, and nothing else. */
+export async function openTelemetry({
+  requestLog: isLogging,
+  metrics: wanted,
+  traces: isTracing,
+  log,
+}: Omit<TelemetryOptions, 'metrics'> & { metrics: boolean | { process: boolean } }): Promise<OpenTelemetry> {
+  const metrics = wanted ? new (await import('./metrics.ts')).Metrics(wanted === true ? undefined : wanted) : undefined;
+  const traces = isTracing ? await startTraces(log) : undefined;
+  const requests = isLogging ? requestLog(log) : undefined;
+  return {
+    watchers: [requests, metrics?.requests, traces].filter((watcher) => watcher !== undefined),
+    storeTimer: metrics?.storeTimer,
+    metrics,
+    measure: (keys) => metrics?.measure(keys),
+    stop: async () => traces?.stop(),
+  };
 }
 
 /**
  * Starts what operators see of a process. Loads only what is asked for.
  * @throws KeysError LISTEN_FAILED if the address for metrics is not available
  */
-export async function startTelemetry({
-  requestLog: isLogging,
-  metrics,
-  traces: isTracing,
-  log,
-}: TelemetryOptions): Promise<Telemetry> {
-  const measured = metrics && (await startMetrics(metrics));
-  if (measured?.server) warnIfOpen(measured.server, log);
-  const traces = isTracing ? await startTraces(log) : undefined;
-  const requests = isLogging ? requestLog(log) : undefined;
+export async function startTelemetry({ metrics: place, ...options }: TelemetryOptions): Promise<Telemetry> {
+  const opened = await openTelemetry({ ...options, metrics: place !== undefined });
+  const server = place && (await startMetrics(opened.metrics!, place));
+  if (server) warnIfOpen(server, options.log);
   return {
-    watchers: [requests, measured?.metrics.requests, traces].filter((watcher) => watcher !== undefined),
-    storeTimer: measured?.metrics.storeTimer,
-    details: measured?.server ? { metrics: measured.server.url } : {},
-    measure: (keys) => measured?.metrics.measure(keys),
+    ...opened,
+    details: server ? { metrics: server.url } : {},
     stop: async () => {
-      await Promise.all([measured?.server?.stop(), traces?.stop()]);
+      await Promise.all([server?.stop(), opened.stop()]);
     },
   };
 }
@@ -62,19 +79,20 @@ async function startTraces(log: Log): Promise<Traces | undefined> {
   return sdk && new traces.Traces(sdk);
 }
 
-async function startMetrics(place: Exclude<TelemetryOptions['metrics'], undefined>) {
-  const { Metrics } = await import('./metrics.ts');
-  const metrics = new Metrics();
+async function startMetrics(
+  metrics: Metrics,
+  place: Exclude<TelemetryOptions['metrics'], undefined>,
+): Promise<MetricsServer | undefined> {
   if (place === 'primary') {
     const { tellPrimary } = await import('./worker-metrics.ts');
     tellPrimary(metrics);
-    return { metrics, server: undefined };
+    return undefined;
   }
   const [{ serveMetrics }, { CONTENT_TYPE }] = await Promise.all([
     import('./metrics-server.ts'),
     import('./exposition.ts'),
   ]);
-  return { metrics, server: await serveMetrics(place, { contentType: CONTENT_TYPE, scrape: () => metrics.text() }) };
+  return serveMetrics(place, { contentType: CONTENT_TYPE, scrape: () => metrics.text() });
 }
 
 /**
