@@ -149,6 +149,8 @@ describe('examples/docker/compose.yaml', () => {
     cap_drop: string[];
     security_opt: string[];
     stop_grace_period?: string;
+    ports?: string[];
+    environment?: Record<string, string>;
   }
   const { services, volumes } = parse(readFileSync(join(ROOT, 'examples/docker/compose.yaml'), 'utf8')) as {
     services: Record<string, Service>;
@@ -169,6 +171,15 @@ describe('examples/docker/compose.yaml', () => {
         else assert.ok(from in volumes, from);
       }
     }
+  });
+
+  it('publishes the proxy alone, and metrics only within the network', () => {
+    const { SVC_API_METRICS_PORT: port, SVC_API_METRICS_HOST: host } = services['svc-api']!.environment!;
+    assert.deepEqual([port, host], ['9464', '0.0.0.0']);
+    assert.deepEqual(
+      Object.entries(services).flatMap(([name, { ports = [] }]) => ports.map((published) => [name, published])),
+      [['proxy', '127.0.0.1:8080:8080']],
+    );
   });
 
   it('lets requests in flight end', () => {

@@ -17,7 +17,7 @@ interface Workload {
     replicas: number;
     selector: { matchLabels: object };
     template: {
-      metadata: { labels: object };
+      metadata: { labels: object; annotations: Record<string, string> };
       spec: {
         enableServiceLinks: boolean;
         automountServiceAccountToken: boolean;
@@ -32,6 +32,7 @@ interface Workload {
           livenessProbe: Probe;
           volumeMounts: { name: string; mountPath: string }[];
           resources: object;
+          ports: { name: string; containerPort: number }[];
         }[];
         volumes: { name: string }[];
       };
@@ -49,7 +50,7 @@ for (const file of ['postgres.yaml', 'sqlite.yaml']) {
   interface Manifest {
     kind: string;
     apiVersion: string;
-    spec: { selector?: object; podSelector?: object };
+    spec: { selector?: object; podSelector?: object; ports?: object[]; ingress?: object[] };
   }
   const { spec } = documents[0] as unknown as Workload;
   const pod = spec.template.spec;
@@ -99,6 +100,28 @@ for (const file of ['postgres.yaml', 'sqlite.yaml']) {
       const { seconds } = container.lifecycle.preStop.sleep;
       assert.ok(pod.terminationGracePeriodSeconds > seconds + GRACE_S);
       assert.equal(spec.replicas, file === 'postgres.yaml' ? 2 : 1);
+    });
+
+    it('lets Prometheus, and nobody else, scrape each pod at a port of its own', () => {
+      const { port } = container.ports
+        .map(({ name, containerPort }) => ({ name, port: String(containerPort) }))
+        .find(({ name }) => name === 'metrics')!;
+      const env = new Map(container.env.map(({ name, value }) => [name, value]));
+      assert.deepEqual([env.get('SVC_API_METRICS_PORT'), env.get('SVC_API_METRICS_HOST')], [port, '::']);
+      assert.deepEqual(spec.template.metadata.annotations, {
+        'prometheus.io/scrape': 'true',
+        'prometheus.io/port': port,
+        'prometheus.io/path': '/metrics',
+      });
+      const named = (wanted: string) => documents.find(({ kind }) => kind === wanted)!.spec;
+      assert.deepEqual(named('Service').ports, [{ name: 'http', port: 4000, targetPort: 'http' }]);
+      const from = (namespace: string) => [
+        { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } },
+      ];
+      assert.deepEqual(named('NetworkPolicy').ingress, [
+        { from: from('ingress-nginx'), ports: [{ port: 'http' }] },
+        { from: from('monitoring'), ports: [{ port: 'metrics' }] },
+      ]);
     });
 
     it('has no field that Kubernetes does not know', async function () {
