@@ -25,6 +25,9 @@ export interface ProbeReport {
   search: number;
   searchOne: number;
   searchAll: number;
+  /** The count of keys by status, and the longest turn of the event loop meanwhile, by CPU time. */
+  count: number;
+  countTurn: number;
   create: number;
   delete: number;
   /** For each of 1,000 declared keys: created, then unchanged, then deleted in one call. */
@@ -54,6 +57,7 @@ const report: ProbeReport = {
   search: await timeOf(50, () => keys.list({ search: 'is nowhere' }, OPERATOR)),
   searchOne: await timeOf(50, (index) => keys.list({ search: known[index % known.length]!.name }, OPERATOR)),
   searchAll: await timeOf(50, () => keys.list({ first: PAGE, search: 'key' }, OPERATOR)),
+  ...(await timesOfCounts(5)),
   ...(await timesOfWrites(200)),
   ...(await timesOfMany(1000)),
 };
@@ -88,6 +92,34 @@ async function timeOfTurns(inTurn: number, turns: number): Promise<number> {
     }
   }
   return ((performance.now() - start) * 1000) / turns;
+}
+
+/** The least of some counts, and of their longest turns. */
+async function timesOfCounts(times: number): Promise<Pick<ProbeReport, 'count' | 'countTurn'>> {
+  const counts: number[] = [];
+  const turns: number[] = [];
+  for (let time = 0; time < times; time += 1) {
+    let longest = 0;
+    let isCounting = true;
+    let before = cpuTime();
+    const turn = () => {
+      const now = cpuTime();
+      longest = Math.max(longest, now - before);
+      before = now;
+      if (isCounting) setImmediate(turn);
+    };
+    setImmediate(turn);
+    counts.push(await timeOnce(() => keys.countKeys()));
+    isCounting = false;
+    turns.push(longest);
+  }
+  return { count: Math.min(...counts), countTurn: Math.min(...turns) };
+}
+
+/** The CPU time of this thread, in microseconds. */
+function cpuTime(): number {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
 }
 
 /** The times of creating and deleting a key. Leaves the store as large as it was. */

@@ -17,6 +17,8 @@ const ROWS: readonly [title: string, field: keyof ProbeReport][] = [
   ['list, search that finds nothing, µs', 'search'],
   ['list, search that finds one key, µs', 'searchOne'],
   ['list, search that finds all keys, first page of 50, µs', 'searchAll'],
+  ['count by status, µs', 'count'],
+  ['count by status, longest turn, µs', 'countTurn'],
   ['create, µs', 'create'],
   ['delete, µs', 'delete'],
   ['apply 1,000 new keys, µs for each', 'apply'],

@@ -2,16 +2,19 @@ import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { chainOf, chainStatus, type Link } from '../keys/authorization/chain.ts';
 import type { KeyCounts, ListPosition } from '../keys/repository.ts';
+import { inTurns } from '../keys/turns.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection } from './connection.ts';
-import { selectAncestors } from './families.ts';
 import { linkOf, STATUS_COLUMNS } from './key-status.ts';
 import { positionOf } from './search-slices.ts';
 import { selectKeys } from './select-keys.ts';
 import type { Tables } from './tables.ts';
 
-/** How many keys are counted at a time: in some milliseconds, by an index alone. */
-const SLICE_KEYS = 10_000;
+/** How many keys are counted at a time at most, and at first: by an index alone. */
+const MAX_SLICE_KEYS = 10_000;
+const FIRST_SLICE_KEYS = 1000;
+/** How long a slice may take, in milliseconds. With many creators, it takes several times as long as without. */
+const MAX_SLICE_MS = 3;
 
 /** Keys of one creator whose own fields say the same of their status. */
 interface Group {
@@ -31,12 +34,18 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
   const counts = { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 };
   let nextExpiry: number | null = null;
   let after: ListPosition | undefined;
+  // PostgreSQL keeps nobody waiting.
+  let size = connection.dialect === 'sqlite' ? FIRST_SLICE_KEYS : MAX_SLICE_KEYS;
   do {
     const start = after;
-    const upTo = await connection.run((db) => lastOfSlice(db, start));
+    const count = size;
+    const upTo = await connection.run((db) => lastOfSlice(db, start, count));
+    const began = performance.now();
     const groups = await connection.run((db) => selectGroups(db, { after: start, upTo }, now));
+    if (connection.dialect === 'sqlite') size = nextSize(size, performance.now() - began);
+    await setImmediate();
     const ancestors = await findAncestors(connection, groups);
-    for (const group of groups) {
+    for await (const group of inTurns(groups)) {
       const status = chainStatus(chainOf(linkFor(group, now), ancestors), now);
       counts[status] += Number(group.keys);
       if (status !== 'ACTIVE' || group.next === null) continue;
@@ -49,10 +58,19 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
   return { counts, nextExpiry };
 }
 
-async function lastOfSlice(db: Kysely<Tables>, after: ListPosition | undefined): Promise<ListPosition | undefined> {
+function nextSize(size: number, tookMs: number): number {
+  if (tookMs > MAX_SLICE_MS) return Math.max(Math.floor(size / 2), FIRST_SLICE_KEYS / 2);
+  return tookMs < MAX_SLICE_MS / 2 ? Math.min(size * 2, MAX_SLICE_KEYS) : size;
+}
+
+async function lastOfSlice(
+  db: Kysely<Tables>,
+  after: ListPosition | undefined,
+  count: number,
+): Promise<ListPosition | undefined> {
   const row = await selectKeys(db, { after }, (key) => key.lit(true))
     .select(['created_at', 'id'])
-    .offset(SLICE_KEYS - 1)
+    .offset(count - 1)
     .limit(1)
     .executeTakeFirst();
   return row && positionOf(row);
@@ -76,14 +94,21 @@ async function selectGroups(
     .execute();
 }
 
-/** The keys that created those of these groups, the keys that created them, and so on. */
+/** The keys that created those of these groups, the keys that created them, and so on: each is read once. */
 async function findAncestors(connection: Connection, groups: readonly Group[]): Promise<Map<string, Link>> {
-  const creators = [...new Set(groups.flatMap(({ created_by: creator }) => creator ?? []))];
   const ancestors = new Map<string, Link>();
-  for (const chunk of chunksOf(creators)) {
-    const rows = await connection.run((db) => selectAncestors(db, chunk).select(STATUS_COLUMNS).execute());
-    for (const row of rows) ancestors.set(row.id, linkOf(row));
-    await setImmediate();
+  let wanted = new Set(groups.flatMap(({ created_by: creator }) => creator ?? []));
+  while (wanted.size > 0) {
+    const next = new Set<string>();
+    for (const chunk of chunksOf([...wanted])) {
+      const rows = await connection.run((db) =>
+        db.selectFrom('api_keys').where('id', 'in', chunk).select(STATUS_COLUMNS).execute(),
+      );
+      for (const row of rows) ancestors.set(row.id, linkOf(row));
+      for (const { created_by: creator } of rows) if (creator !== null) next.add(creator);
+      await setImmediate();
+    }
+    wanted = new Set([...next].filter((id) => !ancestors.has(id)));
   }
   return ancestors;
 }

@@ -51,7 +51,9 @@ async function load(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk> {
   const failures = new FailureLog(log, atPeriodEnd, 'traces were not sent');
   const ignore = () => {};
   const said = (message: string) => failures.add(new Error(message));
-  api.diag.setLogger({ error: said, warn: said, info: ignore, debug: ignore, verbose: ignore });
+  const diagnostics = { error: said, warn: said, info: ignore, debug: ignore, verbose: ignore };
+  // Otherwise a second start, or one beside a host's own, would be reported as spans that were not sent.
+  api.diag.setLogger(diagnostics, { suppressOverrideMessage: true });
   const own = resources.resourceFromAttributes({ 'service.name': 'svc-api', 'service.version': packageVersion() });
   const configured = resources.detectResources({ detectors: [resources.envDetector] });
   const exporter = new OTLPTraceExporter();

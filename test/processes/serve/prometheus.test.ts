@@ -19,6 +19,12 @@ const GRAFANA = join(ROOT, 'examples/grafana');
 /** How long panels have for something to show, in milliseconds: longer than the first count of keys may take. */
 const WAIT_MS = 20_000;
 
+interface Answer {
+  status: string;
+  error?: string;
+  data: { result: { value: [at: number, value: string] }[] };
+}
+
 interface Dashboard {
   panels: { title: string; targets: { expr: string }[] }[];
 }
@@ -110,7 +116,7 @@ describe("Prometheus' own programs", () => {
       const answer = await fetch(`http://${address}/api/v1/${path}`).catch(() => undefined);
       // It says 503 until it is ready.
       if (!answer || answer.status === 503) return undefined;
-      return (await answer.json()) as { status: string; error?: string; data: { result: unknown[] } };
+      return (await answer.json()) as Answer;
     };
     const rows = async (expr: string) => {
       const answer = await ask(`query?query=${encodeURIComponent(expr)}`);
