@@ -210,7 +210,6 @@ const PACKAGES: Record<string, string[]> = {
   pino: ['log'],
   'prom-client': ['telemetry'],
   '@opentelemetry/api': ['telemetry'],
-  '@opentelemetry/core': ['telemetry'],
   '@opentelemetry/resources': ['telemetry'],
   '@opentelemetry/sdk-trace': ['telemetry'],
   '@opentelemetry/exporter-trace-otlp-proto': ['telemetry'],
