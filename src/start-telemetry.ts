@@ -85,10 +85,10 @@ export async function startTelemetry({
       note(incoming, outgoing);
       outgoing.setHeader(REQUEST_ID, notesOf(incoming)!.id);
     },
-    exposition: async () => ({
-      type: expose?.CONTENT_TYPE ?? 'text/plain',
-      text: (await opened.metrics?.text()) ?? '',
-    }),
+    async exposition() {
+      const text = (await opened.metrics?.text()) ?? '';
+      return { type: expose?.CONTENT_TYPE ?? 'text/plain', text };
+    },
     stop: () => opened.stop(),
   };
 }

@@ -5,7 +5,7 @@ import type { Parent } from './trace-context.ts';
 /** One more than any word of 32 bits. */
 const ALL = 2 ** 32;
 const POOL_WORDS = 1024;
-const ROOTS = ['always_on', 'always_off', 'traceidratio'];
+const ROOTS: ReadonlySet<string> = new Set(['always_on', 'always_off', 'traceidratio']);
 
 /**
  * Which requests are traced, as the samplers of OpenTelemetry's specification have it. That is decided before anything
@@ -23,7 +23,7 @@ export class Sampling {
   constructor(env: NodeJS.ProcessEnv, log: Log) {
     const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
     const root = name.replace(/^parentbased_/, '');
-    const isKnown = ROOTS.includes(root);
+    const isKnown = ROOTS.has(root);
     if (!isKnown) log.warn({ sampler: name }, 'OTEL_TRACES_SAMPLER is not known: all requests are traced');
     this.#isParentBased = !isKnown || root !== name;
     const ratio = root === 'always_off' ? 0 : root === 'traceidratio' ? ratioIn(env, log) : 1;

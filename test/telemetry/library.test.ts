@@ -17,6 +17,9 @@ import { until } from '../support/until.ts';
 
 type Fields = Record<string, unknown>;
 
+/** Other tests run in this process. */
+const OPTIONS = { overrideGlobalObjects: false };
+
 describe('telemetry of the library', () => {
   const { log, lines } = collectingLog();
   let telemetry: Telemetry;
@@ -58,7 +61,7 @@ describe('telemetry of the library', () => {
         await next();
       });
       host.route('/keys', await service());
-      return serve(getRequestListener(host.fetch));
+      return serve(getRequestListener(host.fetch, OPTIONS));
     },
     async Express() {
       const host = express();
@@ -67,7 +70,7 @@ describe('telemetry of the library', () => {
         next();
       });
       const app = new Hono().route('/keys', await service());
-      const listener = getRequestListener(app.fetch);
+      const listener = getRequestListener(app.fetch, OPTIONS);
       host.all('/keys/{*rest}', (request, response) => void listener(request, response));
       return serve(host);
     },
@@ -75,7 +78,7 @@ describe('telemetry of the library', () => {
       const host = fastify();
       host.addHook('onRequest', async (request, reply) => telemetry.watch(request.raw, reply.raw));
       const app = new Hono().route('/keys', await service());
-      const listener = getRequestListener(app.fetch);
+      const listener = getRequestListener(app.fetch, OPTIONS);
       host.removeAllContentTypeParsers();
       host.addContentTypeParser('*', (_request, _payload, done) => done(null));
       host.all('/keys/*', (request, reply) => {
@@ -87,7 +90,7 @@ describe('telemetry of the library', () => {
     },
     async 'node:http'() {
       const app = new Hono().route('/keys', await service());
-      const listener = getRequestListener(app.fetch);
+      const listener = getRequestListener(app.fetch, OPTIONS);
       return serve((incoming, outgoing) => {
         telemetry.watch(incoming, outgoing);
         void listener(incoming, outgoing);

@@ -36,7 +36,7 @@ const taken = async (count: number): Promise<Fields[]> => {
       [level, name, pid, msg, Math.abs(Date.now() - Number(time)) < 60_000],
       [30, 'svc-api', 7, 'request', true],
     );
-    return fields as Fields;
+    return fields;
   });
 };
 /** A line without what differs each time. */

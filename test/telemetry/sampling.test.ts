@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ROOT_CONTEXT } from '@opentelemetry/api';
-import { TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
+import { SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
 import { NO_LOG } from '../../src/log.ts';
 import { Sampling } from '../../src/telemetry/sampling.ts';
 import { readTraceparent } from '../../src/telemetry/trace-context.ts';
@@ -63,7 +63,8 @@ describe('which requests are traced', () => {
     for (const ratio of [0, 0.01, 0.3, 1]) {
       const sampling = samplingOf('traceidratio', String(ratio));
       const theirs = new TraceIdRatioBasedSampler(ratio);
-      const isTheirs = (traceId: string) => theirs.shouldSample(ROOT_CONTEXT, traceId).decision !== 0;
+      const isTheirs = (traceId: string) =>
+        theirs.shouldSample(ROOT_CONTEXT, traceId).decision !== SamplingDecision.NOT_RECORD;
       let taken = 0;
       for (let time = 0; time < 20_000; time += 1) {
         const isTaken = sampling.takes(undefined);
