@@ -6,11 +6,13 @@ import type { Transaction } from './keys/changes/transaction.ts';
 import { Transactions } from './keys/changes/transactions.ts';
 import { type ErrorCode, isKeysError, KeysError } from './keys/errors.ts';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
+import { isOfOtherStore } from './keys/restore/origin.ts';
 import type { ProgressReport } from './keys/progress.ts';
 import type { BringBack } from './keys/restore/bring-back.ts';
 import { planRestore, type RestorePlan } from './keys/restore/plan.ts';
 import { noteRestore, restoreKeys, type RestoreSource, takenIds } from './keys/restore/restore.ts';
 import type { KeyRepository } from './keys/repository.ts';
+import { printable } from './keys/text.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import { operatorName } from './operator-name.ts';
 import { readAuditKey } from './store/audit-key.ts';
@@ -130,6 +132,8 @@ async function compared(
   const { repository } = present;
   const transactions = await transactionsOn(repository, options);
   const old = createKeyRepository(file);
+  if (await isOfOtherStore(old.auditLog, repository.auditLog))
+    throw blindError(`The backup ${printable(backup, 200)} is not one of the key store ${present.location}.`);
   const { catalog, clock } = transactions;
   const plan = await planRestore(bringBack, { backup: old, present: repository, catalog, now: clock(), onProgress });
   const result = { contents, plan, store: present.location };

@@ -36,8 +36,10 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     main = new MainFile(path);
     const file = realpathSync(path);
     requireOwnWal(path, file, main);
-    // Whoever opens a file for writing removes its -wal when it is the last to close it, and only then is it unused.
-    const isInUse = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    // Whoever opens a file for writing applies what is beside it, and removes that when it is the last to close it.
+    const isInUse = ['-wal', '-journal'].some(
+      (suffix) => (statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
+    );
     driver = new Database(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
     driver.pragma('query_only = on');
     driver.pragma('trusted_schema = off');

@@ -206,6 +206,24 @@ describeOnEach('doctor', (dialect) => {
     );
   });
 
+  it('leaves a -journal alone that a killed program has left, and does not undo what it tells', async () => {
+    const folder = tempFolder();
+    const path = join(folder, 'keys.sqlite');
+    const writer = new Database(cli.database);
+    writer.pragma('journal_mode = delete');
+    writer.pragma('cache_size = 1');
+    writer.exec('begin immediate; delete from clock; update api_keys set description = hex(randomblob(400))');
+    for (const suffix of ['', '-journal']) copyFileSync(cli.database + suffix, path + suffix);
+    writer.exec('rollback');
+    writer.close();
+    for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o600);
+    const contents = () => [path, `${path}-journal`].map((file) => readFileSync(file, 'base64'));
+    const before = contents();
+    await examine({ SVC_API_DATABASE: path });
+    assert.deepEqual(contents(), before);
+    assert.deepEqual(readdirSync(folder), ['keys.sqlite', 'keys.sqlite-journal']);
+  });
+
   it('leaves a -wal alone that a killed program has left', async () => {
     const folder = tempFolder();
     const path = join(folder, 'keys.sqlite');
