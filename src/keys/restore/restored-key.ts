@@ -27,8 +27,8 @@ export interface RestoreContext {
 
 /**
  * A key that is in a backup and in the store, as a restore leaves it: as the backup has it, but nowhere with more
- * access than it has now. Its secret and its creator stay those that it has now, and so does its previous secret, unless
- * that had ended in the backup already.
+ * access than it has now. Its secret and its creator stay those that it has now, and so does its previous secret,
+ * unless that had ended in the backup already.
  * @returns the key, and in what it stays as it is now
  */
 export function restoredKey<Key extends ApiKey>(

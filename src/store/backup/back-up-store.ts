@@ -92,7 +92,8 @@ async function requireSound(from: Connection, cause: KeysError): Promise<void> {
   if (damage === undefined) return;
   throw new KeysError(
     'STORE_CORRUPT',
-    `The key store ${from.location} is damaged (${printable(damage, 200)}). No backup was written. Restore an earlier one.`,
+    `The key store ${from.location} is damaged (${printable(damage, 200)}). No backup was written. ` +
+      'Check the disk, and restore an earlier backup.',
     { cause },
   );
 }

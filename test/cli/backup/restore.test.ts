@@ -236,7 +236,11 @@ describeOnEach('restore', () => {
     await act(async (keys) => {
       for (const token of tokens) assert.equal(await keys.sessions.find(token), undefined);
     });
-    assert.equal((await readDirectly(cli.database, 'select key_id from sessions')).length, 1, 'nobody else is signed out');
+    assert.equal(
+      (await readDirectly(cli.database, 'select key_id from sessions')).length,
+      1,
+      'nobody else is signed out',
+    );
   });
 
   it('does not make the keys of a store those of another one', async () => {
@@ -253,7 +257,9 @@ describeOnEach('restore', () => {
 
   it('still knows a backup whose log is longer, or shorter, than that of the store', async () => {
     await unlockAuditLog(cli.database);
-    const { number, hash } = (await readDirectly(cli.database, 'select number, hash from audit_log where number = 3'))[0]!;
+    const { number, hash } = (
+      await readDirectly(cli.database, 'select number, hash from audit_log where number = 3')
+    )[0]!;
     await changeDirectly(
       cli.database,
       `insert into audit_start (one, number, hash) values (1, ${String(number)}, '${String(hash)}')`,
