@@ -17,6 +17,7 @@ import { SteadyClock } from './keys/steady-clock.ts';
 import { operatorName } from './operator-name.ts';
 import { readAuditKey } from './store/audit-key.ts';
 import { backUpStore } from './store/backup/back-up-store.ts';
+import { notEmpty } from './store/copy.ts';
 import { createKeyRepository } from './store/key-repository.ts';
 import { storeLocation } from './store/location.ts';
 import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
@@ -169,7 +170,8 @@ async function blind(
   options: RestoreOptions,
 ): Promise<Restored> {
   const { contents, file } = opened;
-  if (!isPostgresUrl(database)) requireNoForeignFile(database);
+  // What cannot be done is no dry run, either.
+  await (isPostgresUrl(database) ? requireEmptyDatabase(database, options) : requireNoForeignFile(database));
   const store = isPostgresUrl(database) ? readPostgresUrl(database).location : database;
   const result = { contents, plan: undefined, store };
   if (!(await options.agree(undefined, contents))) return { ...result, previous: undefined };
@@ -177,6 +179,17 @@ async function blind(
   await transactions.run(async (transaction) => noteRestore(transaction, source));
   const kept = keptPath(database);
   return { ...result, previous: (await putBackup(opened, { database, kept })) ? kept : undefined };
+}
+
+/** @throws KeysError STORE_NOT_EMPTY, STORE_… */
+async function requireEmptyDatabase(database: string, { env, busyTimeoutMs }: RestoreOptions): Promise<void> {
+  const { exists, repository, location, close } = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
+  try {
+    if (exists && ((await repository.list({ limit: 1 })).length > 0 || (await repository.auditLog.head())))
+      throw notEmpty(location);
+  } finally {
+    await close();
+  }
 }
 
 /** Changes of the operator, in a store whose clock does not run back. */

@@ -149,8 +149,10 @@ describeOnEach('backup', (dialect) => {
     const open = await readDirectly(other.database, 'select id from consent_requests');
     assert.deepEqual(open, [], 'what was under way has ended');
     if (dialect === 'sqlite') return;
-    const again = await other.run([...args, '--without-comparison']);
-    assert.equal((JSON.parse(again.stdout) as { code: string }).code, 'STORE_NOT_EMPTY');
+    for (const more of [['--dry-run'], []]) {
+      const again = await other.run([...args, '--without-comparison', ...more]);
+      assert.equal((JSON.parse(again.stdout) as { code: string }).code, 'STORE_NOT_EMPTY', more.join());
+    }
     assert.equal(stdout.includes('password'), false);
   });
 
