@@ -183,12 +183,13 @@ async function blind(
 
 /** @throws KeysError STORE_NOT_EMPTY, STORE_… */
 async function requireEmptyDatabase(database: string, { env, busyTimeoutMs }: RestoreOptions): Promise<void> {
-  const { exists, repository, location, close } = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
+  const store = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
+  const { exists, repository, location } = store;
   try {
     if (exists && ((await repository.list({ limit: 1 })).length > 0 || (await repository.auditLog.head())))
       throw notEmpty(location);
   } finally {
-    await close();
+    await store.close();
   }
 }
 
