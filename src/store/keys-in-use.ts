@@ -6,12 +6,22 @@ import { findFamily } from './families.ts';
 import type { Tables } from './tables.ts';
 
 /** What begins anew the time for which a key may go unused. */
-const BEGINNINGS: readonly AuditAction[] = ['CREATE', 'IMPORT', 'ENABLE', 'ROTATE', 'ROTATE_ROLLBACK', 'RESTORE'];
+const BEGINNINGS: readonly AuditAction[] = [
+  'CREATE',
+  'IMPORT',
+  'ENABLE',
+  'ADOPT',
+  'ROTATE',
+  'ROTATE_ROLLBACK',
+  'RESTORE',
+];
 
 /** See `KeyFinder.findInUse`. */
 export async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
   const inUse = await findUsed(db, ids, since);
-  for (const id of ids) {
+  const unused = ids.filter((id) => !inUse.has(id));
+  for (const id of await findRevived(db, unused, since)) inUse.add(id);
+  for (const id of unused) {
     if (inUse.has(id)) continue;
     // It keeps those alive that it has created.
     const family = await findFamily(db, [id]);
@@ -56,6 +66,27 @@ async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: numbe
     for (const { id } of rows) used.add(id);
   }
   return used;
+}
+
+/** Those of these keys that had ended, and got another end since a time. */
+async function findRevived(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
+  const revived = new Set<string>();
+  for (const chunk of chunksOf(ids)) {
+    const rows = await db
+      .selectFrom('audit_log')
+      .select(['key_id', 'at', 'before'])
+      .where('key_id', 'in', chunk)
+      .where('at', '>=', since)
+      .where('action', '=', 'UPDATE' satisfies AuditAction)
+      .where('before', 'like', '%"expiresAt":%')
+      .execute();
+    for (const { key_id: id, at, before } of rows) {
+      const { expiresAt } = JSON.parse(before!) as { expiresAt?: string | null };
+      // One that was still to come, somebody may move again and again without a thought of this key.
+      if (expiresAt && Date.parse(expiresAt) <= Number(at)) revived.add(id!);
+    }
+  }
+  return revived;
 }
 
 /** See `KeyRepository.findDisabledByPolicy`. */
