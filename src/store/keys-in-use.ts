@@ -19,9 +19,7 @@ const BEGINNINGS: readonly AuditAction[] = [
 /** See `KeyFinder.findInUse`. */
 export async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
   const inUse = await findUsed(db, ids, since);
-  const unused = ids.filter((id) => !inUse.has(id));
-  for (const id of await findRevived(db, unused, since)) inUse.add(id);
-  for (const id of unused) {
+  for (const id of ids) {
     if (inUse.has(id)) continue;
     // It keeps those alive that it has created.
     const family = await findFamily(db, [id]);
@@ -64,29 +62,28 @@ async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: numbe
       )
       .execute();
     for (const { id } of rows) used.add(id);
+    const others = chunk.filter((id) => !used.has(id));
+    for (const id of await findRevived(db, others, since)) used.add(id);
   }
   return used;
 }
 
 /** Those of these keys that had ended, and got another end since a time. */
-async function findRevived(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
-  const revived = new Set<string>();
-  for (const chunk of chunksOf(ids)) {
-    const rows = await db
-      .selectFrom('audit_log')
-      .select(['key_id', 'at', 'before'])
-      .where('key_id', 'in', chunk)
-      .where('at', '>=', since)
-      .where('action', '=', 'UPDATE' satisfies AuditAction)
-      .where('before', 'like', '%"expiresAt":%')
-      .execute();
-    for (const { key_id: id, at, before } of rows) {
-      const { expiresAt } = JSON.parse(before!) as { expiresAt?: string | null };
-      // One that was still to come, somebody may move again and again without a thought of this key.
-      if (expiresAt && Date.parse(expiresAt) <= Number(at)) revived.add(id!);
-    }
-  }
-  return revived;
+async function findRevived(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('audit_log')
+    .select(['key_id', 'at', 'before'])
+    .where('key_id', 'in', ids)
+    .where('at', '>=', since)
+    .where('action', '=', 'UPDATE' satisfies AuditAction)
+    .where('before', 'like', '%"expiresAt":%')
+    .execute();
+  return rows.flatMap(({ key_id: id, at, before }) => {
+    const { expiresAt } = JSON.parse(before!) as { expiresAt?: string | null };
+    // One that was still to come, somebody may move again and again without a thought of this key.
+    return expiresAt && Date.parse(expiresAt) <= Number(at) ? [id!] : [];
+  });
 }
 
 /** See `KeyRepository.findDisabledByPolicy`. */

@@ -107,6 +107,8 @@ describeOnEach('keys that are not used', () => {
     const { principal: child } = await create('Child', creator);
     const ends = { roles: ['VIEWER'], expiresIn: '30d' };
     const { key: ended } = await test.keys.create({ name: 'Ended', ...ends }, OPERATOR);
+    const { principal: idle } = await create('Idle');
+    const { principal: below } = await createPrincipal(test.keys, { name: 'Below', ...ends }, idle);
     const { key: declared } = await test.keys.create({ name: 'Declared', ...ends }, OPERATOR);
     const description = 'Not "expiresAt":1 at all';
     const { key: described } = await test.keys.create({ name: 'Described', roles: ['VIEWER'] }, OPERATOR);
@@ -121,10 +123,11 @@ describeOnEach('keys that are not used', () => {
     const expiresAt = test.time.now + 100 * UNIT_MS.d;
     await test.keys.apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
     await test.keys.adopt(child.key.id, OPERATOR);
+    await test.keys.update(below.key.id, { expiresIn: '100d' }, OPERATOR);
     await pass();
     assert.deepEqual(await disabled(), ['Creator', 'Described', 'Moved']);
     days(61);
-    assert.equal(await pass(), 3);
+    assert.equal(await pass(), 5);
   });
 
   it('stay where a key beneath them is used, and go with it', async () => {

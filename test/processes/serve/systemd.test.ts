@@ -85,7 +85,9 @@ describe('serve as a service of the type notify', () => {
   it('says so no more often than it can be said, and stops in time', async () => {
     const folder = tempFolder();
     // It takes longer than the watchdog waits.
-    writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\necho "$1" >> ${folder}/said\nsleep 0.2\n`, { mode: 0o755 });
+    writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\necho "$1" >> ${folder}/said\nsleep 0.2\n`, {
+      mode: 0o755,
+    });
     const said = () => readFileSync(join(folder, 'said'), 'utf8').trimEnd().split('\n');
     const env = { PATH: `${folder}:${process.env['PATH']}`, WATCHDOG_USEC: '2000' };
     const child = start([], env);
