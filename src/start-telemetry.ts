@@ -93,7 +93,7 @@ export async function startTelemetry({
   };
 }
 
-/** The endpoint of a request to a service that is mounted somewhere: routers cut what they have matched from its URL. */
+/** The endpoint of a request to a service that is mounted somewhere. Routers cut what they matched from its URL. */
 function endpointAt(base: string, incoming: IncomingMessage & { originalUrl?: string }) {
   const url = incoming.originalUrl ?? incoming.url ?? '';
   if (base === '') return endpointOf(url);
