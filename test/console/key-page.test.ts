@@ -163,7 +163,7 @@ describe('the page of a key in the console', () => {
     assert.match(own.visitor.page!.html, new RegExp(`href="../keys/new\\?from=${key.id}"`));
     assert.deepEqual(await offered(own.visitor, child.key.id), ['Edit', 'Rotate', 'Disable', 'Delete']);
     assert.equal((await own.visitor.open(`keys/${key.id}/delete`)).status, 403);
-    assert.match(own.visitor.page!.text, /may not do this to this key/);
+    assert.match(own.visitor.page!.text, /Not allowed Your key lacks API_KEY:DELETE_ANY/);
 
     await test.keys.rotate(mine.principal.key.id, {}, OPERATOR);
     assert.deepEqual(await offered(own.visitor, child.key.id), []);

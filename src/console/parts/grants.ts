@@ -13,7 +13,12 @@ export interface GrantableRole {
 export interface Grantable {
   readonly permissions: readonly ResourceActions[];
   readonly roles: readonly GrantableRole[];
+  /** What the key of whoever grants holds, and the policy lets no key grant: roles, and permissions. */
+  readonly withheld: readonly string[];
 }
+
+/** Why something cannot be granted by anybody who has signed in. */
+export const WITHHELD = 'By the policy of this service, no key grants it.';
 
 /** What is granted, with permissions as `RESOURCE:ACTION`. */
 export interface ChosenGrants {

@@ -1,7 +1,7 @@
 import { ACTIONS, type Action, type Permission } from '../../../keys/permissions/catalog.ts';
 import { PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
 import { permissionsOf } from '../../parts/grants.ts';
-import { grantedTo } from './rights.ts';
+import { grantedTo } from './granted.ts';
 import type { ShownKey } from './shown-key.ts';
 
 /** A role with what it includes. */
