@@ -93,7 +93,7 @@ export class Visit {
   }
 
   /** Shows a page. @param title what it is, without the name of the program */
-  page(title: string, content: Child, status = 200): Promise<Response> {
+  page(title: string, content: Child, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     const { path: here, method } = this.c.req;
     const person = { name: this.principal.key.name, pages: this.pages, here, isAnswer: method === 'POST' };
     const document = (
@@ -101,7 +101,7 @@ export class Visit {
         {content}
       </Layout>
     );
-    return sendPage(this.c, document, status);
+    return sendPage(this.c, document, status, headers);
   }
 
   /** Sends the browser to another page, after a form. @param path beneath `/console/` */

@@ -27,7 +27,7 @@ describe('changing a key in the console', () => {
     const before = await find(id);
     for (const path of ['edit', 'delete', 'disable', 'rotation', 'narrow']) await visitor.open(`keys/${id}/${path}`);
     for (const path of ['enable', 'rotation/finish', 'rotation/activate', 'rotation/roll-back'])
-      assert.equal((await visitor.open(`keys/${id}/${path}`)).status, 404);
+      assert.equal((await visitor.open(`keys/${id}/${path}`)).status, 405);
     for (const path of ['edit', 'delete', 'disable', 'enable', 'rotation', 'rotation/finish', 'narrow']) {
       const { status } = await fetch(`${test.url}/console/keys/${id}/${path}`, {
         method: 'POST',

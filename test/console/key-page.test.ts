@@ -70,12 +70,12 @@ describe('the page of a key in the console', () => {
     const { text, html } = await visitor.open(`keys/${ci.principal.key.id}`);
     assert.deepEqual(cellsIn(html), [
       'ME:READ_OWN: granted by role GUEST, but never used',
-      'ONLINE:READ_ANY: granted by role GUEST, and used',
       'ONLINE:READ_OWN: granted by role GUEST, and used',
-      'WELCOME:READ_ANY: granted by role GUEST, but never used',
+      'ONLINE:READ_ANY: granted by role GUEST, and used',
       'WELCOME:READ_OWN: granted by role GUEST, but never used',
-      'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but taken away by Team',
+      'WELCOME:READ_ANY: granted by role GUEST, but never used',
       'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but taken away by Team',
+      'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but taken away by Team',
     ]);
     assert.match(text, /Keys above it that hold it back Team · takes away 2 permissions/);
     assert.match(text, /It may do nothing to 25 other resources .*VMS/);

@@ -7,7 +7,7 @@ import { Random } from '../support/random.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
 const SEED = Number(process.env['TEST_SEED'] ?? 20);
-const WORLDS = 60;
+const WORLDS = 40;
 
 const MUTATIONS: Readonly<Record<KeyChangeKind, string>> = {
   UPDATE: 'updateApiKey(input: { id: $id, description: "Another" }) { id }',
@@ -90,7 +90,7 @@ for (const [demands, policy] of [
           else refused += 1;
         }
       }
-      assert.ok(allowed > 50 && refused > 50, `${allowed} and ${refused}`);
+      assert.ok(allowed > 30 && refused > 30, `${allowed} and ${refused}`);
     });
 
     it(`is what it can grant to a new key (seed ${SEED})`, async () => {
@@ -125,7 +125,7 @@ for (const [demands, policy] of [
           await create(some.grants, formatTime(Date.parse(ends.latest) + 1000), false, 'too late');
         else await create(some.grants, formatTime(test.time.now + 3000 * 86_400_000), true, 'far');
       }
-      assert.ok(created > 30, `${created}`);
+      assert.ok(created > 20, `${created}`);
     });
 
     it(`is what it can add to a key, and the ends that it can give it (seed ${SEED})`, async () => {
@@ -172,7 +172,7 @@ for (const [demands, policy] of [
         if (ends.latest !== null && latest + 1000 !== asked.target.expiresAt)
           await update(() => after(latest + 1000), false, 'a later end');
       }
-      assert.ok(added > 30, `${added}`);
+      assert.ok(added > 20, `${added}`);
     });
   });
 

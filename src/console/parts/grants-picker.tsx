@@ -1,10 +1,7 @@
 import { meaningOfPermission } from '../../keys/permissions/meanings.ts';
 import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
-import { type ChosenGrants, FIELDS, type Grantable, grantsInputOf, permissionsOf } from './grants.ts';
+import { type ChosenGrants, EXTENTS, FIELDS, type Grantable, grantsInputOf, permissionsOf, VERBS } from './grants.ts';
 import { RolePicker } from './role-picker.tsx';
-
-const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
-const EXTENTS = ['OWN', 'ANY'];
 
 /**
  * Lets somebody choose what a key may do: single permissions first, roles where these are not enough. Nothing else is
