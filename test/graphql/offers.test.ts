@@ -42,6 +42,12 @@ interface Granted {
   ends: { reason: string | null; latest: string | null; required: boolean };
 }
 
+/** What these questions are answered. */
+interface Answer {
+  grantable: Granted;
+  apiKey: { possibleChanges: { change: string; allowed: boolean; code: string | null }[]; grantable: Granted } | null;
+}
+
 for (const [demands, policy] of [
   ['nothing', {}],
   ['everything', STRICT],
@@ -57,13 +63,13 @@ for (const [demands, policy] of [
     });
     after(() => test.stop());
 
-    const ask = async <Data>({ secret }: Pick<World, 'secret'>, document: string, variables?: object) => {
+    const ask = async ({ secret }: Pick<World, 'secret'>, document: string, variables?: object) => {
       const { body } = await query(test.url, secret, document, variables as Record<string, unknown>);
-      return { data: body.data as Data, error: body.errors?.[0] };
+      return { data: body.data as unknown as Answer, error: body.errors?.[0] };
     };
     /** Asks for a change, and whether it is made. @returns the code of the error; null if it is made */
     const attempt = async (world: World, document: string, variables: object) =>
-      (await ask(world, document, variables)).error?.extensions['code'] ?? null;
+      ((await ask(world, document, variables)).error?.extensions['code'] as string | undefined) ?? null;
 
     it(`is what is done when it asks, and nothing else (seed ${SEED})`, async () => {
       let allowed = 0;
@@ -72,11 +78,13 @@ for (const [demands, policy] of [
         const recipe = worlds.recipe();
         for (const change of KEY_CHANGES) {
           const world = await worlds.make(recipe);
-          const { data, error } = await ask<{
-            apiKey: { possibleChanges: { change: string; allowed: boolean; code: string | null }[] } | null;
-          }>(world, 'query ($id: ID!) { apiKey(id: $id) { possibleChanges { change allowed code } } }', {
-            id: world.target.id,
-          });
+          const { data, error } = await ask(
+            world,
+            'query ($id: ID!) { apiKey(id: $id) { possibleChanges { change allowed code } } }',
+            {
+              id: world.target.id,
+            },
+          );
           if (error || !data.apiKey) continue;
           const told = data.apiKey.possibleChanges.find((one) => one.change === change)!;
           if (change === 'ENABLE' && world.target.disabledAt === null) {
@@ -97,7 +105,7 @@ for (const [demands, policy] of [
       let created = 0;
       for (let index = 0; index < WORLDS; index += 1) {
         const world = await worlds.make(worlds.recipe());
-        const { data, error } = await ask<{ grantable: Granted }>(world, `{ grantable ${GRANTABLE} }`);
+        const { data, error } = await ask(world, `{ grantable ${GRANTABLE} }`);
         if (error) {
           const code = await attempt(world, CREATE, { input: { name: `New ${index}`, roles: ['GUEST'] } });
           assert.deepEqual([error.extensions['code'], code], ['FORBIDDEN', 'FORBIDDEN'], world.said);
@@ -110,7 +118,7 @@ for (const [demands, policy] of [
           const name = `New ${index} ${what.replaceAll(/[^A-Z]+/gi, ' ')}`;
           const input = { name, ...grants, ...(expiresAt !== null && { expiresAt }) };
           const code = await attempt(world, CREATE, { input });
-          assert.equal(code === null, isOffered && mayCreate, `${what} ${String(code)} ${world.said}`);
+          assert.equal(code === null, isOffered && mayCreate, `${what} ${code} ${world.said}`);
           if (code !== null) return;
           created += 1;
           await test.keys.delete([(await test.keys.findByName(name, OPERATOR))!.id], OPERATOR);
@@ -133,11 +141,9 @@ for (const [demands, policy] of [
       for (let index = 0; index < WORLDS; index += 1) {
         const recipe = worlds.recipe();
         const asked = await worlds.make(recipe);
-        const { data, error } = await ask<{ apiKey: { grantable: Granted } | null }>(
-          asked,
-          `query ($id: ID!) { apiKey(id: $id) { grantable ${GRANTABLE} } }`,
-          { id: asked.target.id },
-        );
+        const { data, error } = await ask(asked, `query ($id: ID!) { apiKey(id: $id) { grantable ${GRANTABLE} } }`, {
+          id: asked.target.id,
+        });
         if (error || !data.apiKey) continue;
         const { ends, ...granted } = data.apiKey.grantable;
         const update = async (fields: (world: World) => object, isOffered: boolean, what: string) => {
@@ -150,7 +156,7 @@ for (const [demands, policy] of [
               input,
             },
           );
-          assert.equal(code === null, isOffered, `${what} ${String(code)} ${JSON.stringify(ends)} ${world.said}`);
+          assert.equal(code === null, isOffered, `${what} ${code} ${JSON.stringify(ends)} ${world.said}`);
           if (code === null) added += 1;
         };
         const { roles, permissions } = asked.target;
