@@ -70,7 +70,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry });
       return answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts)));
     });
-  /** Says to somebody who has signed in, with the way to all pages, and to others without, what is wrong with a request. */
+  /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
   const sayToAnybody = async (c: Context, said: Said, headers = {}): Promise<Response> => {
     const root = rootFrom(pathIn(c));
     try {

@@ -16,7 +16,8 @@ const ROLES = '{ permissions { roles { role description permissions { resource a
 
 /** What is said to those who may create no more keys, by the policy. */
 export const NO_MORE_KEYS =
-  'By the policy of this service, your key may have no more live keys than it has created. Delete or disable one first.';
+  'By the policy of this service, your key may have no more live keys than it has created. ' +
+  'Delete or disable one first.';
 
 /** What somebody may give to a key, as GraphQL tells of it beforehand: see `Grantable` of the schema. */
 export interface AskedGrantable extends Grantable {

@@ -77,7 +77,8 @@ export function GrantsPicker({
       <div id="after-permissions">
         {withheld.permissions > 0 && (
           <p class="help">
-            {`${withheld.permissions} of the permissions of your key are not offered: by the policy of this service, no key grants them.`}
+            {`${withheld.permissions} of the permissions of your key are not offered: `}
+            by the policy of this service, no key grants them.
           </p>
         )}
         <RolePicker

@@ -21,7 +21,8 @@ export function RolePicker({
   const others = [...new Set([...has.filter((role) => !names.has(role)), ...withheld])];
   const roles = [...grantable.toReversed(), ...others.map((role): GrantableRole => ({ role, description: '' }))];
   const meaningOf = (role: string) =>
-    `${withheld.includes(role) ? WITHHELD : 'Your key cannot grant it.'}${has.includes(role) ? ' Once taken away, it is gone.' : ''}`;
+    (withheld.includes(role) ? WITHHELD : 'Your key cannot grant it.') +
+    (has.includes(role) ? ' Once taken away, it is gone.' : '');
   if (roles.length === 0) return null;
   return (
     <details class="roles" open={chosen.length > 0}>

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type ErrorCode, isKeysError } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import { requireWhole } from '../key/damage.ts';
@@ -106,14 +107,15 @@ async function changed(place: PlaceBefore, key: ApiKey, rule: () => unknown): Pr
   requireWhole(key);
 }
 
-/** For all keys that a key has created the same counts, but for the caller itself: one other that would be disabled is enough. */
+/** For all keys that a key has created the same counts, but for the caller itself: what two of them allow, all do. */
 async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Promise<void> {
   for (let after: { createdAt: number; id: string } | undefined; ;) {
     const page = await place.find.listCreatedBy([id], { limit: PAGE, after });
-    const leaked = leakedSince(page, 0);
-    requireToUpdate(place, leaked);
-    const last = page.at(-1);
-    if (page.length < PAGE || leaked.length > 1) return;
-    after = last;
+    const refusal = await refusalOf(() => requireToUpdate(place, page));
+    if (!refusal && page.length > 1) return;
+    requireToUpdate(place, leakedSince(page, 0));
+    if (page.length < PAGE) return;
+    after = page.at(-1);
+    await setImmediate();
   }
 }
