@@ -75,6 +75,8 @@ export type {
 export type { Descendants } from './keys/authorization/descendants.ts';
 export type { AncestorLimit, Chain } from './keys/authorization/chain.ts';
 export type { AccessDecision } from './keys/authorization/explain.ts';
+export type { EndBounds, Grantable } from './keys/changes/grantable.ts';
+export type { KeyChangeKind, PossibleChange, Refusal } from './keys/changes/possible-changes.ts';
 export type { KeyRotation } from './keys/changes/rotate.ts';
 export type { ChangedKey } from './keys/changes/transaction.ts';
 export type { UpdatedKey } from './keys/changes/update.ts';

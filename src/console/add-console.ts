@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { basePath } from 'hono/route';
+import { METHOD_NAME_ALL } from 'hono/router';
 import { HonoHead, requestIdIn } from '../http/hono-head.ts';
 import type { BearerEnv } from '../http/bearer-auth.ts';
 import type { FailureLog } from '../http/failure-log.ts';
@@ -18,7 +19,7 @@ import { addHealth } from './pages/health.tsx';
 import { addKeyList } from './pages/key-list.tsx';
 import { addKeyPage } from './pages/key/key.tsx';
 import { addLimits } from './pages/limits.tsx';
-import { MessagePage, NothingToSee } from './pages/message.tsx';
+import { Message, MessagePage, NothingToSee } from './pages/message.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
 import { addRequests } from './pages/requests/requests.tsx';
 import { addRoutes } from './pages/routes/routes.tsx';
@@ -66,8 +67,20 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
         const { status, message, headers } = entry.refused;
         return say(c, root, { status, title: 'Not now', message }, headers);
       }
-      return answer(new Visit(c, { assets, ...parts }, { root, admitted: entry }));
+      const visit = new Visit(c, { assets, ...parts }, { root, admitted: entry });
+      return answer(visit).catch((error: unknown) => sayTo(visit, saidOf(c, error, parts)));
     });
+  /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
+  const sayToAnybody = async (c: Context, said: Said, headers = {}): Promise<Response> => {
+    const root = rootFrom(pathIn(c));
+    try {
+      const entry = await doorkeeper.enter(c, seenBy(c));
+      if (entry === 'signed out' || 'refused' in entry) return await say(c, root, said, headers);
+      return await sayTo(new Visit(c, { assets, ...parts }, { root, admitted: entry }), said, headers);
+    } catch {
+      return say(c, root, said, headers);
+    }
+  };
 
   const pages = new Pages(app, CONSOLE_PATH, welcome);
   app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
@@ -87,7 +100,23 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   addRoutes(pages);
   addLimits(pages);
   addHealth(pages);
-  app.all(`${CONSOLE_PATH}/*`, async (c) => say(c, rootFrom(pathIn(c)), NOT_FOUND));
+  for (const [path, allowed] of methodsByPath(app))
+    app.all(path, (c) => sayToAnybody(c, notAllowed(c.req.method, allowed), { Allow: allowed }));
+  app.all(`${CONSOLE_PATH}/*`, (c) => sayToAnybody(c, NOT_FOUND));
+}
+
+/** The methods of each address of the console, as `Allow` has them (RFC 9110). */
+function methodsByPath({ routes }: Hono<BearerEnv>): Map<string, string> {
+  const isOurs = (path: string) => path === CONSOLE_PATH || path.startsWith(`${CONSOLE_PATH}/`);
+  const own = routes.filter(({ path, method }) => isOurs(path) && method !== METHOD_NAME_ALL);
+  const methods = Map.groupBy(own, ({ path }) => path);
+  const allowed = (found: readonly { method: string }[]) =>
+    found.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  return new Map(Array.from(methods, ([path, found]) => [path, allowed(found)]));
+}
+
+function sayTo(visit: Visit, { status, title, message }: Said, headers = {}): Promise<Response> {
+  return visit.page(title, Message({ root: visit.root, title, message }), status, headers);
 }
 
 /** What a page says of a request that was not answered. */
@@ -97,11 +126,24 @@ interface Said {
   message: string;
 }
 
+/** What is said of a key store that takes no changes: there, nobody can sign in. */
+const STORE_FAULTS: Readonly<Record<string, string>> = {
+  STORE_FULL: 'The disk of the key store is full: nothing can be written, so that nobody can sign in either.',
+  STORE_READONLY: 'This server has no right to change the key store, so that nobody can sign in either.',
+};
+
 const NOT_FOUND: Said = {
   status: 404,
   title: 'Not found',
   message: 'There is no page at this address.',
 };
+
+function notAllowed(method: string, allowed: string): Said {
+  const message = allowed.startsWith('GET')
+    ? `This address takes no ${method}.`
+    : 'Nothing is at this address: it takes what a form sends. Go back to that form, and send it from there.';
+  return { status: 405, title: 'Not done', message };
+}
 
 /** The address of a request, beneath `/console/`. */
 function pathIn(c: Context): string {
@@ -126,7 +168,11 @@ function saidOf(c: Context, error: unknown, { pipeline, failures }: ConsoleParts
   if (error instanceof RequestRefused) return { status: error.status, title: 'Not done', message: error.message };
   if (isKeysError(error) && error.code.startsWith('STORE_')) {
     failures.add(error, requestIdIn(c));
-    return { status: 503, title: 'Try again later', message: 'The key store does not answer.' };
+    return {
+      status: 503,
+      title: 'Try again later',
+      message: STORE_FAULTS[error.code] ?? 'The key store does not answer.',
+    };
   }
   const { status, text } = pipeline.failed(error, new HonoHead(c));
   const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;

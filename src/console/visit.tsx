@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import type { Child } from 'hono/jsx';
 import type { HtmlEscapedString } from 'hono/utils/html';
+import { hasRoomBeneath } from '../keys/authorization/granting.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Action } from '../keys/permissions/catalog.ts';
 import { splitPermission } from '../keys/permissions/permission-set.ts';
@@ -60,9 +61,10 @@ export class Visit {
     return this.principal.access.has(...splitPermission(permission));
   }
 
-  /** Whether the key may create keys, as a previous secret of it may not. */
+  /** Whether it is worth offering to create keys, as it is not with a previous secret, or at the end of a chain. */
   get mayCreate(): boolean {
-    return this.principal.secret === 'current' && this.may('API_KEY:CREATE_OWN');
+    const { secret, chain } = this.principal;
+    return secret === 'current' && this.may('API_KEY:CREATE_OWN') && hasRoomBeneath(chain);
   }
 
   /** The pages that the key may see, as the navigation has them. */
@@ -91,7 +93,7 @@ export class Visit {
   }
 
   /** Shows a page. @param title what it is, without the name of the program */
-  page(title: string, content: Child, status = 200): Promise<Response> {
+  page(title: string, content: Child, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     const { path: here, method } = this.c.req;
     const person = { name: this.principal.key.name, pages: this.pages, here, isAnswer: method === 'POST' };
     const document = (
@@ -99,7 +101,7 @@ export class Visit {
         {content}
       </Layout>
     );
-    return sendPage(this.c, document, status);
+    return sendPage(this.c, document, status, headers);
   }
 
   /** Sends the browser to another page, after a form. @param path beneath `/console/` */

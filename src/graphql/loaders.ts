@@ -1,5 +1,6 @@
 import DataLoader from 'dataloader';
 import type { Chain } from '../keys/authorization/chain.ts';
+import type { PossibleChange } from '../keys/changes/possible-changes.ts';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import { NO_USAGE, type UsageTotals } from '../keys/key/usage.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
@@ -12,6 +13,8 @@ export interface Loaders {
   chain: DataLoader<ApiKey, Chain>;
   /** Whether the policy has disabled a key. */
   disabledByPolicy: DataLoader<ApiKey, boolean>;
+  /** What the requesting key would be let do to a key. */
+  possibleChanges: DataLoader<ApiKey, PossibleChange[]>;
   /** How often a key was used, by its id. */
   usage: DataLoader<string, UsageTotals>;
   /** The permissions that a key has used, by its id. */
@@ -24,14 +27,18 @@ const BATCH_SIZE = 50;
 /** The loaders of each request. */
 export function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
   const loaders = new WeakMap<BudgetedContext['budget'], Loaders>();
-  return ({ budget }) => {
+  return ({ budget, principal }) => {
     let known = loaders.get(budget);
-    if (!known) loaders.set(budget, (known = createLoaders(keys, budget)));
+    if (!known) loaders.set(budget, (known = createLoaders(keys, budget, principal)));
     return known;
   };
 }
 
-function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {
+function createLoaders(
+  keys: KeysService,
+  budget: BudgetedContext['budget'],
+  principal: BudgetedContext['principal'],
+): Loaders {
   const batch =
     <Key, Value>(load: (keys: readonly Key[]) => Promise<Value[]>) =>
     async (wanted: readonly Key[]): Promise<Value[]> => {
@@ -52,6 +59,10 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
         const found = await keys.disabledByPolicy(page);
         return page.map(({ id }) => found.has(id));
       }),
+      options,
+    ),
+    possibleChanges: new DataLoader(
+      batch((page: readonly ApiKey[]) => keys.possibleChanges(page, principal)),
       options,
     ),
     usage: new DataLoader(

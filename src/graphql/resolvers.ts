@@ -13,6 +13,7 @@ import type { Resolvers, ServiceInfo } from './extension.ts';
 import { refuseNulls } from './nulls.ts';
 import { badInput, connectionOf, knownTo, type Resolve } from './resolve.ts';
 import { chainResolversOf } from './chain-resolvers.ts';
+import { foresightResolversOf, roleGrants } from './foresight-resolvers.ts';
 import { loadersOf } from './loaders.ts';
 import { usageResolversOf } from './usage-resolvers.ts';
 
@@ -38,6 +39,7 @@ interface NewKeyInput extends GrantsInput, RestrictionsInput {
 export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const { catalog } = keys;
   const loaders = loadersOf(keys);
+  const foresight = foresightResolversOf(keys, loaders);
 
   const me: Resolve = (_, __, { principal }) => principal.key;
   const apiKeys: Resolve<PageQuery> = async (_, args, { principal }) => {
@@ -50,11 +52,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   };
   const node: Resolve<{ id: string }> = (_, { id }, { principal }) => keys.findById(id, principal);
   const permissions: Resolve = () => ({
-    roles: catalog.roles.map((role) => ({
-      role,
-      description: catalog.meaningOf(role),
-      permissions: groupPermissions(catalog.permissionsOf(role)),
-    })),
+    roles: catalog.roles.map((role) => roleGrants(role, catalog)),
     resources: catalog.resources,
     actions: catalog.actions,
   });
@@ -135,6 +133,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       permissions,
       previewApiKey,
       previewPermissions,
+      ...foresight.Query,
     },
     Mutation: {
       createApiKey,
@@ -154,6 +153,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
       prefix: (key: ApiKey) => prefixOf(key.publicId),
       ...chainResolversOf(keys, loaders),
       ...usageResolversOf(keys, loaders),
+      ...foresight.ApiKey,
     },
   };
 }

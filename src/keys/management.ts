@@ -1,9 +1,12 @@
-import type { Actor } from './authorization/principal.ts';
+import type { Actor, Principal } from './authorization/principal.ts';
 import { adoptKey } from './changes/adopt.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
 import { deleteKeys } from './changes/delete.ts';
 import type { NewSecret, SecretDelivery } from './changes/delivery.ts';
+import { Foresight } from './changes/foresight.ts';
+import type { Grantable } from './changes/grantable.ts';
+import type { PossibleChange } from './changes/possible-changes.ts';
 import {
   activateRotation,
   finishRotation,
@@ -49,11 +52,13 @@ export interface RotatedKey extends KeyRotation {
 export class KeyManagement extends KeyQueries {
   readonly #options: ManagementOptions;
   readonly #transactions: Transactions;
+  readonly #foresight: Foresight;
 
   constructor(options: ManagementOptions) {
     super(options);
     this.#options = options;
     this.#transactions = new Transactions(options);
+    this.#foresight = new Foresight(options);
   }
 
   /**
@@ -89,6 +94,25 @@ export class KeyManagement extends KeyQueries {
     const effectivePermissions = PermissionSet.of(catalog, key).permissions();
     const fields = { name, description, roles, permissions, limits, allowFrom, expiresAt };
     return { ...fields, effectivePermissions, replaced, confusable };
+  }
+
+  /**
+   * Tells of each of these keys which changes an actor would be let make now, by the rules of those changes; nothing is
+   * written, and nothing counts as used.
+   * @throws KeysError STORE_…
+   */
+  possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
+    return this.#foresight.possibleChanges(keys, actor);
+  }
+
+  /** What an actor may give to a key that it creates. @throws KeysError STORE_… */
+  grantable(actor: Principal): Promise<Grantable> {
+    return this.#foresight.grantable(actor);
+  }
+
+  /** What an actor may give to a key beside what that has. @throws KeysError STORE_… */
+  grantableTo(key: ApiKey, actor: Principal): Promise<Grantable> {
+    return this.#foresight.grantable(actor, key);
   }
 
   /**

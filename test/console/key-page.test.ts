@@ -70,12 +70,12 @@ describe('the page of a key in the console', () => {
     const { text, html } = await visitor.open(`keys/${ci.principal.key.id}`);
     assert.deepEqual(cellsIn(html), [
       'ME:READ_OWN: granted by role GUEST, but never used',
-      'ONLINE:READ_ANY: granted by role GUEST, and used',
       'ONLINE:READ_OWN: granted by role GUEST, and used',
-      'WELCOME:READ_ANY: granted by role GUEST, but never used',
+      'ONLINE:READ_ANY: granted by role GUEST, and used',
       'WELCOME:READ_OWN: granted by role GUEST, but never used',
-      'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but taken away by Team',
+      'WELCOME:READ_ANY: granted by role GUEST, but never used',
       'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but taken away by Team',
+      'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but taken away by Team',
     ]);
     assert.match(text, /Keys above it that hold it back Team · takes away 2 permissions/);
     assert.match(text, /It may do nothing to 25 other resources .*VMS/);
@@ -163,7 +163,7 @@ describe('the page of a key in the console', () => {
     assert.match(own.visitor.page!.html, new RegExp(`href="../keys/new\\?from=${key.id}"`));
     assert.deepEqual(await offered(own.visitor, child.key.id), ['Edit', 'Rotate', 'Disable', 'Delete']);
     assert.equal((await own.visitor.open(`keys/${key.id}/delete`)).status, 403);
-    assert.match(own.visitor.page!.text, /may not do this to this key/);
+    assert.match(own.visitor.page!.text, /Not allowed Your key lacks API_KEY:DELETE_ANY/);
 
     await test.keys.rotate(mine.principal.key.id, {}, OPERATOR);
     assert.deepEqual(await offered(own.visitor, child.key.id), []);

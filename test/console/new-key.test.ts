@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { NewKey } from '../../src/keys/key/api-key.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import type { PolicyRules } from '../../src/keys/permissions/policy.ts';
 import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../support/console.ts';
+import { createPrincipal } from '../support/keys.ts';
 import type { TestService } from '../support/server.ts';
 
 const GRANTS = { permission: ['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'] };
@@ -48,6 +51,23 @@ describe('creating a key in the console', () => {
     assert.doesNotMatch(created.path + /<title>.*<\/title>/.exec(created.html)![0], /svc_\w+/);
     assert.match(created.html, /href="\.\.\/keys\/[\w-]{36}"/);
     assert.match(created.text, /printf 'Authorization: Bearer %s' "\$SVC_API_KEY" \| curl/);
+  });
+
+  it('replaces no other keys than those that were shown, be they as many', async () => {
+    const visitor = await signedIn();
+    const { principal } = await createPrincipal(test.keys, { name: 'Backup', roles: ['ADMIN'] });
+    const { key: first } = await test.keys.create({ name: 'First', roles: ['GUEST'] }, principal);
+    await preview(visitor, { name: 'Backup' });
+    await visitor.submit('keys/new', { step: 'replace' });
+    assert.match(visitor.page!.text, /and one key that it created: First/);
+    await test.keys.delete([first.id], OPERATOR);
+    await test.keys.create({ name: 'Second', roles: ['GUEST'] }, principal);
+    const { status, text } = await create(visitor);
+    assert.equal(status, 409);
+    assert.match(text, /Nothing was done: what it would replace has changed.* that it created: Second/);
+    assert.ok(await find('Second'));
+    assert.equal((await create(visitor)).status, 201);
+    assert.equal(await find('Second'), undefined);
   });
 
   it('creates no second one where the page of the secret is opened again', async () => {
@@ -242,5 +262,83 @@ describe('creating a key in the console', () => {
     assert.equal(foreign.status, 403);
     await visitor.open(`keys/new?${new URLSearchParams(fields).toString()}`);
     assert.equal(await find('Backup'), undefined);
+  });
+});
+
+describe('creating a key in the console, where the policy demands something', () => {
+  let test: TestService;
+  const start = async (policy: PolicyRules) => void (test = await startConsoleService({ policy }));
+  afterEach(() => test.stop());
+  const open = async (fields: Partial<NewKey> = {}) => {
+    const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'], expiresIn: '80d', ...fields });
+    return visitor;
+  };
+
+  it('offers no role and no permission that no key grants, and says why', async () => {
+    await start({ grantableByKeys: ['VIEWER', 'DOCKER:UPDATE_ANY'] });
+    const visitor = await open();
+    const { html, text } = await visitor.open('keys/new');
+    const chosen = (value: string) => new RegExp(`<input[^>]*value="${value}"[^>]*>`).exec(html)?.[0];
+    assert.match(chosen('ADMIN')!, /disabled/);
+    assert.match(text, /ADMIN By the policy of this service, no key grants it\./);
+    assert.doesNotMatch(chosen('VIEWER')!, /disabled/);
+    assert.ok(chosen('DOCKER:UPDATE_OWN') && !chosen('DOCKER:DELETE_ANY'));
+    assert.match(text, /\d+ of the permissions of your key are not offered: by the policy/);
+    await visitor.submit('keys/new', { name: 'Odd', role: 'ADMIN', step: 'preview' });
+    assert.equal(visitor.page!.status, 403);
+    assert.match(visitor.page!.text, /no key grants ADMIN/);
+  });
+
+  it('offers the longest end that it allows, and none beyond', async () => {
+    await start({ maxLifetime: '10d' });
+    const ending = await visitorWith(test, { name: 'Ending', roles: ['ADMIN'], expiresIn: '10d' });
+    test.time.now += 5 * 86_400_000;
+    await ending.visitor.signIn(ending.secret);
+    assert.match(
+      (await ending.visitor.open('keys/new')).html,
+      /value="latest" selected[^>]*>With your own key, 2030-01-11 00:00 UTC/,
+    );
+    const late = await test.keys
+      .withCatalog(createCatalog())
+      .create({ name: 'Late', roles: ['ADMIN'], expiresIn: '99d' }, OPERATOR);
+    const visitor = new Visitor(test.url);
+    await visitor.signIn(late.secret);
+    const { html, text } = await visitor.open('keys/new');
+    assert.match(html, /value="latest" selected[^>]*>As late as the policy allows, 2030-01-16 00:00 UTC/);
+    assert.match(html, /max="2030-01-16"/);
+    assert.doesNotMatch(html, /value="30d"/);
+    assert.match(text, /The policy of this service demands an end, 2030-01-16 00:00 UTC at the latest\./);
+    await visitor.submit('keys/new', { name: 'New', role: 'GUEST', step: 'preview' });
+    assert.equal((await visitor.submit('keys/new', { step: 'create' })).status, 201);
+    const { key } = await test.keys.create({ name: 'Other', roles: ['GUEST'], expiresIn: '9d' }, OPERATOR);
+    const edit = await visitor.open(`keys/${key.id}/edit`);
+    assert.match(edit.text, /After 12h, .* 2030-01-16 00:00 UTC at the latest\. /);
+    assert.doesNotMatch(edit.text, /Empty for never/);
+    assert.match(edit.html, /<input[^>]*name="expires"[^>]*required/);
+  });
+
+  it('offers no key that never ends where each has to', async () => {
+    await start({ requireExpiry: true });
+    const visitor = new Visitor(test.url);
+    const never = await test.keys.withCatalog(createCatalog()).create({ name: 'Never', roles: ['ADMIN'] }, OPERATOR);
+    await visitor.signIn(never.secret);
+    const { html, text } = await visitor.open('keys/new');
+    assert.doesNotMatch(html, /value="latest"/);
+    assert.match(text, /The policy of this service demands an end\./);
+    // What breaks the policy already can be edited all the same.
+    const edit = await visitor.open(`keys/${never.key.id}/edit`);
+    assert.doesNotMatch(edit.html, /<input[^>]*name="expires"[^>]*required/);
+    assert.match((await visitor.submit('/edit', { description: 'Old' })).text, /Saved\./);
+  });
+
+  it('says beforehand that there may be no more keys', async () => {
+    await start({ maxKeysPerCreator: 1 });
+    const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
+    assert.doesNotMatch((await visitor.open('keys/new')).text, /no more live keys/);
+    await test.keys.create({ name: 'First', roles: ['GUEST'] }, principal);
+    assert.match(
+      (await visitor.open('keys/new')).text,
+      /By the policy of this service, your key may have no more live keys/,
+    );
   });
 });

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Hono } from 'hono';
 import { createApp } from '../../src/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startConsoleService, Visitor, visitorWith } from '../support/console.ts';
+import { mountSmallDisk } from '../support/full-disk.ts';
 import { createPrincipal, openTestKeys } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
+import { skipUnlessCI } from '../support/skip.ts';
 import type { TestService } from '../support/server.ts';
 
 const ADA = { name: 'Ada', roles: ['ADMIN'] } as const;
@@ -71,6 +74,41 @@ describe('the console, asked oddly', () => {
     assert.equal(html.split('a&lt;U+202E&gt;b').length, 3, 'above, and in the timeline');
   });
 
+  it('says which methods an address takes, and the way on to those who have signed in', async () => {
+    const { visitor, principal } = await visitorWith(test, { ...ADA, name: 'Methods' });
+    const { id } = principal.key;
+    const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
+      fetch(`${test.url}/console${path}`, { method, headers, redirect: 'manual' });
+    for (const [method, path, allowed] of [
+      ['PUT', '/', 'GET, HEAD'],
+      ['PUT', '', 'GET, HEAD'],
+      ['OPTIONS', '/keys', 'GET, HEAD'],
+      ['DELETE', `/keys/${id}`, 'GET, HEAD'],
+      ['PATCH', '/keys/new', 'GET, HEAD, POST'],
+      ['PUT', '/sign-in', 'GET, HEAD, POST'],
+      ['GET', '/sign-out', 'POST'],
+      ['GET', `/keys/${id}/enable`, 'POST'],
+      ['POST', '/health', 'GET, HEAD'],
+    ] as const)
+      for (const headers of [{}, { cookie: visitor.cookie! }] as Record<string, string>[]) {
+        const response = await ask(method, path, headers);
+        assert.deepEqual([response.status, response.headers.get('allow')], [405, allowed], `${method} ${path}`);
+        assert.equal((await response.text()).includes('aria-label="Pages"'), 'cookie' in headers);
+      }
+    assert.equal((await ask('PUT', '/nowhere')).status, 404);
+    assert.equal((await ask('HEAD', '/sign-in')).status, 200);
+  });
+
+  it('has the navigation beside what went wrong', async () => {
+    const { visitor } = await visitorWith(test, { ...ADA, name: 'Astray' });
+    for (const path of ['nowhere', 'audit-log?after=nonsense', 'keys?after=nonsense']) {
+      const { status, html } = await visitor.open(path);
+      assert.ok(status >= 400, path);
+      assert.match(html, /<nav aria-label="Pages">/, path);
+    }
+    assert.doesNotMatch((await new Visitor(test.url).open('nowhere')).html, /<nav/);
+  });
+
   it('says nothing was done where the address says an odd word', async () => {
     const { visitor, principal } = await visitorWith(test, { ...ADA, name: 'Odd word' });
     const { html } = await visitor.open(`keys/${principal.key.id}?done=constructor`);
@@ -108,5 +146,33 @@ describe('the console over a store that takes no writes', () => {
     assert.equal(visitor.cookie, undefined);
     assert.ok((await visitor.open('keys')).path.startsWith('sign-in'));
     await test.stop();
+  });
+
+  it('says to those who sign in on a full disk that it is full', async function () {
+    const disk = mountSmallDisk(8) ?? skipUnlessCI(this, 'a small disk could not be mounted');
+    try {
+      const test = await startConsoleService({ database: join(disk.folder, 'keys.sqlite') });
+      const { secret } = await createPrincipal(test.keys, ADA);
+      disk.fill();
+      const signIn = async () => {
+        const visitor = new Visitor(test.url);
+        return { ...(await visitor.signIn(secret)), cookie: visitor.cookie };
+      };
+      // Some room is left in the files of the store.
+      const description = 'x'.repeat(1000);
+      const fill = async () => {
+        for (let count = 0; ; count += 1)
+          await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], description }, OPERATOR);
+      };
+      await assert.rejects(fill, { code: 'STORE_FULL' });
+      const last = await signIn();
+      assert.deepEqual([last.status, last.cookie], [503, undefined]);
+      assert.match(last.text, /The disk of the key store is full: nothing can be written/);
+      disk.empty();
+      assert.equal((await signIn()).path, 'keys');
+      await test.stop();
+    } finally {
+      disk.unmount();
+    }
   });
 });

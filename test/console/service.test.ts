@@ -95,3 +95,26 @@ describe('what the console shows of the service', () => {
     assert.doesNotMatch((await config.open('routes')).html, /name="key"/);
   });
 });
+
+describe('what the console shows of a service with 10,000 routes', () => {
+  it('is a page of them at a time, in little time', async () => {
+    const routes = Array.from(
+      { length: 10_000 },
+      (_, index) => `  - { host: "*", path: /team${index % 100}/service${index}/**, allow: DOCKER:READ_ANY }`,
+    );
+    const text = `routes:\n${routes.join('\n')}\n`;
+    const config = await parseConfig({ path: 'svc-api.yaml', text }, []);
+    const test = await startConsoleService({ app: { config } });
+    const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
+    for (const path of ['routes', 'routes?url=https://a.example.org/team3/service9903/x', 'next']) {
+      const before = process.cpuUsage();
+      const next = /href="[^"]*\/(routes\?after=[^"]*)"/.exec(visitor.page!.html)?.[1];
+      const { status, html } = await visitor.open(path === 'next' ? next! : path);
+      const { user, system } = process.cpuUsage(before);
+      assert.equal(status, 200, path);
+      assert.ok(html.split('<tr').length < 130 && html.length < 200_000, `${html.length} characters`);
+      assert.ok((user + system) / 1000 < 1000, `${path}: ${(user + system) / 1000} ms of CPU`);
+    }
+    await test.stop();
+  });
+});

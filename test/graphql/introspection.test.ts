@@ -24,12 +24,14 @@ const QUERY = {
   explainRequest:
     '(method: String = "GET", url: String!, preflight: Boolean = false, keyId: ID, keyName: String): RequestExplanation',
   limits: '(): ServiceLimits',
+  grantable: '(): Grantable',
   health: '(): Health',
   info: '(): Info',
   apiKeys: '(first: Int = 50, after: String, search: String, roles: [Role!], status: ApiKeyStatus): ApiKeyConnection',
   apiKey: '(id: ID, name: String): ApiKey',
   node: '(id: ID!): Node',
   permissions: '(): PermissionCatalog',
+  policy: '(): Policy',
   previewApiKey: '(input: CreateApiKeyInput!): ApiKeyPreview',
   previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]',
   auditLog:

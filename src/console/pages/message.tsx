@@ -2,26 +2,24 @@ import type { Assets } from '../assets.ts';
 import { Layout } from '../parts/layout.tsx';
 
 /** A page of a few words, for anybody. */
-export function MessagePage({
-  title,
-  message,
-  ...around
-}: {
-  root: string;
-  assets: Assets;
-  title: string;
-  message: string;
-}) {
+export function MessagePage({ assets, ...said }: { root: string; assets: Assets; title: string; message: string }) {
   return (
-    <Layout title={title} {...around}>
-      <div class="narrow">
-        <h1>{title}</h1>
-        <p>{message}</p>
-        <p>
-          <a href={around.root}>Back to the console</a>
-        </p>
-      </div>
+    <Layout title={said.title} root={said.root} assets={assets}>
+      <Message {...said} />
     </Layout>
+  );
+}
+
+/** A few words, and the way back. */
+export function Message({ root, title, message }: { root: string; title: string; message: string }) {
+  return (
+    <div class="narrow">
+      <h1>{title}</h1>
+      <p>{message}</p>
+      <p>
+        <a href={root}>Back to the console</a>
+      </p>
+    </div>
   );
 }
 

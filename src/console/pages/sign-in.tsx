@@ -33,6 +33,8 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
     guarded(c, ROOT, async () => {
       const next = nextIn(c.req.query('next'));
       if (await doorkeeper.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
+      if (isFollowedLink(c))
+        return sendPage(c, OneMoment({ assets, here: `${ROOT}sign-in${new URL(c.req.url).search}` }));
       return show(c, { next, ...(c.req.query('lost') === 'form' && { problem: LOST }) });
     }),
   );
@@ -70,6 +72,29 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
 /** Where somebody wanted to go, beneath `/console/`; nowhere, if that is somewhere else. */
 function nextIn(text = ''): string {
   return /^[a-z][\w\-/]*(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text) && text.length <= 1000 ? text : '';
+}
+
+/**
+ * Whether somebody comes by a link of another site, or of a mail: their browser sends the cookie of their session only
+ * once a page of ours asks (SameSite=Strict, RFC 6265bis). A page that opens itself again does; it is then asked from
+ * here, so that this happens once. Nothing is changed by any page that is opened, and no other page may show it.
+ */
+function isFollowedLink(c: Context): boolean {
+  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': place } = c.req.header();
+  return site === 'cross-site' && mode === 'navigate' && place === 'document';
+}
+
+function OneMoment({ assets, here }: { assets: Assets; here: string }) {
+  return (
+    <Layout title="Sign in" root={ROOT} assets={assets} again={here}>
+      <div class="narrow">
+        <h1>One moment</h1>
+        <p>
+          <a href={here}>Go on to the console</a>
+        </p>
+      </div>
+    </Layout>
+  );
 }
 
 function SignIn({

@@ -12,6 +12,10 @@ export interface ExpiryChoice {
 export interface ExpiryBounds {
   readonly now: number;
   readonly end: number | null;
+  /** Whether the latest one is the end of the key of whoever chooses, and not one by the policy. */
+  readonly isOwnEnd: boolean;
+  /** Whether there has to be an end. */
+  readonly required: boolean;
 }
 
 const DURATIONS = { '1d': 'After a day', '7d': 'After 7 days', '30d': 'After 30 days', '90d': 'After 90 days' };
@@ -23,7 +27,7 @@ export function defaultExpiry(bounds: ExpiryBounds): ExpiryChoice {
 }
 
 /**
- * Lets somebody choose when a key ends, at the latest with their own.
+ * Lets somebody choose when a key ends, at the latest with their own, and as the policy demands.
  * @param first a choice of the page's own, before the others: its value, and its text
  * @param mayNeverEnd whether it may be one that never ends, if their own never does
  */
@@ -40,18 +44,21 @@ export function ExpiryField({
   first?: readonly [value: string, text: string] | undefined;
   mayNeverEnd?: boolean;
 }) {
-  const { now, end } = bounds;
-  const last = end === null ? 'Never' : `With your own key, ${shortTime(end)}`;
+  const { now, end, isOwnEnd, required } = bounds;
+  const longest = isOwnEnd ? 'With your own key' : 'As late as the policy allows';
+  const last = end === null ? 'Never' : `${longest}, ${shortTime(end)}`;
+  const isDemanded = required && !isOwnEnd;
+  const described = [problem !== undefined && 'expiry-problem', isDemanded && 'expiry-help'].filter(Boolean);
   const choices = [
     ...(first ? [first] : []),
     ...Object.entries(DURATIONS).filter(([duration]) => isWithin(duration, bounds)),
     ['date', 'After a day that you choose'],
-    ...(end === null && !mayNeverEnd ? [] : [['latest', last]]),
+    ...(end === null && (required || !mayNeverEnd) ? [] : [['latest', last]]),
   ];
   return (
     <div class="field expiry">
       <label for="expiry">Expires</label>
-      <select id="expiry" name="expiry" aria-describedby={problem === undefined ? undefined : 'expiry-problem'}>
+      <select id="expiry" name="expiry" aria-describedby={described.length > 0 ? described.join(' ') : undefined}>
         {choices.map(([value, text]) => (
           <option value={value} selected={chosen.expiry === value}>
             {text}
@@ -69,6 +76,11 @@ export function ExpiryField({
       {problem !== undefined && (
         <p id="expiry-problem" class="wrong">
           {problem}
+        </p>
+      )}
+      {isDemanded && (
+        <p id="expiry-help" class="help">
+          The policy of this service demands an end{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
         </p>
       )}
     </div>
@@ -100,7 +112,7 @@ export function expiresAtOf(
   return { expiresAt: formatTime(end !== null && day < end ? Math.min(last, end) : last) };
 }
 
-function isWithin(duration: string, { now, end }: ExpiryBounds): boolean {
+export function isWithin(duration: string, { now, end }: Pick<ExpiryBounds, 'now' | 'end'>): boolean {
   return end === null || now + readDuration(duration)! <= end;
 }
 
@@ -108,7 +120,8 @@ function dayOf(time: number): string {
   return formatTime(time).slice(0, 10);
 }
 
-function shortTime(time: number): string {
+/** A time to the minute, in UTC. */
+export function shortTime(time: number): string {
   return formatTime(time)
     .replace('T', ' ')
     .replace(/:\d\d(\.\d+)?Z$/, ' UTC');

@@ -1,10 +1,7 @@
 import { meaningOfPermission } from '../../keys/permissions/meanings.ts';
 import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
-import { type ChosenGrants, FIELDS, type Grantable, grantsInputOf, permissionsOf } from './grants.ts';
+import { type ChosenGrants, EXTENTS, FIELDS, type Grantable, grantsInputOf, permissionsOf, VERBS } from './grants.ts';
 import { RolePicker } from './role-picker.tsx';
-
-const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
-const EXTENTS = ['OWN', 'ANY'];
 
 /**
  * Lets somebody choose what a key may do: single permissions first, roles where these are not enough. Nothing else is
@@ -26,6 +23,11 @@ export function GrantsPicker({
   const rows = rowsOf(grantable.permissions, has.permissions);
   const held = new Set(permissionsOf(grantable.permissions));
   const ticked = new Set(chosen.permissions);
+  const isPermission = (grant: string) => grant.includes(':');
+  const withheld = {
+    roles: grantable.withheld.filter((grant) => !isPermission(grant)),
+    permissions: grantable.withheld.filter(isPermission).length,
+  };
   const verbs = VERBS.filter((verb) => rows.some(({ actions }) => actions.some((action) => action.startsWith(verb))));
   return (
     <fieldset class="picker" data-grants aria-describedby={problem === undefined ? 'grants-help' : 'grants-problem'}>
@@ -73,7 +75,19 @@ export function GrantsPicker({
         <p class="help">* Your key cannot grant it: once taken away, it is gone.</p>
       )}
       <div id="after-permissions">
-        <RolePicker field={FIELDS.role} grantable={grantable.roles} chosen={chosen.roles} has={has.roles} />
+        {withheld.permissions > 0 && (
+          <p class="help">
+            {`${withheld.permissions} of the permissions of your key are not offered: `}
+            by the policy of this service, no key grants them.
+          </p>
+        )}
+        <RolePicker
+          field={FIELDS.role}
+          grantable={grantable.roles}
+          withheld={withheld.roles}
+          chosen={chosen.roles}
+          has={has.roles}
+        />
       </div>
       <div data-sum></div>
     </fieldset>

@@ -1,3 +1,4 @@
+import type { Action } from '../../keys/permissions/catalog.ts';
 import type { ResourceActions } from '../../keys/permissions/permission-set.ts';
 
 /** A role that can be granted. */
@@ -13,7 +14,20 @@ export interface GrantableRole {
 export interface Grantable {
   readonly permissions: readonly ResourceActions[];
   readonly roles: readonly GrantableRole[];
+  /** What the key of whoever grants holds, and the policy lets no key grant: roles, and permissions. */
+  readonly withheld: readonly string[];
 }
+
+/** What is done, and to what, in the order in which it is shown: what is harmless, and what is less, first. */
+export const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'] as const;
+export const EXTENTS = ['OWN', 'ANY'] as const;
+/** The actions in that order. */
+export const SHOWN_ACTIONS: readonly Action[] = VERBS.flatMap((verb) =>
+  EXTENTS.map((extent): Action => `${verb}_${extent}`),
+);
+
+/** Why something cannot be granted by anybody who has signed in. */
+export const WITHHELD = 'By the policy of this service, no key grants it.';
 
 /** What is granted, with permissions as `RESOURCE:ACTION`. */
 export interface ChosenGrants {

@@ -8,6 +8,7 @@ export function Layout({
   root,
   assets,
   person,
+  again,
   children,
 }: {
   title: string;
@@ -15,6 +16,8 @@ export function Layout({
   assets: Assets;
   /** Undefined before somebody has signed in. */
   person?: SignedIn;
+  /** What is opened in its place at once. */
+  again?: string;
   children?: Child;
 }) {
   return (
@@ -24,6 +27,7 @@ export function Layout({
         <meta name="viewport" content="width=device-width" />
         <meta name="robots" content="noindex" />
         <meta name="color-scheme" content="light dark" />
+        {again !== undefined && <meta http-equiv="refresh" content={`0; url=${again}`} />}
         <title>{`${title} · svc-api`}</title>
         <link rel="icon" type="image/svg+xml" href={`${root}assets/${assets.icon.name}`} />
         <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />

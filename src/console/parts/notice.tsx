@@ -34,3 +34,8 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
     </div>
   );
 }
+
+/** Why the service refuses something, to whoever has signed in: there, "this key" is the one that asks. */
+export function inYourWords(reason: string): string {
+  return reason.replaceAll(/\b([Tt])his key\b/g, (_, first: string) => `${first === 'T' ? 'Y' : 'y'}our key`);
+}

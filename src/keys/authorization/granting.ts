@@ -21,7 +21,23 @@ export function requireToCreate(actor: Actor, key: Grants & Pick<ApiKey, 'expire
   requirePermission(actor, 'API_KEY', 'CREATE_OWN');
   requireToGrant(actor, key, catalog);
   requireToOutlive(actor, key.expiresAt);
-  if (actor.chain.keys.length >= MAX_CHAIN_LENGTH) throw chainTooLong();
+  requireRoomBeneath(actor);
+}
+
+/** Refuses an actor that may create no key at all. @throws ForbiddenError; KeysError CHAIN_TOO_LONG */
+export function requireToCreateAny(actor: Actor): void {
+  if (actor === OPERATOR) return;
+  requirePermission(actor, 'API_KEY', 'CREATE_OWN');
+  requireRoomBeneath(actor);
+}
+
+function requireRoomBeneath({ chain }: Principal): void {
+  if (!hasRoomBeneath(chain)) throw chainTooLong();
+}
+
+/** Whether there may be keys beneath the last key of a chain. */
+export function hasRoomBeneath({ keys }: Chain): boolean {
+  return keys.length < MAX_CHAIN_LENGTH;
 }
 
 /** The error for a key that would have too many ancestors. */
@@ -81,23 +97,42 @@ export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalo
 
 /** Who grants a role holds that role; who grants a permission holds it, even one that is unknown at present. */
 function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalog: Catalog): void {
+  const { missing, foreign } = notHeld(actor, { roles, permissions }, catalog);
+  if (missing.length > 0) throw forbidden(actor, missing, RULE);
+  if (foreign.length > 0) {
+    const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
+    throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
+  }
+  for (const permission of PermissionSet.of(catalog, { roles, permissions }).permissions())
+    actor.observer?.used(permission);
+}
+
+/** What of some grants a key does not hold: permissions, and roles. */
+function notHeld(
+  actor: Principal,
+  { roles, permissions }: Grants,
+  catalog: Catalog,
+): { missing: Permission[]; foreign: Role[] } {
   const granted = PermissionSet.of(catalog, { roles, permissions });
   const unknown = permissions.filter((permission) => !catalog.knows(permission));
   const missing = [
     ...granted.missingFrom(actor.access),
     ...unknown.filter((permission) => !chainHoldsUnknown(actor.chain, permission)),
   ];
-  if (missing.length > 0) throw forbidden(actor, missing, RULE);
-  const foreign = roles.filter((role) => !chainHolds(actor.chain, role, catalog));
-  if (foreign.length > 0) {
-    const names = `${foreign.length === 1 ? 'role' : 'roles'} ${listOf(foreign)}`;
-    throw denied(actor, `${RULE}this key does not hold the ${names}. Grant single permissions instead.`);
-  }
-  for (const permission of granted.permissions()) actor.observer?.used(permission);
+  return { missing, foreign: roles.filter((role) => !chainHolds(actor.chain, role, catalog)) };
+}
+
+/** All that a key may grant, as far as it is for this rule: see `requireToCreate`. */
+export function heldGrants(actor: Principal, catalog: Catalog): { roles: Role[]; permissions: PermissionSet } {
+  const isHeld = (role: Role) => {
+    const { missing, foreign } = notHeld(actor, { roles: [role], permissions: [] }, catalog);
+    return missing.length + foreign.length === 0;
+  };
+  return { roles: catalog.roles.filter(isHeld), permissions: actor.access };
 }
 
 /** Temporary access stays temporary: an expiry is no later than the actor's own, which counts its ancestors. */
-function requireToOutlive(actor: Principal, expiresAt: number | null): void {
+export function requireToOutlive(actor: Principal, expiresAt: number | null): void {
   const end = chainExpiry(actor.chain);
   if (end === null || (expiresAt !== null && expiresAt <= end)) return;
   throw denied(actor, `${RULE}this key expires at ${formatTime(end)}.`);

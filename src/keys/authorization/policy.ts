@@ -141,8 +141,11 @@ function grantViolations(
   return [`By the policy (${rule}), no key grants ${listOf(shown)}, as for "${name}". ${remedy}`];
 }
 
-/** A role that keys may grant stands for those that it includes, and for its permissions. */
-function notGrantable({ roles, permissions }: Pick<ApiKey, 'roles' | 'permissions'>, catalog: Catalog): Grant[] {
+/**
+ * The grants that the policy lets no key make. A role that keys may grant stands for those that it includes, and for
+ * its permissions.
+ */
+export function notGrantable({ roles, permissions }: Pick<ApiKey, 'roles' | 'permissions'>, catalog: Catalog): Grant[] {
   const { grantableByKeys: grantable } = catalog.policy;
   if (!grantable) return [];
   const isPermission = (grant: Grant) => grant.includes(':');

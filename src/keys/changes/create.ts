@@ -11,10 +11,9 @@ import { normalizeName } from '../key/name.ts';
 import { readGrants } from '../key/validation.ts';
 import { parseLimits } from '../limit.ts';
 import type { Catalog, Permission } from '../permissions/catalog.ts';
-import type { KeyFinder } from '../repository.ts';
 import type { Secret } from '../secret/secret.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
-import type { Transaction } from './transaction.ts';
+import type { Place, Transaction } from './transaction.ts';
 
 /** What creating a key does to the store. */
 export interface Creation<Replaced extends ApiKey = StoredKey> {
@@ -38,8 +37,6 @@ export interface KeyPreview extends Pick<
   /** The name, if it is new and looks like others. */
   confusable: ConfusableName[];
 }
-
-type CreationPlace<Key extends ApiKey> = Pick<Transaction, 'caller' | 'catalog' | 'now'> & { find: KeyFinder<Key> };
 
 /** Builds a key from a validated request. Its creator is known when it is created. */
 export function buildKey(
@@ -70,7 +67,7 @@ export function buildKey(
  * @throws NameTakenError; KeysError NAME_CONFUSABLE, POLICY_VIOLATED; ForbiddenError
  */
 export async function planCreation<Key extends ApiKey>(
-  place: CreationPlace<Key>,
+  place: Place<Key>,
   input: NewKey,
   built: StoredKey,
 ): Promise<Creation<Key>> {
@@ -82,7 +79,7 @@ export async function planCreation<Key extends ApiKey>(
 }
 
 async function planReplacement<Key extends ApiKey>(
-  { caller, find, catalog, now }: CreationPlace<Key>,
+  { caller, find, catalog, now }: Place<Key>,
   input: NewKey,
   built: StoredKey,
 ): Promise<Creation<Key>> {

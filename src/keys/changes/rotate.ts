@@ -1,10 +1,10 @@
-import { requireFor } from '../authorization/principal.ts';
+import { findChain } from '../authorization/chain.ts';
 import { type ApiKey, type StoredKey, withoutDigests } from '../key/api-key.ts';
 import { KeysError } from '../errors.ts';
 import { requireToHoldKey } from '../authorization/granting.ts';
-import { type Activation, isInProgress } from '../key/rotation.ts';
+import { type Activation, isInProgress, type Rotation } from '../key/rotation.ts';
 import type { Secret } from '../secret/secret.ts';
-import type { ChangedKey, Transaction } from './transaction.ts';
+import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
 
 /** A rotation, and what became of the keys that the key had created. */
 export interface KeyRotation extends ChangedKey {
@@ -24,16 +24,9 @@ export async function rotateKey(
   secret: Secret,
   { grace, activate, disableSince }: { grace: number; activate: Activation; disableSince: number | null },
 ): Promise<KeyRotation> {
-  const { caller, catalog, now } = transaction;
+  const { now } = transaction;
   const before = await transaction.findToChange(id);
-  // Whoever gets the secret can do all that the key can do.
-  requireToHoldKey(caller, await transaction.findChain(before), before, catalog);
-  if (isInProgress(before.rotation, now)) {
-    throw new KeysError(
-      'ROTATION_IN_PROGRESS',
-      `The API key "${before.name}" is being rotated already: it has two secrets that work.`,
-    );
-  }
+  await requireToRotate(transaction, before);
   const after = {
     ...before,
     publicId: secret.publicId,
@@ -50,6 +43,17 @@ export async function rotateKey(
   return { ...rotated, ...(await disableCreated(transaction, id, disableSince)) };
 }
 
+/** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
+export async function requireToRotate({ caller, catalog, find, now }: Place, key: ApiKey): Promise<void> {
+  // Whoever gets the secret can do all that the key can do.
+  requireToHoldKey(caller, await findChain(find, key), key, catalog);
+  if (!isInProgress(key.rotation, now)) return;
+  throw new KeysError(
+    'ROTATION_IN_PROGRESS',
+    `The API key "${key.name}" is being rotated already: it has two secrets that work.`,
+  );
+}
+
 async function disableCreated(
   transaction: Transaction,
   id: string,
@@ -57,10 +61,8 @@ async function disableCreated(
 ): Promise<Pick<KeyRotation, 'created' | 'disabled'>> {
   const family = await transaction.find.findWithDescendants([id]);
   const created = family.filter(({ createdBy }) => createdBy === id);
-  const leaked = created.filter(
-    ({ createdAt, disabledAt }) => disabledAt === null && since !== null && createdAt >= since,
-  );
-  requireFor(transaction.caller, 'UPDATE', leaked);
+  const leaked = since === null ? [] : leakedSince(created, since);
+  requireToUpdate(transaction, leaked);
   const disabled = new Map<string, ApiKey>();
   for (const key of leaked) {
     const { after } = await transaction.change(key, { ...key, disabledAt: transaction.now }, 'DISABLE');
@@ -68,6 +70,11 @@ async function disableCreated(
   }
   const afterwards = created.map((key) => disabled.get(key.id) ?? withoutDigests(key));
   return { created: afterwards, disabled: [...disabled.values()] };
+}
+
+/** The keys that are disabled after a leak, of those that the leaked one has created. */
+export function leakedSince<Key extends ApiKey>(created: readonly Key[], since: number): Key[] {
+  return created.filter(({ createdAt, disabledAt }) => disabledAt === null && createdAt >= since);
 }
 
 /**
@@ -108,7 +115,7 @@ export async function finishRotation(transaction: Transaction, id: string): Prom
 export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
   const before = await findRotating(transaction, id);
   const { rotation, previousDigest } = before;
-  requireToHoldKey(transaction.caller, await transaction.findChain(before), before, transaction.catalog);
+  await requireToRollBack(transaction, before);
   const after = {
     ...before,
     publicId: rotation.previousPublicId,
@@ -130,17 +137,29 @@ export async function revertRotation(transaction: Transaction, { after, disabled
   }
 }
 
+/** Refuses who may not bring the previous secret of a key back now. @throws KeysError ROTATION_NONE; ForbiddenError */
+export async function requireToRollBack({ caller, catalog, find, now }: Place, key: ApiKey): Promise<void> {
+  requireRotating(key, now);
+  requireToHoldKey(caller, await findChain(find, key), key, catalog);
+}
+
+/** Refuses what ends a rotation where there is none. @throws KeysError ROTATION_NONE */
+export function requireRotating({ name, rotation }: ApiKey, now: number): Rotation {
+  if (isInProgress(rotation, now)) return rotation;
+  throw rotationNone(name);
+}
+
+function rotationNone(name: string): KeysError {
+  return new KeysError('ROTATION_NONE', `The API key "${name}" is not being rotated: it has one secret that works.`);
+}
+
 async function findRotating(
   transaction: Transaction,
   id: string,
-): Promise<StoredKey & { rotation: NonNullable<StoredKey['rotation']>; previousDigest: string }> {
+): Promise<StoredKey & { rotation: Rotation; previousDigest: string }> {
   const key = await transaction.findToChange(id);
-  const { rotation, previousDigest } = key;
-  if (!isInProgress(rotation, transaction.now) || previousDigest === null) {
-    throw new KeysError(
-      'ROTATION_NONE',
-      `The API key "${key.name}" is not being rotated: it has one secret that works.`,
-    );
-  }
+  const { name, previousDigest } = key;
+  const rotation = requireRotating(key, transaction.now);
+  if (previousDigest === null) throw rotationNone(name);
   return { ...key, rotation, previousDigest };
 }

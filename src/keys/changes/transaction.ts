@@ -15,7 +15,7 @@ import { KeysError } from '../errors.ts';
 import { type Chain, findChain } from '../authorization/chain.ts';
 import { type Actor, OPERATOR, requireFor } from '../authorization/principal.ts';
 import type { ConsentRequest } from '../requests/consent-request.ts';
-import type { ConsentWriter, KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
+import type { ConsentWriter, KeyFinder, KeyWriter, SpentLimit, StagedKeys, StoredKeyFinder } from '../repository.ts';
 import { printable, checkSearchText } from '../text.ts';
 import { inTurns } from '../turns.ts';
 
@@ -23,6 +23,21 @@ import { inTurns } from '../turns.ts';
 export interface ChangedKey {
   before: ApiKey;
   after: ApiKey;
+}
+
+/** What a change is decided by. A transaction is such a place; so is the store as it is now, to tell beforehand. */
+export interface Place<Key extends ApiKey = ApiKey> {
+  /** Who asks. */
+  readonly caller: Actor;
+  readonly catalog: Catalog;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly find: KeyFinder<Key>;
+}
+
+/** Refuses who may not change a key at all. @throws ForbiddenError */
+export function requireToUpdate({ caller }: Pick<Place, 'caller'>, keys: readonly ApiKey[]): void {
+  requireFor(caller, 'UPDATE', keys);
 }
 
 export interface TransactionOptions {
@@ -41,7 +56,7 @@ export interface TransactionOptions {
 export type ConsentAction = Extract<AuditAction, `CONSENT_${string}`>;
 
 /** Changes of keys that are made together or not at all. None can be made without its entry in the audit log. */
-export class Transaction {
+export class Transaction implements Place<StoredKey> {
   readonly caller: Actor;
   readonly catalog: Catalog;
   readonly now: number;
@@ -72,7 +87,7 @@ export class Transaction {
     checkSearchText(id);
     const key = await this.find.findById(id);
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
-    requireFor(this.caller, 'UPDATE', [key]);
+    requireToUpdate(this, [key]);
     return key;
   }
 

@@ -1,14 +1,15 @@
-import type { KeyChange, StoredKey } from '../key/api-key.ts';
+import type { ApiKey, KeyChange } from '../key/api-key.ts';
 import { readAllowFrom } from '../key/allow-from.ts';
 import { normalizeDescription } from '../key/description.ts';
 import { NameTakenError, assertValid } from '../errors.ts';
 import { expiryOf } from '../key/expiry.ts';
 import { normalizeName } from '../key/name.ts';
 import { parseLimits } from '../limit.ts';
+import { findChain } from '../authorization/chain.ts';
 import { requireToChange } from '../authorization/granting.ts';
 import { requirePolicy, violationsByCount, violationsOfChange } from '../authorization/policy.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
-import type { ChangedKey, Transaction } from './transaction.ts';
+import type { ChangedKey, Place, Transaction } from './transaction.ts';
 import { validateGrants, readGrants } from '../key/validation.ts';
 
 /** A key that was updated. */
@@ -47,19 +48,30 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
 
 /** Enables or disables a key. @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError */
 export async function setKeyEnabled(transaction: Transaction, id: string, enabled: boolean): Promise<ChangedKey> {
-  const { now } = transaction;
   const before = await transaction.findToChange(id);
-  if ((before.disabledAt === null) === enabled) return transaction.change(before, before, 'UPDATE');
-  const after = { ...before, disabledAt: enabled ? null : now };
-  await requireChange(transaction, before, after);
+  const after = await planSwitch(transaction, before, enabled);
   return transaction.change(before, after, enabled ? 'ENABLE' : 'DISABLE');
 }
 
-/** Refuses a change that the caller may not make, or the policy does not allow. */
-async function requireChange(transaction: Transaction, before: StoredKey, after: StoredKey): Promise<void> {
-  const { caller, catalog, find } = transaction;
-  const chain = await transaction.findChain(before);
+/**
+ * The key as it is once it is enabled, or disabled.
+ * @throws KeysError POLICY_VIOLATED; ForbiddenError
+ */
+export async function planSwitch<Key extends ApiKey>(place: Place, before: Key, enabled: boolean): Promise<Key> {
+  if ((before.disabledAt === null) === enabled) return before;
+  const after = { ...before, disabledAt: enabled ? null : place.now };
+  await requireChange(place, before, after);
+  return after;
+}
+
+/**
+ * Refuses a change that the caller may not make, or the policy does not allow.
+ * @throws KeysError POLICY_VIOLATED; ForbiddenError
+ */
+export async function requireChange(place: Place, before: ApiKey, after: ApiKey): Promise<void> {
+  const { caller, catalog, find } = place;
+  const chain = await findChain(find, before);
   requireToChange(caller, chain, after, catalog);
-  const tooMany = await violationsByCount(find, { added: [after], removed: [before] }, transaction);
-  requirePolicy([...violationsOfChange(chain, after, transaction), ...tooMany]);
+  const tooMany = await violationsByCount(find, { added: [after], removed: [before] }, place);
+  requirePolicy([...violationsOfChange(chain, after, place), ...tooMany]);
 }

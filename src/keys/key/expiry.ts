@@ -11,7 +11,7 @@ export interface ExpiryRequest {
 }
 
 /** Ten years: a key that is to live longer needs no expiry. */
-const MAX_DURATION_MS = 3653 * UNIT_MS.d;
+export const MAX_DURATION_MS = 3653 * UNIT_MS.d;
 
 /** Parses an expiry: milliseconds since 1970, null for never, or the issue with it. */
 export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number): number | null | Issue {

@@ -119,7 +119,7 @@ export function createCatalog({
 }
 
 /** Whether who holds a role holds another one by it, in any installation. */
-export function includesRole(role: Role, other: Role): boolean {
+function includesRole(role: Role, other: Role): boolean {
   return role === other || role === ALL_ACCESS || (other === 'GUEST' && (role === 'CONNECT' || role === 'VIEWER'));
 }
 

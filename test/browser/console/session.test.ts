@@ -44,6 +44,30 @@ describe('a session of the console, in a browser', () => {
     }),
   );
 
+  for (const javaScript of [true, false])
+    it(
+      `goes on where somebody follows a link of another site ${javaScript ? '' : 'without scripts'}`.trim(),
+      inBrowser(async (visit) => {
+        const { url, context } = await signedIn(visit, 'keys', { look: { javaScript } });
+        const other = await visit.site(
+          `<!doctype html><title>Mail</title><a href="${url}/console/audit-log?actor=Ada">Look</a>`,
+          '127.0.0.2',
+        );
+        const page = await visit.open(other.url, context);
+        // The browser says that it has not sent the cookie along with the link.
+        visit.expectTrouble(/^issue CookieIssue: .*ExcludeSameSiteStrict/);
+        await page.getByRole('link', { name: 'Look' }).click();
+        await isHeaded(page, 'Audit log');
+        assert.equal(page.url(), `${url}/console/audit-log?actor=Ada`);
+        // Whoever has no session gets to sign in, and from there to where they wanted to go.
+        await context.clearCookies();
+        await page.goto(other.url);
+        await page.getByRole('link', { name: 'Look' }).click();
+        await isHeaded(page, 'Sign in to svc-api');
+        assert.match(page.url(), /sign-in\?next=audit-log/);
+      }),
+    );
+
   it(
     'goes on in a tab that is looked at again, where nothing that was typed is lost',
     inBrowser(async (visit) => {

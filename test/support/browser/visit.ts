@@ -50,6 +50,12 @@ export class Visit {
     return site;
   }
 
+  /** Lets requests go to an origin that a test has started itself: it is stopped with the test. */
+  started(origin: string, stop: () => Promise<void>): void {
+    this.#ends.push(stop);
+    this.#origins.add(origin);
+  }
+
   /** A browser that has never been anywhere: no cookies, no storage, no history. */
   async context({ javaScript = true, width = 1280, colorScheme = 'light' }: Look = {}): Promise<BrowserContext> {
     const context = await this.#browser.newContext({

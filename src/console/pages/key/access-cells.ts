@@ -1,7 +1,7 @@
-import { ACTIONS, type Action, type Permission } from '../../../keys/permissions/catalog.ts';
+import type { Action, Permission } from '../../../keys/permissions/catalog.ts';
 import { PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
-import { permissionsOf } from '../../parts/grants.ts';
-import { grantedTo } from './rights.ts';
+import { permissionsOf, SHOWN_ACTIONS } from '../../parts/grants.ts';
+import { grantedTo } from './granted.ts';
 import type { ShownKey } from './shown-key.ts';
 
 /** A role with what it includes. */
@@ -32,11 +32,6 @@ export interface Row {
   readonly resource: string;
   readonly cells: readonly Cell[];
 }
-
-/** The actions in the order in which they are shown: what is harmless first. */
-export const SHOWN_ACTIONS: readonly Action[] = ['READ', 'CREATE', 'UPDATE', 'DELETE'].flatMap((verb) =>
-  ACTIONS.filter((action) => action.startsWith(verb)),
-);
 
 /** The resources to which a key may do something, or could if no key above it took that away. */
 export function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {

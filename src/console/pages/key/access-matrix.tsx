@@ -1,4 +1,5 @@
-import { type Cell, type KnownCatalog, type Row, rowsOf, SHOWN_ACTIONS } from './access-cells.ts';
+import { type Cell, type KnownCatalog, type Row, rowsOf } from './access-cells.ts';
+import { SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
 import { countOf } from './key-facts.tsx';
 import type { ShownKey } from './shown-key.ts';
 
@@ -32,7 +33,6 @@ export function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: Kno
 }
 
 function MatrixTable({ rows }: { rows: readonly Row[] }) {
-  const verbs = [...new Set(SHOWN_ACTIONS.map((action) => action.split('_')[0]!))];
   return (
     <div class="scroll" role="region" aria-label="What it may do, by resource" tabindex={0}>
       <table class="matrix">
@@ -41,7 +41,7 @@ function MatrixTable({ rows }: { rows: readonly Row[] }) {
             <th scope="col" rowspan={2}>
               Resource
             </th>
-            {verbs.map((verb) => (
+            {VERBS.map((verb) => (
               <th scope="colgroup" colspan={2}>
                 {verb.charAt(0) + verb.slice(1).toLowerCase()}
               </th>

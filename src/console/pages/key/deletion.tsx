@@ -26,7 +26,7 @@ const RECENT_MS = 86_400_000;
 export function addDeletion(pages: Pages): void {
   pages.get(
     'keys/:id/delete',
-    withKey((here) => showDeletion(here), 'delete'),
+    withKey((here) => showDeletion(here), 'DELETE'),
   );
   pages.post(
     'keys/:id/delete',
@@ -46,7 +46,7 @@ export function addDeletion(pages: Pages): void {
           return showDeletion(here, { typed, message: error.reason }, error.pageStatus);
         throw error;
       }
-    }, 'delete'),
+    }, 'DELETE'),
   );
 }
 
@@ -92,7 +92,8 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
           </>
         )}
         . What uses {descendants.count > 0 ? 'them' : 'it'} is refused from the next request on. It cannot be undone.
-        {rights.isSelf && ' You have signed in with this key: you will be signed out.'}
+        {rights.endsSession &&
+          ` You have signed in with ${rights.isSelf ? 'this key' : 'a key beneath it'}: you will be signed out.`}
       </Warning>
       {descendants.count > 0 && (
         <>
@@ -101,7 +102,7 @@ function DeletePage({ here, refused }: { here: KeyVisit; refused: Refused | unde
         </>
       )}
       <DeleteForm here={here} refused={refused} />
-      {rights.update && shown.disabledAt === null && (
+      {rights.may('DISABLE') && shown.disabledAt === null && (
         <p class="help">
           To see first whether anybody misses it, <a href={`${base}/disable`}>disable it</a>: that can be undone.
         </p>
@@ -153,7 +154,7 @@ function DeletedPage({ here: { visit, rights }, deleted: { deleted, keys } }: { 
         {keys.length > NAMED && ', …'}
       </Done>
       <p>
-        {rights.isSelf ? (
+        {rights.endsSession ? (
           <a href={`${visit.root}sign-in`}>Sign in with another key</a>
         ) : (
           <a href={`${visit.root}keys`}>All keys</a>

@@ -1,10 +1,10 @@
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../page-routes.ts';
+import { shortTime } from '../../parts/expiry-field.tsx';
 import { TextField } from '../../parts/field.tsx';
-import type { Grantable } from '../../parts/grants.ts';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { Problem } from '../../parts/notice.tsx';
-import { askGrantable } from '../grantable.ts';
+import { type AskedGrantable, askGrantableTo } from '../grantable.ts';
 import { changesFrom, type EditedKey, editedFrom, editedIn, problemsIn, versionOf } from './edited-key.ts';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
@@ -18,7 +18,7 @@ const CHANGED_MEANWHILE =
 export function addEditing(pages: Pages): void {
   pages.get(
     'keys/:id/edit',
-    withKey((here) => showEditing(here, { edited: editedFrom(here.shown) }), 'update'),
+    withKey((here) => showEditing(here, { edited: editedFrom(here.shown) }), 'UPDATE'),
   );
   pages.post(
     'keys/:id/edit',
@@ -39,7 +39,7 @@ export function addEditing(pages: Pages): void {
         throw error;
       }
       return visit.seeOther(`keys/${shown.id}?done=saved`);
-    }, 'update'),
+    }, 'UPDATE'),
   );
 }
 
@@ -72,7 +72,7 @@ function said(error: OperationFailed): Pick<Given, 'problems' | 'summary'> {
 }
 
 async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<Response> {
-  const grantable = await askGrantable(here.visit);
+  const grantable = (await askGrantableTo(here.visit, here.shown.id)) ?? NOTHING;
   return here.visit.page(
     `Edit ${here.shown.name}`,
     <EditPage here={here} given={given} grantable={grantable} />,
@@ -80,7 +80,24 @@ async function showEditing(here: KeyVisit, given: Given, status = 200): Promise<
   );
 }
 
-function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; grantable: Grantable }) {
+/** A key that is gone meanwhile. */
+const NOTHING: AskedGrantable = {
+  reason: 'The key is gone.',
+  roles: [],
+  permissions: [],
+  withheld: [],
+  creatable: null,
+  ends: { reason: null, latest: null, required: false },
+};
+
+/** What may be written for the end. */
+function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
+  if (reason !== null) return `You cannot change its end: ${reason}`;
+  const last = latest === null ? '' : ` ${shortTime(Date.parse(latest))} at the latest.`;
+  return `After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty for never.'}`;
+}
+
+function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; grantable: AskedGrantable }) {
   const { shown, base } = here;
   const { edited, problems = new Map<string, string>(), summary } = given;
   return (
@@ -106,6 +123,9 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
             Whoever changes what it may do takes that away.
           </p>
         )}
+        {grantable.reason !== null && (
+          <p class="help">You may take away from what it may do, and add nothing to it: {grantable.reason}</p>
+        )}
         <GrantsPicker
           grantable={grantable}
           chosen={edited.grants}
@@ -116,7 +136,9 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Given; gr
           name="expires"
           label="Expires"
           value={edited.expires}
-          help="After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z. Empty for never."
+          help={endHelp(grantable.ends)}
+          readonly={grantable.ends.reason !== null}
+          required={grantable.ends.required && shown.expiresAt !== null}
           problem={problems.get('expires')}
         />
         <TextField

@@ -13,12 +13,12 @@ export function KeyHead({ here }: { here: KeyVisit }) {
           {shown.name} <Status is={shown.status} />
         </h1>
         <div class="actions">
-          {rights.update && (
+          {rights.may('UPDATE') && (
             <a class="button" href={`${base}/edit`}>
               Edit
             </a>
           )}
-          {rights.widen && (
+          {rights.may(shown.rotation ? 'FINISH_ROTATION' : 'ROTATE') && (
             <a class="button" href={`${base}/rotation`}>
               {shown.rotation ? 'Rotation' : 'Rotate'}
             </a>
@@ -29,13 +29,16 @@ export function KeyHead({ here }: { here: KeyVisit }) {
               Create one like it
             </a>
           )}
-          {rights.delete && (
+          {rights.may('DELETE') && (
             <a class="button danger" href={`${base}/delete`}>
               Delete
             </a>
           )}
         </div>
       </div>
+      {shown.disabledAt !== null && rights.may('UPDATE') && !rights.may('ENABLE') && (
+        <p class="help">You cannot enable it: {rights.whyNot('ENABLE')}</p>
+      )}
       {shown.description !== null && <p class="description">{printable(shown.description, MAX_DESCRIPTION_LENGTH)}</p>}
     </>
   );
@@ -43,14 +46,14 @@ export function KeyHead({ here }: { here: KeyVisit }) {
 
 function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
   if (shown.disabledAt !== null)
-    return rights.widen ? (
+    return rights.may('ENABLE') ? (
       <form method="post" action={`${base}/enable`}>
         <button>Enable</button>
       </form>
     ) : null;
-  if (!rights.update) return null;
-  // It is asked about where they cannot enable it again: their own key, and one that they may not widen.
-  if (rights.isSelf || !rights.widen)
+  if (!rights.may('DISABLE')) return null;
+  // It is asked about where they cannot enable it again.
+  if (rights.endsSession || !rights.may('ENABLE'))
     return (
       <a class="button" href={`${base}/disable`}>
         Disable

@@ -13,7 +13,7 @@ const UPDATE = `mutation Narrow($input: UpdateApiKeyInput!) { updateApiKey(input
 export function addNarrowing(pages: Pages): void {
   pages.get(
     'keys/:id/narrow',
-    withKey((here) => showNarrowing(here), 'update'),
+    withKey((here) => showNarrowing(here), 'UPDATE'),
   );
   pages.post(
     'keys/:id/narrow',
@@ -30,7 +30,7 @@ export function addNarrowing(pages: Pages): void {
         throw error;
       }
       return visit.seeOther(`keys/${shown.id}?done=narrowed`);
-    }, 'update'),
+    }, 'UPDATE'),
   );
 }
 

@@ -2,7 +2,7 @@ import type { Permission } from '../../../keys/permissions/catalog.ts';
 import { groupPermissions, PermissionSet, type ResourceActions } from '../../../keys/permissions/permission-set.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import type { Visit } from '../../visit.tsx';
-import { grantedTo } from './rights.ts';
+import { grantedTo } from './granted.ts';
 import type { ShownKey } from './shown-key.ts';
 import { askPeriods } from './usage-section.tsx';
 

@@ -1,54 +1,33 @@
-import { chainExpiry, chainHolds } from '../../../keys/authorization/chain.ts';
-import type { Principal } from '../../../keys/authorization/principal.ts';
-import { includesRole, type Permission } from '../../../keys/permissions/catalog.ts';
-import { PermissionSet } from '../../../keys/permissions/permission-set.ts';
-import { permissionsOf } from '../../parts/grants.ts';
+import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
+import { inYourWords } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
 import type { ShownKey } from './shown-key.ts';
 
-/** What is worth offering to do to a key. Whether it is done, GraphQL decides. */
-export interface Rights {
-  /** Change it, or disable it. */
-  readonly update: boolean;
-  readonly delete: boolean;
-  /** Let it do more than now, which takes all that it may do: enable it, or give it another secret. */
-  readonly widen: boolean;
+/** What somebody would be let do to a key, as GraphQL tells of it beforehand: see `PossibleChange` of the schema. */
+export class Rights {
+  /** Why each change is refused; null if it is not. */
+  readonly #reasons: ReadonlyMap<KeyChangeKind, string | null>;
   /** Whether it is the key that the person has signed in with. */
   readonly isSelf: boolean;
-  /** Whether they have done so with a previous secret, which changes no key. */
+  /** Whether that key ends with it: it is the same, or stands beneath it. */
+  readonly endsSession: boolean;
+  /** Whether they have signed in with a previous secret, which changes no key. */
   readonly isPrevious: boolean;
-}
 
-/** What the person may do to a key. It owns itself, and the keys that it created. */
-export function rightsOver(visit: Visit, key: ShownKey): Rights {
-  const { key: own, secret } = visit.principal;
-  const isSelf = key.id === own.id;
-  const isOwn = isSelf || key.createdBy === own.id;
-  const isPrevious = secret === 'previous';
-  const may = (verb: 'UPDATE' | 'DELETE') => !isPrevious && visit.may(`API_KEY:${verb}_${isOwn ? 'OWN' : 'ANY'}`);
-  const isBeneath = isOwn || key.limitedBy.some(({ keyId }) => keyId === own.id);
-  return {
-    update: may('UPDATE'),
-    delete: may('DELETE'),
-    widen: may('UPDATE') && (isBeneath || holds(visit.principal, key)),
-    isSelf,
-    isPrevious,
-  };
-}
+  constructor({ principal }: Visit, { id, possibleChanges }: ShownKey) {
+    this.#reasons = new Map(possibleChanges.map(({ change, reason }) => [change, reason && inYourWords(reason)]));
+    this.isSelf = id === principal.key.id;
+    this.endsSession = principal.chain.keys.some((key) => key.id === id);
+    this.isPrevious = principal.secret === 'previous';
+  }
 
-/** Whether a person holds all that a key may do, and for as long. Its limits and networks are left to GraphQL. */
-function holds({ chain, access }: Principal, key: ShownKey): boolean {
-  const end = chainExpiry(chain);
-  const holdsRole = (role: string) => chainHolds(chain, role, { includes: includesRole });
-  return (
-    grantedTo(key).missingFrom(access).length === 0 &&
-    key.roles.every(holdsRole) &&
-    (end === null || (key.expiresAt !== null && Date.parse(key.expiresAt) <= end))
-  );
-}
+  /** Whether a change would be made. */
+  may(change: KeyChangeKind): boolean {
+    return this.#reasons.get(change) === null;
+  }
 
-/** All that the grants of a key say, whatever the keys above it take away. */
-export function grantedTo({ effectivePermissions, limitedBy }: ShownKey): PermissionSet {
-  const taken = limitedBy.flatMap(({ permissions }) => permissions);
-  return new PermissionSet(permissionsOf([...effectivePermissions, ...taken]) as Permission[]);
+  /** Why a change would be refused; undefined if it would not. */
+  whyNot(change: KeyChangeKind): string | undefined {
+    return this.#reasons.get(change) ?? undefined;
+  }
 }

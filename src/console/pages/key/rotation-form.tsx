@@ -98,8 +98,10 @@ function Choice({ name, value, chosen, label }: { name: string; value: string; c
   );
 }
 
-function AfterLeak({ here: { shown }, given }: { here: KeyVisit; given: GivenRotation }) {
+function AfterLeak({ here: { shown, rights }, given }: { here: KeyVisit; given: GivenRotation }) {
   if (shown.descendants.count === 0) return null;
+  const refused = rights.whyNot('ROTATE_AND_DISABLE_CREATED');
+  if (refused !== undefined) return <p class="help">You cannot disable the keys that it has created: {refused}</p>;
   const created = shown.descendants.keys.filter(({ createdBy }) => createdBy === shown.id);
   return (
     <fieldset>

@@ -10,7 +10,9 @@ export function RotationNotice({ here }: { here: KeyVisit }) {
   return (
     <Warning>
       A rotation is under way: two secrets work. <PreviousSecret here={here} rotation={shown.rotation} />{' '}
-      {rights.update && <a href={`${base}/rotation`}>Finish it or roll it back</a>}
+      {rights.may('FINISH_ROTATION') && (
+        <a href={`${base}/rotation`}>{rights.may('ROLL_BACK_ROTATION') ? 'Finish it or roll it back' : 'Finish it'}</a>
+      )}
     </Warning>
   );
 }
@@ -67,7 +69,7 @@ export function RotationSteps({ here, rotation }: { here: KeyVisit; rotation: Sh
           (isInUse ? 'What still uses the previous one is refused from then on.' : 'Nothing has used it since.')
         }
       />
-      {rights.widen && (
+      {rights.may('ROLL_BACK_ROTATION') && (
         <Step
           action={`${base}/rotation/roll-back`}
           button="Roll back"

@@ -21,7 +21,7 @@ const STEPS = [
 export function addRotation(pages: Pages): void {
   pages.get(
     'keys/:id/rotation',
-    withKey((here) => showRotation(here), 'update'),
+    withKey((here) => showRotation(here), 'UPDATE'),
   );
   pages.post(
     'keys/:id/rotation',
@@ -39,7 +39,7 @@ export function addRotation(pages: Pages): void {
         const { problems, reason, pageStatus } = error;
         return showRotation(here, { ...given, problems }, problems.size > 0 ? undefined : reason, pageStatus);
       }
-    }, 'update'),
+    }, 'UPDATE'),
   );
   for (const [path, field, done] of STEPS)
     pages.post(
@@ -54,7 +54,7 @@ export function addRotation(pages: Pages): void {
           throw error;
         }
         return visit.seeOther(`keys/${shown.id}?done=${done}`);
-      }, 'update'),
+      }, 'UPDATE'),
     );
 }
 
@@ -73,10 +73,10 @@ function showRotation(
       {problem !== undefined && <Problem>{problem}</Problem>}
       {rotation ? (
         <RotationSteps here={here} rotation={rotation} />
-      ) : here.rights.widen ? (
+      ) : here.rights.may('ROTATE') ? (
         <StartRotation here={here} given={given} />
       ) : (
-        <p>A new secret can do all that this key may do, and the key that you have signed in with may do less.</p>
+        <p>A new secret can do all that this key may do. {here.rights.whyNot('ROTATE')}</p>
       )}
     </div>,
     status,

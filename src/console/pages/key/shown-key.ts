@@ -1,3 +1,4 @@
+import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
 import type { ResourceActions } from '../../../keys/permissions/permission-set.ts';
 import type { KeyStatus } from '../../parts/status.tsx';
 import type { Visit } from '../../visit.tsx';
@@ -15,6 +16,7 @@ const QUERY = `query Key($id: ID!) {
       count hasMore lastUsedAt
       keys { id name status lastUsedAt createdBy }
     }
+    possibleChanges { change reason }
   }
 }`;
 
@@ -45,6 +47,8 @@ export interface ShownKey {
   readonly limitedBy: readonly KeyAbove[];
   readonly rotation: ShownRotation | null;
   readonly descendants: Beneath;
+  /** Without a reason, a change would be made. */
+  readonly possibleChanges: readonly { readonly change: KeyChangeKind; readonly reason: string | null }[];
 }
 
 /** What a key above another one takes away from it. */

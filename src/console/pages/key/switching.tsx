@@ -18,7 +18,7 @@ export function addSwitching(pages: Pages): void {
     });
   pages.get(
     'keys/:id/disable',
-    withKey(async (here) => here.visit.page(`Disable ${here.shown.name}`, <DisablePage here={here} />), 'update'),
+    withKey(async (here) => here.visit.page(`Disable ${here.shown.name}`, <DisablePage here={here} />), 'DISABLE'),
   );
 }
 
@@ -30,12 +30,11 @@ function DisablePage({ here }: { here: KeyVisit }) {
       <h1>Disable {shown.name}?</h1>
       <p>
         It is refused from the next request on, and so are all keys beneath it.{' '}
-        {rights.isSelf &&
-          'You have signed in with this key: you will be signed out, and cannot enable it again. Another key or the ' +
-            'command line can.'}
-        {!rights.isSelf &&
-          !rights.widen &&
-          'You cannot enable it again, as your key may do less: another key or the command line can.'}
+        {rights.endsSession
+          ? `You have signed in with ${rights.isSelf ? 'this key' : 'a key beneath it'}: you will be signed out, and ` +
+            'cannot enable it again. Another key or the command line can.'
+          : rights.whyNot('ENABLE') !== undefined &&
+            `You cannot enable it again: ${rights.whyNot('ENABLE')} Another key or the command line can.`}
       </p>
       <form method="post" action={`${base}/disable`} class="actions">
         <button class="danger">Disable</button>

@@ -14,7 +14,7 @@ export function UnusedSection({ here }: { here: KeyVisit }) {
     <section aria-labelledby="unused">
       <div class="head">
         <h2 id="unused">What it never used</h2>
-        {rights.update && canNarrow(shown) && (
+        {rights.may('UPDATE') && canNarrow(shown) && (
           <a class="button" href={`${base}/narrow`}>
             Narrow to what it uses…
           </a>

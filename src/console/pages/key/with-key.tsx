@@ -1,6 +1,7 @@
+import type { KeyChangeKind } from '../../../keys/changes/possible-changes.ts';
 import type { VisitHandler } from '../../page-routes.ts';
 import type { Visit } from '../../visit.tsx';
-import { type Rights, rightsOver } from './rights.ts';
+import { Rights } from './rights.ts';
 import { findKey, type ShownKey } from './shown-key.ts';
 
 /** What a page about a key is made of. */
@@ -14,14 +15,15 @@ export interface KeyVisit {
 
 /**
  * Answers with the key that the address names, or says that there is none.
- * @param right what it takes; without it, the page says so
+ * @param change what it is for; where that would be refused, the page says so
  */
-export function withKey(answer: (here: KeyVisit) => Promise<Response>, right?: keyof Rights): VisitHandler {
+export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: KeyChangeKind): VisitHandler {
   return async (visit) => {
     const shown = await findKey(visit);
     if (!shown) return visit.page('Not found', <NoSuchKey />, 404);
-    const here = { visit, shown, rights: rightsOver(visit, shown), base: `${visit.root}keys/${shown.id}` };
-    if (right && !here.rights[right]) return visit.page('Not allowed', <NotAllowed here={here} />, 403);
+    const here = { visit, shown, rights: new Rights(visit, shown), base: `${visit.root}keys/${shown.id}` };
+    const refused = change && here.rights.whyNot(change);
+    if (refused !== undefined) return visit.page('Not allowed', <NotAllowed here={here} reason={refused} />, 403);
     return answer(here);
   };
 }
@@ -44,7 +46,7 @@ function NoSuchKey() {
   );
 }
 
-function NotAllowed({ here }: { here: KeyVisit }) {
+function NotAllowed({ here, reason }: { here: KeyVisit; reason: string }) {
   return (
     <div class="narrow">
       <BackToKey here={here} />
@@ -52,7 +54,7 @@ function NotAllowed({ here }: { here: KeyVisit }) {
       <p>
         {here.rights.isPrevious
           ? 'You have signed in with a previous secret of your key, which changes no key. Sign in with the new one.'
-          : 'The key that you have signed in with may not do this to this key.'}
+          : reason}
       </p>
     </div>
   );

@@ -1,8 +1,8 @@
 import { TextField } from '../../parts/field.tsx';
 import { type ExpiryBounds, ExpiryField } from '../../parts/expiry-field.tsx';
-import type { Grantable } from '../../parts/grants.ts';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { Problem } from '../../parts/notice.tsx';
+import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import { type Draft, fieldsOf } from './draft.ts';
 
 /** Why a draft is no key yet. */
@@ -44,7 +44,7 @@ export function NewKeyForm({
 }: {
   root: string;
   draft: Draft;
-  grantable: Grantable;
+  grantable: AskedGrantable;
   bounds: ExpiryBounds;
   refused?: Refused | undefined;
   note?: string | undefined;
@@ -58,6 +58,7 @@ export function NewKeyForm({
         <h1>New key</h1>
       </div>
       {note !== undefined && <p class="notice">{note}</p>}
+      {grantable.creatable === 0 && <p class="notice warning">{NO_MORE_KEYS}</p>}
       {refused && (
         <Problem>
           {refused.message !== undefined && <p>{refused.message}</p>}

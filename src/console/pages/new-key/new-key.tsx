@@ -1,10 +1,10 @@
 import { OperationFailed } from '../../operations.ts';
-import type { Pages } from '../../page-routes.ts';
+import type { Pages, VisitHandler } from '../../page-routes.ts';
 import type { ExpiryBounds } from '../../parts/expiry-field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Problem } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
-import { askGrantable, latestEnd } from '../grantable.ts';
+import { type AskedGrantable, askGrantable, boundsOf } from '../grantable.ts';
 import { CREATE, type Created, CreatedPage } from './created.tsx';
 import { type Draft, draftIn, draftLike, emptyDraft, inputOf, type Original, REPLACE } from './draft.ts';
 import { NewKeyForm, type Refused, type Taken } from './form.tsx';
@@ -19,48 +19,72 @@ const RELOAD_MS = 600_000;
 
 /** Adds the pages on which a key is created: a form, a preview, and the secret. Nothing is written before the last. */
 export function addNewKey(pages: Pages): void {
-  pages.get('keys/new', async (visit) => {
-    if (!visit.mayCreate) return refuse(visit);
-    const from = visit.query('from');
-    const bounds = boundsOf(visit);
-    if (from === undefined) return showForm(visit, emptyDraft(bounds));
-    const { apiKey } = await visit.ask<{ apiKey: Original | null }>(ORIGINAL, { id: from });
-    if (!apiKey) return showForm(visit, emptyDraft(bounds), { note: 'There is no such key any more.' });
-    return showForm(visit, draftLike(apiKey, bounds), { likeName: apiKey.name });
-  });
-  pages.post('keys/new', async (visit) => {
-    if (!visit.mayCreate) return refuse(visit);
-    const form = await visit.form();
-    const draft = draftIn(form, boundsOf(visit));
-    const step = form.get('step');
-    if (step === 'change') return showForm(visit, draft);
-    if (step === 'create') return create(visit, draft);
-    return preview(visit, { ...draft, replaces: step === 'replace' ? REPLACE : '' });
-  });
+  pages.get(
+    'keys/new',
+    withGrantable(async (here) => {
+      const { visit, bounds } = here;
+      const from = visit.query('from');
+      if (from === undefined) return showForm(here, emptyDraft(bounds));
+      const { apiKey } = await visit.ask<{ apiKey: Original | null }>(ORIGINAL, { id: from });
+      if (!apiKey) return showForm(here, emptyDraft(bounds), { note: 'There is no such key any more.' });
+      return showForm(here, draftLike(apiKey, bounds), { likeName: apiKey.name });
+    }),
+  );
+  pages.post(
+    'keys/new',
+    withGrantable(async (here) => {
+      const form = await here.visit.form();
+      const draft = draftIn(form, here.bounds);
+      const step = form.get('step');
+      if (step === 'change') return showForm(here, draft);
+      if (step === 'create') return create(here, draft);
+      return preview(here, { ...draft, replaces: step === 'replace' ? REPLACE : '' });
+    }),
+  );
 }
 
-async function preview(visit: Visit, draft: Draft, { note }: { note?: string } = {}): Promise<Response> {
-  const made = inputOf(draft, boundsOf(visit));
-  if ('problem' in made) return showForm(visit, draft, { refused: noEnd(made.problem) });
+/** What these pages are made of. */
+interface NewKeyVisit {
+  readonly visit: Visit;
+  readonly grantable: AskedGrantable;
+  readonly bounds: ExpiryBounds;
+}
+
+/** Answers those who may create a key, and says to others why they may not. */
+function withGrantable(answer: (here: NewKeyVisit) => Promise<Response>): VisitHandler {
+  return async (visit) => {
+    if (!visit.may('API_KEY:CREATE_OWN'))
+      return refuse(visit, 'Your key may not create keys: that takes API_KEY:CREATE_OWN.');
+    const grantable = await askGrantable(visit);
+    if (grantable.reason !== null) return refuse(visit, grantable.reason);
+    return answer({ visit, grantable, bounds: boundsOf(visit, grantable) });
+  };
+}
+
+async function preview(here: NewKeyVisit, draft: Draft, { note }: { note?: string } = {}): Promise<Response> {
+  const { visit, bounds } = here;
+  const made = inputOf(draft, bounds);
+  if ('problem' in made) return showForm(here, draft, { refused: noEnd(made.problem) });
   try {
     const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
     const replaced = await findReplaced(visit, previewApiKey);
     const content = { root: visit.root, now: visit.now, draft, preview: previewApiKey, replaced, note };
     return await visit.page('Preview', <PreviewPage {...content} />, note === undefined ? 200 : 409);
   } catch (error) {
-    return showRefused(visit, draft, { error, isMaybeOwn: false });
+    return showRefused(here, draft, { error, isMaybeOwn: false });
   }
 }
 
-async function create(visit: Visit, draft: Draft): Promise<Response> {
-  const made = inputOf(draft, boundsOf(visit));
-  if ('problem' in made) return showForm(visit, draft, { refused: noEnd(made.problem) });
+async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
+  const { visit, bounds } = here;
+  const made = inputOf(draft, bounds);
+  if ('problem' in made) return showForm(here, draft, { refused: noEnd(made.problem) });
   try {
     if (draft.replaces !== '') {
       // What was shown is what is deleted: a page that is opened again must not replace what it has just created.
       const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
       if (replacedIn(previewApiKey) !== draft.replaces)
-        return await preview(visit, draft, {
+        return await preview(here, draft, {
           note: 'Nothing was done: what it would replace has changed since it was shown. This is how it is now.',
         });
     }
@@ -68,12 +92,12 @@ async function create(visit: Visit, draft: Draft): Promise<Response> {
     const content = { root: visit.root, now: visit.now, origin: visit.origin, created: createApiKey };
     return await visit.page('Key created', <CreatedPage {...content} />, 201);
   } catch (error) {
-    return showRefused(visit, draft, { error, isMaybeOwn: true });
+    return showRefused(here, draft, { error, isMaybeOwn: true });
   }
 }
 
 async function showForm(
-  visit: Visit,
+  { visit, grantable, bounds }: NewKeyVisit,
   draft: Draft,
   {
     refused,
@@ -82,18 +106,13 @@ async function showForm(
     likeName,
   }: { refused?: Refused; status?: number; note?: string; likeName?: string | undefined } = {},
 ): Promise<Response> {
-  const grantable = await askGrantable(visit);
   const shown = likeName === undefined ? { draft, note } : limitedTo(grantable, draft, likeName);
-  const content = { root: visit.root, grantable, bounds: boundsOf(visit), refused, ...shown };
+  const content = { root: visit.root, grantable, bounds, refused, ...shown };
   return visit.page('New key', <NewKeyForm {...content} />, status ?? (refused ? 400 : 200));
 }
 
 /** A draft like another key, with what may be granted alone. */
-function limitedTo(
-  grantable: Awaited<ReturnType<typeof askGrantable>>,
-  draft: Draft,
-  name: string,
-): { draft: Draft; note: string } {
+function limitedTo(grantable: AskedGrantable, draft: Draft, name: string): { draft: Draft; note: string } {
   const [roles, permissions] = [grantable.roles.map(({ role }) => role), permissionsOf(grantable.permissions)];
   const kept = {
     ...draft,
@@ -107,7 +126,7 @@ function limitedTo(
 
 /** Shows the form again, with what was wrong. @throws what is no refusal of an operation */
 async function showRefused(
-  visit: Visit,
+  here: NewKeyVisit,
   draft: Draft,
   { error, isMaybeOwn }: { error: unknown; isMaybeOwn: boolean },
 ): Promise<Response> {
@@ -115,11 +134,11 @@ async function showRefused(
   const { code, problems, reason, pageStatus } = error;
   if (code === 'NAME_CONFUSABLE') {
     const refused = { problems: new Map([['name', reason]]) };
-    return showForm(visit, draft, { refused, status: pageStatus });
+    return showForm(here, draft, { refused, status: pageStatus });
   }
-  const taken = code === 'NAME_TAKEN' ? await findTaken(visit, draft.name, isMaybeOwn) : undefined;
+  const taken = code === 'NAME_TAKEN' ? await findTaken(here.visit, draft.name, isMaybeOwn) : undefined;
   const message = problems.size > 0 ? 'This is no key yet.' : reason;
-  return showForm(visit, draft, { refused: { problems, message, taken }, status: pageStatus });
+  return showForm(here, draft, { refused: { problems, message, taken }, status: pageStatus });
 }
 
 function noEnd(problem: string): Refused {
@@ -141,20 +160,15 @@ async function findReplaced(visit: Visit, { replaced: [first] }: Preview): Promi
   return (await visit.ask<{ apiKey: Replaced | null }>(REPLACED, { id: first.id })).apiKey ?? undefined;
 }
 
-function boundsOf(visit: Visit): ExpiryBounds {
-  return { now: visit.now, end: latestEnd(visit) };
-}
-
-function refuse(visit: Visit): Promise<Response> {
-  const isRotated = visit.principal.secret === 'previous';
+function refuse(visit: Visit, reason: string): Promise<Response> {
   return visit.page(
     'New key',
     <>
       <h1>New key</h1>
       <Problem>
-        {isRotated
+        {visit.principal.secret === 'previous'
           ? 'This session is by a previous secret of a rotated key, which changes nothing. Sign in with the new one.'
-          : 'Your key may not create keys: that takes API_KEY:CREATE_OWN.'}
+          : reason}
       </Problem>
     </>,
     403,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { PermissionWords } from '../../permission-words.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Time } from '../../parts/time.tsx';
@@ -32,8 +33,8 @@ export interface Replaced {
 
 /** Identifies what a preview says that would be deleted: nothing else may be. Empty for nothing. */
 export function replacedIn({ replaced }: Preview): string {
-  const [first] = replaced;
-  return first ? `${first.id} ${replaced.length}` : '';
+  const ids = replaced.map(({ id }) => id).toSorted();
+  return ids.length > 0 ? hash('sha256', ids.join()) : '';
 }
 
 /** What a key would be, what to think about, and what is deleted for it. */

@@ -1,10 +1,16 @@
 import { meaningOfPermission } from '../../../keys/permissions/meanings.ts';
-import { readDuration } from '../../../keys/time.ts';
-import { defaultExpiry, type ExpiryBounds, type ExpiryChoice, ExpiryField } from '../../parts/expiry-field.tsx';
-import { type ChosenGrants, FIELDS, type Grantable, type GrantableRole, permissionsOf } from '../../parts/grants.ts';
+import {
+  defaultExpiry,
+  type ExpiryBounds,
+  type ExpiryChoice,
+  ExpiryField,
+  isWithin,
+} from '../../parts/expiry-field.tsx';
+import { type ChosenGrants, FIELDS, type GrantableRole, permissionsOf, WITHHELD } from '../../parts/grants.ts';
 import { Done, Problem } from '../../parts/notice.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { Visit } from '../../visit.tsx';
+import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import type { Request } from './request.ts';
 
 /** The choice of the end that the application asks for. */
@@ -25,7 +31,8 @@ interface Item {
   readonly field: string;
   readonly value: string;
   readonly meaning: string;
-  readonly isGrantable: boolean;
+  /** Why it cannot be granted; undefined if it can. */
+  readonly whyNot: string | undefined;
 }
 
 /** Shows what an application asks for, of which somebody may grant less. */
@@ -43,7 +50,7 @@ export function DecisionPage({
   code: string;
   request: Request;
   roles: readonly GrantableRole[];
-  grantable: Grantable;
+  grantable: AskedGrantable;
   bounds: ExpiryBounds;
   /** Undefined before somebody has chosen: what is asked for, as far as it can be granted. */
   chosen: Choice | undefined;
@@ -53,7 +60,7 @@ export function DecisionPage({
   const items = itemsOf(request, roles, grantable);
   const isChosen = ({ value }: Item) =>
     chosen === undefined || chosen.roles.includes(value) || chosen.permissions.includes(value);
-  const asked = keyExpiresIn !== null && fits(keyExpiresIn, bounds) ? keyExpiresIn : undefined;
+  const asked = keyExpiresIn !== null && isWithin(keyExpiresIn, bounds) ? keyExpiresIn : undefined;
   const expiry = chosen ?? (asked === undefined ? defaultExpiry(bounds) : { expiry: ASKED, date: '' });
   return (
     <>
@@ -61,6 +68,8 @@ export function DecisionPage({
         <h1>{clientName} asks for a key</h1>
       </div>
       {wrong?.message !== undefined && <Problem>{wrong.message}</Problem>}
+      {grantable.reason !== null && <Problem>You cannot agree: {grantable.reason}</Problem>}
+      {grantable.creatable === 0 && <Problem>{NO_MORE_KEYS}</Problem>}
       <dl class="facts">
         <dt>Application</dt>
         <dd>
@@ -87,12 +96,12 @@ export function DecisionPage({
                 type="checkbox"
                 name={item.field}
                 value={item.value}
-                checked={item.isGrantable && isChosen(item)}
-                disabled={!item.isGrantable}
+                checked={item.whyNot === undefined && isChosen(item)}
+                disabled={item.whyNot !== undefined}
               />
               <span>
                 <code>{item.value}</code> {item.meaning}
-                {!item.isGrantable && <strong> Your key cannot grant it.</strong>}
+                {item.whyNot !== undefined && <strong> {item.whyNot}</strong>}
               </span>
             </label>
           ))}
@@ -106,9 +115,11 @@ export function DecisionPage({
         />
         <p class="help">The key stands beneath yours: it does no more than yours may, and ends with it.</p>
         <p class="actions">
-          <button class="primary" name="decision" value="agree">
-            Agree
-          </button>
+          {grantable.reason === null && (
+            <button class="primary" name="decision" value="agree">
+              Agree
+            </button>
+          )}
           <button class="danger" name="decision" value="refuse" formnovalidate>
             Refuse
           </button>
@@ -141,25 +152,21 @@ export function AgreedPage({ visit: { root, now }, request }: { visit: Visit; re
   );
 }
 
-function itemsOf(request: Request, roles: readonly GrantableRole[], grantable: Grantable): Item[] {
+function itemsOf(request: Request, roles: readonly GrantableRole[], grantable: AskedGrantable): Item[] {
   const [heldRoles, held] = [grantable.roles.map(({ role }) => role), new Set(permissionsOf(grantable.permissions))];
+  const whyNot = (grant: string) => (grantable.withheld.includes(grant) ? WITHHELD : 'Your key cannot grant it.');
   return [
     ...request.roles.map((value) => ({
       field: FIELDS.role,
       value,
       meaning: roles.find(({ role }) => role === value)?.description ?? 'A role of this installation.',
-      isGrantable: heldRoles.includes(value),
+      whyNot: heldRoles.includes(value) ? undefined : whyNot(value),
     })),
     ...permissionsOf(request.permissions).map((value) => ({
       field: FIELDS.permission,
       value,
       meaning: meaningOfPermission(value),
-      isGrantable: held.has(value),
+      whyNot: held.has(value) ? undefined : whyNot(value),
     })),
   ];
-}
-
-/** Whether a key can last as long as an application asks for. */
-function fits(keyExpiresIn: string, { now, end }: ExpiryBounds): boolean {
-  return end === null || now + (readDuration(keyExpiresIn) ?? 0) <= end;
 }

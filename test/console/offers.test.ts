@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import type { KeyChangeKind } from '../../src/keys/changes/possible-changes.ts';
+import { startConsoleService, Visitor } from '../support/console.ts';
+import { STRICT, WorldMaker } from '../support/offers.ts';
+import { Random } from '../support/random.ts';
+import { query, type TestService } from '../support/server.ts';
+
+const SEED = Number(process.env['TEST_SEED'] ?? 20);
+const WORLDS = 40;
+
+// That this is what is done in the end, test/graphql/offers.test.ts shows.
+const QUERY = `query ($id: ID!) { apiKey(id: $id) {
+  disabledAt rotation { startedAt } possibleChanges { change allowed }
+  grantable { roles { role } permissions { resource actions } ends { reason } }
+} }`;
+
+interface Told {
+  disabledAt: string | null;
+  rotation: object | null;
+  possibleChanges: { change: KeyChangeKind; allowed: boolean }[];
+  grantable: {
+    roles: { role: string }[];
+    permissions: { resource: string; actions: string[] }[];
+    ends: { reason: string | null };
+  };
+}
+
+for (const [demands, policy] of [
+  ['nothing', {}],
+  ['everything', STRICT],
+] as const)
+  describe(`what the console offers, where the policy demands ${demands}`, () => {
+    let test: TestService;
+    before(async () => void (test = await startConsoleService({ policy })));
+    after(() => test.stop());
+
+    it(`is what the key would be let do, and nothing else (seed ${SEED})`, async () => {
+      const worlds = new WorldMaker(test, new Random(SEED));
+      let seen = 0;
+      for (let index = 0; index < WORLDS; index += 1) {
+        const { secret, target, said } = await worlds.make(worlds.recipe());
+        const { body } = await query(test.url, secret, QUERY, { id: target.id });
+        const told = (body.data as { apiKey: Told | null } | null)?.apiKey;
+        if (!told) continue;
+        seen += 1;
+        const may = (change: KeyChangeKind) => told.possibleChanges.find((one) => one.change === change)!.allowed;
+        const visitor = new Visitor(test.url);
+        await visitor.signIn(secret);
+        const { html } = await visitor.open(`keys/${target.id}`);
+        const leads = (path: string) => html.includes(`keys/${target.id}/${path}"`);
+        const isOff = told.disabledAt !== null;
+        assert.deepEqual(
+          {
+            edit: leads('edit'),
+            delete: leads('delete'),
+            enable: leads('enable'),
+            disable: leads('disable'),
+            rotation: leads('rotation'),
+          },
+          {
+            edit: may('UPDATE'),
+            delete: may('DELETE'),
+            enable: isOff && may('ENABLE'),
+            disable: !isOff && may('DISABLE'),
+            rotation: may(told.rotation ? 'FINISH_ROTATION' : 'ROTATE'),
+          },
+          said,
+        );
+        for (const [path, change] of [
+          ['edit', 'UPDATE'],
+          ['delete', 'DELETE'],
+          ['disable', 'DISABLE'],
+        ] as const)
+          assert.equal((await visitor.open(`keys/${target.id}/${path}`)).status, may(change) ? 200 : 403, said);
+        if (told.rotation && may('UPDATE')) {
+          const page = await visitor.open(`keys/${target.id}/rotation`);
+          assert.equal(page.html.includes('/rotation/roll-back"'), may('ROLL_BACK_ROTATION'), said);
+        }
+        if (!may('UPDATE')) continue;
+        const form = (await visitor.open(`keys/${target.id}/edit`)).html;
+        const offered = Array.from(form.matchAll(/<input type="checkbox"[^>]*>/g), ([tag]) => tag)
+          .filter((tag) => !/\sdisabled/.test(tag))
+          .map((tag) => /value="([^"]*)"/.exec(tag)![1]!);
+        const grantable = [
+          ...told.grantable.roles.map(({ role }) => role),
+          ...told.grantable.permissions.flatMap(({ resource, actions }) => actions.map((one) => `${resource}:${one}`)),
+        ];
+        const kept = [...target.roles, ...target.permissions];
+        assert.deepEqual(new Set(offered), new Set([...grantable, ...kept]), said);
+        assert.equal(/name="expires"[^>]*readonly/.test(form), told.grantable.ends.reason !== null, said);
+      }
+      assert.ok(seen > WORLDS / 2, `${seen}`);
+    });
+  });

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { KEY_CHANGES, type KeyChangeKind } from '../../src/keys/changes/possible-changes.ts';
+import { formatTime } from '../../src/keys/time.ts';
+import { STRICT, type World, WorldMaker } from '../support/offers.ts';
+import { Random } from '../support/random.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
+
+const SEED = Number(process.env['TEST_SEED'] ?? 20);
+const WORLDS = 40;
+
+const MUTATIONS: Readonly<Record<KeyChangeKind, string>> = {
+  UPDATE: 'updateApiKey(input: { id: $id, description: "Another" }) { id }',
+  ENABLE: 'setApiKeyEnabled(id: $id, enabled: true) { id }',
+  DISABLE: 'setApiKeyEnabled(id: $id, enabled: false) { id }',
+  ROTATE: 'rotateApiKey(input: { id: $id }) { key }',
+  ROTATE_AND_DISABLE_CREATED: 'rotateApiKey(input: { id: $id, disableCreated: true }) { key }',
+  ACTIVATE_ROTATION: 'activateApiKeyRotation(id: $id) { id }',
+  FINISH_ROTATION: 'finishApiKeyRotation(id: $id) { id }',
+  ROLL_BACK_ROTATION: 'rollBackApiKeyRotation(id: $id) { id }',
+  DELETE: 'deleteApiKeys(ids: [$id]) { deleted }',
+};
+const GRANTABLE = `{
+  reason withheld creatable roles { role } permissions { resource actions } ends { reason latest required }
+}`;
+const ROLES = ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'];
+const PERMISSIONS = [
+  ['DOCKER', 'READ_ANY'],
+  ['DOCKER', 'READ_OWN'],
+  ['DOCKER', 'UPDATE_ANY'],
+  ['API_KEY', 'READ_OWN'],
+  ['API_KEY', 'UPDATE_ANY'],
+  ['ME', 'READ_OWN'],
+] as const;
+
+interface Granted {
+  reason: string | null;
+  withheld: string[];
+  creatable: number | null;
+  roles: { role: string }[];
+  permissions: { resource: string; actions: string[] }[];
+  ends: { reason: string | null; latest: string | null; required: boolean };
+}
+
+/** What these questions are answered. */
+interface Answer {
+  grantable: Granted;
+  apiKey: { possibleChanges: { change: string; allowed: boolean; code: string | null }[]; grantable: Granted } | null;
+}
+
+for (const [demands, policy] of [
+  ['nothing', {}],
+  ['everything', STRICT],
+] as const)
+  describe(`what a key is told that it may do, where the policy demands ${demands}`, () => {
+    let test: TestService;
+    let worlds: WorldMaker;
+    let random: Random;
+    before(async () => {
+      random = new Random(SEED);
+      test = await startTestService({ policy });
+      worlds = new WorldMaker(test, random);
+    });
+    after(() => test.stop());
+
+    const ask = async ({ secret }: Pick<World, 'secret'>, document: string, variables?: object) => {
+      const { body } = await query(test.url, secret, document, variables as Record<string, unknown>);
+      return { data: body.data as unknown as Answer, error: body.errors?.[0] };
+    };
+    /** Asks for a change, and whether it is made. @returns the code of the error; null if it is made */
+    const attempt = async (world: World, document: string, variables: object) =>
+      ((await ask(world, document, variables)).error?.extensions['code'] as string | undefined) ?? null;
+
+    it(`is what is done when it asks, and nothing else (seed ${SEED})`, async () => {
+      let allowed = 0;
+      let refused = 0;
+      for (let index = 0; index < WORLDS; index += 1) {
+        const recipe = worlds.recipe();
+        for (const change of KEY_CHANGES) {
+          const world = await worlds.make(recipe);
+          const { data, error } = await ask(
+            world,
+            'query ($id: ID!) { apiKey(id: $id) { possibleChanges { change allowed code } } }',
+            {
+              id: world.target.id,
+            },
+          );
+          if (error || !data.apiKey) continue;
+          const told = data.apiKey.possibleChanges.find((one) => one.change === change)!;
+          if (change === 'ENABLE' && world.target.disabledAt === null) {
+            // It is told of as of one that is disabled.
+            if (world.caller.id === world.target.id || world.target.id === world.caller.createdBy) continue;
+            await test.keys.setEnabled(world.target.id, false, OPERATOR);
+          }
+          const code = await attempt(world, `mutation ($id: ID!) { ${MUTATIONS[change]} }`, { id: world.target.id });
+          assert.deepEqual([told.code, told.allowed], [code, code === null], `${change} ${world.said}`);
+          if (code === null) allowed += 1;
+          else refused += 1;
+        }
+      }
+      assert.ok(allowed > 30 && refused > 30, `${allowed} and ${refused}`);
+    });
+
+    it(`is what it can grant to a new key (seed ${SEED})`, async () => {
+      let created = 0;
+      for (let index = 0; index < WORLDS; index += 1) {
+        const world = await worlds.make(worlds.recipe());
+        const { data, error } = await ask(world, `{ grantable ${GRANTABLE} }`);
+        if (error) {
+          const code = await attempt(world, CREATE, { input: { name: `New ${index}`, roles: ['GUEST'] } });
+          assert.deepEqual([error.extensions['code'], code], ['FORBIDDEN', 'FORBIDDEN'], world.said);
+          continue;
+        }
+        const { ends, ...granted } = data.grantable;
+        const end = ends.latest ?? (ends.required ? formatTime(test.time.now + 1000) : null);
+        const mayCreate = granted.reason === null && granted.creatable !== 0;
+        const create = async (grants: object, expiresAt: string | null, isOffered: boolean, what: string) => {
+          const name = `New ${index} ${what.replaceAll(/[^A-Z]+/gi, ' ')}`;
+          const input = { name, ...grants, ...(expiresAt !== null && { expiresAt }) };
+          const code = await attempt(world, CREATE, { input });
+          assert.equal(code === null, isOffered && mayCreate, `${what} ${code} ${world.said}`);
+          if (code !== null) return;
+          created += 1;
+          await test.keys.delete([(await test.keys.findByName(name, OPERATOR))!.id], OPERATOR);
+        };
+        for (const { grants, what, isOffered } of choices(granted)) await create(grants, end, isOffered, what);
+        const some = choices(granted).find(({ isOffered }) => isOffered);
+        if (!some) continue;
+        // Without an end, it gets that of the key that creates it.
+        if (ends.required && world.caller.expiresAt === null) await create(some.grants, null, false, 'never');
+        if (!ends.required) await create(some.grants, null, true, 'never');
+        if (ends.latest !== null)
+          await create(some.grants, formatTime(Date.parse(ends.latest) + 1000), false, 'too late');
+        else await create(some.grants, formatTime(test.time.now + 3000 * 86_400_000), true, 'far');
+      }
+      assert.ok(created > 20, `${created}`);
+    });
+
+    it(`is what it can add to a key, and the ends that it can give it (seed ${SEED})`, async () => {
+      let added = 0;
+      for (let index = 0; index < WORLDS; index += 1) {
+        const recipe = worlds.recipe();
+        const asked = await worlds.make(recipe);
+        const { data, error } = await ask(asked, `query ($id: ID!) { apiKey(id: $id) { grantable ${GRANTABLE} } }`, {
+          id: asked.target.id,
+        });
+        if (error || !data.apiKey) continue;
+        const { ends, ...granted } = data.apiKey.grantable;
+        const update = async (fields: (world: World) => object, isOffered: boolean, what: string) => {
+          const world = await worlds.make(recipe);
+          const input = { id: world.target.id, ...fields(world) };
+          const code = await attempt(
+            world,
+            'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }',
+            {
+              input,
+            },
+          );
+          assert.equal(code === null, isOffered, `${what} ${code} ${JSON.stringify(ends)} ${world.said}`);
+          if (code === null) added += 1;
+        };
+        const { roles, permissions } = asked.target;
+        for (const role of ROLES.filter((one) => !roles.includes(one)))
+          await update(() => ({ roles: [...roles, role] }), isIn(granted, role), role);
+        for (const [resource, action] of PERMISSIONS) {
+          const held = permissions.some((one) => one.replace(/_ANY$/, '_OWN') === `${resource}:${action}`);
+          if (held || permissions.includes(`${resource}:${action}`)) continue;
+          const before = permissions.map((one) => one.split(':')).map(([of, to]) => ({ resource: of, actions: [to] }));
+          const fields = { permissions: [...before, { resource, actions: [action] }] };
+          await update(() => fields, isIn(granted, `${resource}:${action}`), `${resource}:${action}`);
+        }
+        const after = (time: number) => ({ expiresAt: formatTime(time) });
+        await update(() => ({ expiresAt: null }), ends.reason === null && !ends.required, 'no end');
+        await update(() => after(test.time.now + 1000), ends.reason === null, 'a near end');
+        if (ends.reason !== null) continue;
+        const latest = ends.latest === null ? test.time.now + 3000 * 86_400_000 : Date.parse(ends.latest);
+        await update(() => after(latest - 1000), true, 'about the latest end');
+        if (ends.latest !== null && latest + 1000 !== asked.target.expiresAt)
+          await update(() => after(latest + 1000), false, 'a later end');
+      }
+      assert.ok(added > 20, `${added}`);
+    });
+  });
+
+const CREATE = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key } }';
+
+function choices(granted: Omit<Granted, 'ends'>) {
+  return [
+    ...ROLES.map((role) => ({ grants: { roles: [role] }, what: role, isOffered: isIn(granted, role) })),
+    ...PERMISSIONS.map(([resource, action]) => ({
+      grants: { permissions: [{ resource, actions: [action] }] },
+      what: `${resource}:${action}`,
+      isOffered: isIn(granted, `${resource}:${action}`),
+    })),
+  ];
+}
+
+function isIn({ roles, permissions }: Omit<Granted, 'ends'>, grant: string): boolean {
+  return (
+    roles.some(({ role }) => role === grant) ||
+    permissions.some(({ resource, actions }) => actions.some((action) => `${resource}:${action}` === grant))
+  );
+}
