@@ -94,7 +94,8 @@ function programOptions(root: string, contents: string) {
     metafile: true,
     define: { 'import.meta.url': 'ownUrl', 'import.meta.resolve': 'ownResolve' },
     banner: {
-      js: `const { pathToFileURL: ownUrlOf } = require('node:url'), ownUrl = ownUrlOf(__filename).href, ownResolve = (name) => ownUrlOf(require.resolve(name)).href;`,
+      js: `const { pathToFileURL: ownUrlOf } = require('node:url');
+const ownUrl = ownUrlOf(__filename).href, ownResolve = (name) => ownUrlOf(require.resolve(name)).href;`,
     },
   } as const satisfies BuildOptions;
 }

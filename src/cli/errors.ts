@@ -34,7 +34,7 @@ export class InterruptedError extends CliError {
   }
 }
 
-/** The program that read the output has ended, as `head` does: a command that is not told to do anything about it ends. */
+/** The program that read the output has ended, as `head` does: the command ends without a word. */
 export class ReaderGoneError extends CliError {
   /** That of programs that SIGPIPE ends. */
   readonly exit = exitCodeOf('SIGPIPE');

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';

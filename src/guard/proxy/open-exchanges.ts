@@ -42,7 +42,7 @@ export class OpenExchanges {
   }
 }
 
-/** Whether it may go on. Where that cannot be found out, it may not: what is not known ends nothing else, and no check. */
+/** Whether it may go on. Where that cannot be found out, it may not; others are looked at all the same. */
 function isAllowed(exchange: OpenExchange): boolean | Promise<boolean> {
   try {
     const allowed = exchange.isAllowed();
