@@ -3,9 +3,10 @@
 // What bin/run.js is in the image of a container, where all is one file and there are no plugins.
 // By default, Node would open its inspector, which shows all memory and runs what it is told.
 process.on('SIGUSR1', () => {});
-require('./stand-in-for-user.cjs').standInForUser();
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
+
+require(join(__dirname, 'stand-in-for-user.cjs')).standInForUser();
 const root = join(__dirname, '..');
 const target = join(root, 'dist/program.cjs');
 const program = require(target);

@@ -8,7 +8,7 @@ import { tempFolder } from '../support/temp.ts';
 /** What `test/support/hooks.ts` has of it. */
 const HOOKS = `
 import { failOnLeaks, nameTest, watchForLeaks } from '${join(ROOT, 'test/support/leaks.ts')}';
-export const mochaHooks = { beforeAll: watchForLeaks, beforeEach: nameTest, afterAll: [failOnLeaks] };
+export const mochaHooks = { beforeAll: watchForLeaks, beforeEach() { nameTest(this.currentTest.fullTitle()); }, afterAll: [failOnLeaks] };
 `;
 const TESTS = `
 describe('it', () => {

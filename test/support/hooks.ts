@@ -17,6 +17,8 @@ export const mochaGlobalTeardown = stopPostgres;
 /** What mocha does around the tests of each file, in the process that runs it. */
 export const mochaHooks = {
   beforeAll: watchForLeaks,
-  beforeEach: nameTest,
+  beforeEach(this: Mocha.Context): void {
+    nameTest(this.currentTest!.fullTitle());
+  },
   afterAll: [closeBrowser, removeTempFolders, removePostgresStores, failOnLeaks],
 };

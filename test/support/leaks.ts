@@ -18,8 +18,8 @@ export function passOverLeaks(from: (reason: unknown) => boolean): void {
 }
 
 /** What is rejected from now on is said to be of this test. */
-export function nameTest(this: Mocha.Context): void {
-  test = this.currentTest?.fullTitle() ?? test;
+export function nameTest(name: string): void {
+  test = name;
 }
 
 /** Fails if there were any since it was last called. @throws Error that names the tests, and shows what was rejected */
