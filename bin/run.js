@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 refuseUnsupportedNode();
 // By default, Node would open its inspector, which shows all memory and runs what it is told.
 process.on('SIGUSR1', () => {});
-standInForUser();
+require('./stand-in-for-user.cjs').standInForUser();
 requireBuild();
 require('./compile-cache.cjs').enableCompileCache();
 const typed = process.argv.slice(2);
@@ -24,16 +24,6 @@ const loadOptions = { root, pluginAdditions: { core } };
 // Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
 const subject = command === 'help' ? args[1] : command;
 void (subject?.startsWith('autocomplete') ? complete() : start());
-
-/** oclif asks for this user when it is loaded, and would crash for one unknown to the system, as in containers. */
-function standInForUser() {
-  try {
-    require('node:os').userInfo();
-  } catch {
-    process.env.HOME ??= '/';
-    process.env.SHELL ??= '/bin/sh';
-  }
-}
 
 /** In a checkout, `npm ci` alone builds nothing. */
 function requireBuild() {

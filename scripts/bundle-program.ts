@@ -1,17 +1,34 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { build, type Plugin } from 'esbuild';
+import { join } from 'node:path';
+import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 /** Commands that are loaded as chunks, from `dist/commands`. */
 const NOT_BUNDLED = new Set(['serve', 'guard']);
 
-/** Changes to the text of files. Each must apply to the file of a package that it names. */
-const CHANGES = [
+/** A change to the text of files. It must apply to the file of a package that it names. */
+interface Change {
+  readonly file: RegExp;
+  readonly from: RegExp;
+  readonly to: string;
+}
+
+const CHANGES: readonly Change[] = [
   // In a script, which the bundle is, Node has no `import()`: see `requireCached`.
   {
     file: /\/src\/.*\.ts$|\/@oclif\/core\/lib\/(module-loader|config\/ts-path)\.js$|\/lilconfig\/src\/index\.js$/,
     from: /\bawait import\((?!'(?:\.|yaml'))/g,
     to: 'await importModule(',
   },
+];
+
+/** What is not for the program to bring: the SDK of OpenTelemetry, for who wants traces, and a compiler, for oclif. */
+const OTHERS = [
+  ...['core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'].map((name) => `@opentelemetry/${name}`),
+  'typescript',
+];
+
+/** Those of each bundle that has oclif and the driver in it. */
+const COMMON_CHANGES: readonly Change[] = [
   // V8 loads its collation rules for it, which takes as long as a fifth of Node's start. Ids are ASCII.
   {
     file: /\/@oclif\/core\/lib\/config\/plugin\.js$/,
@@ -29,25 +46,58 @@ const CHANGES = [
  * @returns the files that it consists of
  */
 export async function bundleProgram(root: string): Promise<string[]> {
+  const commands = commandsIn(root).filter(({ id }) => !NOT_BUNDLED.has(id));
   const { metafile, outputFiles } = await build({
+    ...programOptions(root, entryOf(commands)),
+    outfile: 'dist/program.cjs',
+    plugins: [changedBy([...CHANGES, ...COMMON_CHANGES])],
+  });
+  for (const { path, text } of outputFiles) writeFileSync(path, asciiOf(text));
+  return Object.keys(metafile.inputs);
+}
+
+/**
+ * Bundles the same with `serve`, `guard`, `help` and all packages, for where nothing else is: the image of a container.
+ * Beside it is what the thread that writes runs.
+ * @returns the files that it consists of
+ */
+export async function bundleWholeProgram(root: string, outdir: string): Promise<string[]> {
+  const help = { id: 'help', file: 'node_modules/@oclif/plugin-help/lib/commands/help.js' };
+  const contents = entryOf([...commandsIn(root), help]);
+  const common = { write: true, plugins: [changedBy(COMMON_CHANGES)], external: OTHERS };
+  const results = await Promise.all([
+    build({ ...programOptions(root, contents), ...common, outfile: join(outdir, 'program.cjs') }),
+    build({
+      ...programOptions(root, "require('./src/store/sqlite/write-worker.ts')"),
+      ...common,
+      outfile: join(outdir, 'write-worker.cjs'),
+    }),
+  ]);
+  return results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
+}
+
+/** What bundles of the program have in common. */
+function programOptions(root: string, contents: string) {
+  return {
     write: false,
     absWorkingDir: root,
-    stdin: { contents: entryOf(root), resolveDir: root },
-    outfile: 'dist/program.cjs',
+    stdin: { contents, resolveDir: root },
     bundle: true,
     format: 'cjs',
     platform: 'node',
     target: 'node22',
+    jsx: 'automatic',
+    jsxImportSource: 'hono/jsx',
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
     metafile: true,
-    define: { 'import.meta.url': 'ownUrl' },
-    banner: { js: `const ownUrl = require('node:url').pathToFileURL(__filename).href;` },
-    plugins: [changed],
-  });
-  for (const { path, text } of outputFiles) writeFileSync(path, asciiOf(text));
-  return Object.keys(metafile.inputs);
+    define: { 'import.meta.url': 'ownUrl', 'import.meta.resolve': 'ownResolve' },
+    banner: {
+      js: `const { pathToFileURL: ownUrlOf } = require('node:url');
+const ownUrl = ownUrlOf(__filename).href, ownResolve = (name) => ownUrlOf(require.resolve(name)).href;`,
+    },
+  } as const satisfies BuildOptions;
 }
 
 /** A script in ASCII, as `requireCached` reads it. The bundler leaves other characters in regular expressions. */
@@ -56,19 +106,25 @@ function asciiOf(script: string): string {
 }
 
 /** What `bin/program.cjs` uses. The commands are what oclif's strategy "explicit" reads; each is loaded on use. */
-function entryOf(root: string): string {
-  const files = globSync('src/commands/**/*.ts', { cwd: root }).toSorted();
-  const commands = files
-    .map((file) => ({ file, id: idOf(file) }))
-    .filter(({ id }) => !NOT_BUNDLED.has(id))
-    .map(({ file, id }) => `get '${id}'() { return require('./${file}').default; },`);
+function entryOf(commands: readonly BundledCommand[]): string {
+  const getters = commands.map(({ file, id }) => `get '${id}'() { return require('./${file}').default; },`);
   return `
-    exports.run = require('@oclif/core/run').run;
-    exports.flush = require('@oclif/core/flush').flush;
+    exports.run = (...args) => require('@oclif/core/run').run(...args);
+    exports.flush = (...args) => require('@oclif/core/flush').flush(...args);
     exports.reportFailure = (...args) => require('./src/cli/explain/report.ts').reportFailure(...args);
     exports.printVersion = (...args) => require('./src/cli/help/version.ts').printVersion(...args);
     Object.defineProperty(exports, 'Help', { get: () => require('./src/cli/help/own-help.ts').default });
-    exports.commands = { ${commands.join('\n')} };`;
+    exports.commands = { ${getters.join('\n')} };`;
+}
+
+interface BundledCommand {
+  readonly id: string;
+  readonly file: string;
+}
+
+function commandsIn(root: string): BundledCommand[] {
+  const files = globSync('src/commands/**/*.ts', { cwd: root }).toSorted();
+  return files.map((file) => ({ file, id: idOf(file) }));
 }
 
 /** `src/commands/apikey/index.ts` is `apikey`. */
@@ -76,19 +132,22 @@ function idOf(file: string): string {
   return file.replace(/^src\/commands\/(.*?)(\/index)?\.ts$/, '$1').replaceAll('/', ':');
 }
 
-const changed: Plugin = {
-  name: 'some files are changed',
-  setup(bundle) {
-    bundle.onLoad({ filter: /\.(ts|js)$/ }, ({ path }) => {
-      const changes = CHANGES.filter(({ file }) => file.test(path));
-      if (changes.length === 0) return undefined;
-      let contents = readFileSync(path, 'utf8');
-      for (const { from, to } of changes) {
-        if (path.includes('node_modules') && contents.search(from) < 0)
-          throw new Error(`${path} has no ${from.source}. Adapt scripts/bundle-program.ts.`);
-        contents = contents.replaceAll(from, to);
-      }
-      return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' };
-    });
-  },
-};
+/** Changes some files while they are bundled. */
+function changedBy(all: readonly Change[]): Plugin {
+  return {
+    name: 'some files are changed',
+    setup(bundle) {
+      bundle.onLoad({ filter: /\.(ts|js)$/ }, ({ path }) => {
+        const changes = all.filter(({ file }) => file.test(path));
+        if (changes.length === 0) return undefined;
+        let contents = readFileSync(path, 'utf8');
+        for (const { from, to } of changes) {
+          if (path.includes('node_modules') && contents.search(from) < 0)
+            throw new Error(`${path} has no ${from.source}. Adapt scripts/bundle-program.ts.`);
+          contents = contents.replaceAll(from, to);
+        }
+        return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' };
+      });
+    },
+  };
+}

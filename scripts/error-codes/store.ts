@@ -82,7 +82,7 @@ export const STORE_CODES: Readonly<
       'its file cannot be read, does not hold 32 bytes, or can be read by others',
     ],
     remedy:
-      'Set `SVC_API_AUDIT_KEY` to the path of the file, which holds 32 bytes and has the mode 0600, or 0640 if it belongs to another user.',
+      'Set `SVC_API_AUDIT_KEY` to the path of the file, which holds 32 bytes and has the mode 0600, or 0640 if it belongs to root.',
   },
   STORE_FAILED: {
     meaning: 'The store failed in a way that has no code of its own; the error has that of its driver.',

@@ -9,7 +9,7 @@ import { additionsOf } from './additions.ts';
 import { turnColorsOff } from './colors.ts';
 import { hostDatabase } from './default-store.ts';
 import { withHiddenSecrets } from './hidden-secrets.ts';
-import { CliError, isParserError } from './errors.ts';
+import { CliError, isParserError, ReaderGoneError } from './errors.ts';
 import type { Failed } from './explain/present.ts';
 import { ReportedFailure } from './failure.ts';
 import { hasFlag, jsonText } from './output.ts';
@@ -145,7 +145,9 @@ export abstract class BaseCommand extends Command {
     // An error of oclif's parser holds all that was typed.
     this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');
     if (code === 'INTERRUPTED') this.terminal.stopWaiting();
-    await this.fail({ ...this.errorFields, error: message.replaceAll('\n', ' '), code }, text);
+    // Who reads no more of the output is told nothing about it.
+    if (!(error instanceof ReaderGoneError))
+      await this.fail({ ...this.errorFields, error: message.replaceAll('\n', ' '), code }, text);
     this.failedExit = this.exitAfter(exit);
     throw new ReportedFailure({ code, message, exit: this.failedExit });
   }
@@ -178,3 +180,10 @@ export abstract class BaseCommand extends Command {
     }
   }
 }
+
+/** Those of a command that opens no store and reads no configuration: it takes their flags, and offers none. */
+export const FLAGS_WITHOUT_STORE: (typeof BaseCommand)['baseFlags'] = {
+  ...BaseCommand.baseFlags,
+  database: { ...BaseCommand.baseFlags.database, hidden: true },
+  config: { ...BaseCommand.baseFlags.config, hidden: true },
+};

@@ -34,6 +34,16 @@ export class InterruptedError extends CliError {
   }
 }
 
+/** The program that read the output has ended, as `head` does: the command ends without a word. */
+export class ReaderGoneError extends CliError {
+  /** That of programs that SIGPIPE ends. */
+  readonly exit = exitCodeOf('SIGPIPE');
+
+  constructor(options?: ErrorOptions) {
+    super('OUTPUT_FAILED', 'The output could not be written to stdout (EPIPE).', options);
+  }
+}
+
 /** An error as the user sees it. */
 export interface PresentedError {
   code: string;
@@ -51,7 +61,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = remedyOf(error, code);
-  const exit = error instanceof InterruptedError ? error.exit : exitOf(code);
+  const exit = error instanceof InterruptedError || error instanceof ReaderGoneError ? error.exit : exitOf(code);
   return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit };
 }
 

@@ -45,7 +45,9 @@ export const EXIT_CODES: readonly ExitCode[] = [
   { exit: '130', meaning: 'Cancelled at a prompt.', codes: ['CANCELLED'] },
   {
     exit: '128 + n',
-    meaning: 'Ended by signal n, such as 143 by SIGTERM; the error says what that leaves.',
+    meaning:
+      'Ended by signal n, such as 143 by SIGTERM; the error says what that leaves. ' +
+      '141, without an error: the program that read the output has ended.',
     codes: ['INTERRUPTED'],
   },
   {

@@ -1,7 +1,7 @@
 import { fsyncSync, fstatSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { neverBlock } from '../log.ts';
 import { isCaptured, writeCaptured } from './captured.ts';
-import { CliError, InterruptedError } from './errors.ts';
+import { CliError, InterruptedError, ReaderGoneError } from './errors.ts';
 import { waitUnlessSignalled } from './signals.ts';
 
 /** Where a command reads and writes. Where it waits for a reader, a signal that this process handles ends the wait. */
@@ -20,7 +20,7 @@ export interface Terminal {
   readonly errorColumns: number | undefined;
   /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
   readonly columns: number;
-  /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; InterruptedError */
+  /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; ReaderGoneError; InterruptedError */
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
   deliver(text: string): Promise<void>;
@@ -91,7 +91,8 @@ class ProcessTerminal implements Terminal {
       flush(process.stdout.fd);
     } catch (error) {
       if (error instanceof CliError) throw error;
-      throw outputFailed((error as NodeJS.ErrnoException).code ?? 'unknown', error);
+      const { code = 'unknown' } = error as NodeJS.ErrnoException;
+      throw code === 'EPIPE' ? new ReaderGoneError({ cause: error }) : outputFailed(code, error);
     }
   }
 

@@ -29,7 +29,8 @@ export default class Serve extends ServingCommand {
   static override flags = {
     ...servingFlags(PORT),
     'fastcgi-port': Flags.string({
-      description: 'Port at which Apache asks by FastCGI whether requests may pass. Default: none.',
+      description:
+        'Port at which Apache asks by FastCGI whether requests may pass. Default: SVC_API_FASTCGI_PORT, or none.',
       helpValue: '<port>',
     }),
     'no-console': Flags.boolean({
@@ -46,7 +47,7 @@ export default class Serve extends ServingCommand {
       database,
       config,
       logPath: '/graphql',
-      start: serveApp({ fastCgiPort: readFastCgiPort(flags), console: !flags['no-console'] }),
+      start: serveApp({ fastCgiPort: readFastCgiPort(flags, process.env), console: !flags['no-console'] }),
     });
   }
 }

@@ -1,3 +1,4 @@
+import type { DocumentIssue } from '../keys/document.ts';
 import { KeysError } from '../keys/errors.ts';
 import type { HostResource } from '../keys/permissions/catalog.ts';
 import { printable } from '../keys/text.ts';
@@ -16,6 +17,8 @@ export interface LoadConfigOptions {
   env?: NodeJS.ProcessEnv;
   /** Resources beside those of the file, which its roles and routes may name, too. */
   resources?: readonly HostResource[];
+  /** Is told what is expected of routes and is not so, by lines and columns. Default: such a file is not loaded. */
+  onUnmet?: ((text: string) => void) | undefined;
 }
 
 /**
@@ -28,22 +31,30 @@ export interface LoadConfigOptions {
  * const keys = await openKeys({ resources, roles, defaultLimits: limits.default, policy });
  * const app = await createApp({ keys, config });
  */
-export async function loadConfig({ file, env = process.env, resources }: LoadConfigOptions = {}): Promise<Config> {
+export async function loadConfig({
+  file,
+  env = process.env,
+  resources,
+  onUnmet,
+}: LoadConfigOptions = {}): Promise<Config> {
   const location = configLocation(file, env);
-  return parseConfig(location && readConfigFile(location), resources);
+  return parseConfig(location && readConfigFile(location), resources, onUnmet);
 }
 
 /** The configuration in a file that was read, the default one without a file. @throws KeysError CONFIG_INVALID */
 export async function parseConfig(
   file: ConfigFile | undefined,
   resources: readonly HostResource[] = [],
+  onUnmet?: (text: string) => void,
 ): Promise<Config> {
   if (!file) return DEFAULT_CONFIG;
   const { path, text } = file;
   const name = printable(path, 200);
   const document = await readYaml(text);
   if ('issues' in document) throw new KeysError('CONFIG_INVALID', locatedText(name, document.issues));
-  const read = readConfig(document.value, { file: path, resources });
+  const noteUnmet =
+    onUnmet && ((issues: readonly DocumentIssue[]) => onUnmet(describeIssues(name, issues, document.positionOf)));
+  const read = readConfig(document.value, { file: path, resources, onUnmet: noteUnmet });
   if ('config' in read) {
     const lineOf = (index: number) => document.positionOf({ path: ['routes', index] }).line;
     return { ...read.config, routes: read.config.routes.map((route, index) => ({ ...route, line: lineOf(index) })) };

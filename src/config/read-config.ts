@@ -33,12 +33,14 @@ export interface ConfigContext {
   file: string;
   /** The host's own resources, which roles and routes may name, too. */
   resources: readonly HostResource[];
+  /** Is told what is expected of the routes and is not so, which otherwise is wrong with the file. */
+  onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;
 }
 
 /** Reads a parsed file. An empty one says nothing. @returns the configuration, or all that is wrong with the file */
 export function readConfig(
   value: unknown,
-  { file, resources: ofHost }: ConfigContext,
+  { file, resources: ofHost, onUnmet }: ConfigContext,
 ): { config: Config } | { issues: readonly DocumentIssue[] } {
   const reader = new DocumentReader();
   const fields = value ?? {};
@@ -51,13 +53,17 @@ export function readConfig(
   const resources = readResources(reader, fields['resources']);
   const catalog = createCatalog({ resources: [...ofHost, ...resources] });
   const roles = readRoles(reader, fields['roles'], catalog);
+  const { unmet, ...declared } = readRoutes(reader, fields, catalog);
+  if (!onUnmet) reader.issues.push(...unmet);
+  else if (unmet.length > 0) onUnmet(unmet);
   const config: Config = {
     file,
     resources,
     roles,
     credentials: readCredentials(reader, fields['credentials']),
     trust: readTrust(reader, fields['trust']),
-    ...readRoutes(reader, fields, catalog),
+    routes: declared.routes,
+    expect: declared.expect,
     cors: readCors(reader, fields['cors']),
     tls: readTls(reader, fields['tls'], file),
     limits: readLimits(reader, fields['limits']),

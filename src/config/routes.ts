@@ -1,4 +1,4 @@
-import { type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
+import { type DocumentIssue, type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
 import type { Catalog, Permission } from '../keys/permissions/catalog.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
 import { type Expectation, failureOf, parseExpectation } from '../routes/expectation.ts';
@@ -14,22 +14,23 @@ const ALLOW_FORMS =
   'Write a permission, a list of permissions that are all required, { any: [...] }, key for any valid key, or open.';
 
 /**
- * Reads what requests require, and what is expected of that. Routes that contradict one another, and expectations that
- * do not hold, are issues.
+ * Reads what requests require, and what is expected of that. Routes that contradict one another are issues.
  * @param catalog with all resources
+ * @returns also the expectations that do not hold
  */
 export function readRoutes(
   reader: DocumentReader,
   { routes: value, expect }: { routes?: unknown; expect?: unknown },
   catalog: Catalog,
-): Pick<Config, 'routes' | 'expect'> {
+): Pick<Config, 'routes' | 'expect'> & { unmet: readonly DocumentIssue[] } {
   const issuesBefore = reader.issues.length;
   const routes = reader
     .list(value, ['routes'])
     .flatMap((item, index) => readRoute(reader, item, ['routes', index], catalog) ?? []);
   const areRead = reader.issues.length === issuesBefore;
   const expectations = readExpectations(reader, expect, catalog);
-  const read = { routes, expect: expectations.map(({ expectation }) => expectation.text) };
+  const unmet: DocumentIssue[] = [];
+  const read = { routes, expect: expectations.map(({ expectation }) => expectation.text), unmet };
   if (!areRead) return read;
   for (const { indexes, message } of findFaults(routes)) {
     const [first, second] = indexes;
@@ -38,7 +39,7 @@ export function readRoutes(
   const router = createRouter(routes);
   for (const { index, expectation } of expectations) {
     const failure = failureOf(expectation, router);
-    if (failure !== undefined) reader.report(['expect', index], failure);
+    if (failure !== undefined) unmet.push({ path: ['expect', index], message: failure });
   }
   return read;
 }

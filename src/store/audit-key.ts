@@ -29,8 +29,12 @@ function readPrivateFile(path: string): Buffer {
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file);
     if (!stat.isFile()) throw unusable(path, 'is not a file');
-    // One that belongs to another user, as root, can be given to this one by its group alone.
-    const forbidden = stat.uid === process.geteuid?.() ? 0o077 : 0o037;
+    const own = process.geteuid?.();
+    // Who owns a file reads it, and root reads all.
+    if (own !== 0 && stat.uid !== own && stat.uid !== 0)
+      throw unusable(path, 'belongs to another user. Let it belong to root, or to the user who runs this');
+    // One that belongs to root can be given to another user by its group alone; root reads those of the service's user.
+    const forbidden = stat.uid === own ? 0o077 : 0o037;
     if ((stat.mode & forbidden) !== 0) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
     const bytes = Buffer.alloc(MAX_FILE_BYTES);
     return bytes.subarray(0, readSync(file, bytes));

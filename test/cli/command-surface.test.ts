@@ -6,6 +6,7 @@ import { Config } from '@oclif/core/config';
 import { manifestOf } from '../../scripts/manifest-of.ts';
 import OwnHelp from '../../src/cli/help/own-help.ts';
 import { BIN, cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
+import { tempStore } from '../support/temp.ts';
 
 /** What scripts rely on: a change here is a change for them. */
 const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
@@ -279,6 +280,10 @@ describe('the commands', () => {
     }
   });
 
+  it('offer no store where they open none', async () => {
+    for (const id of ['help', 'completion']) assert.doesNotMatch(await helpOf(['apikey', id]), /--database|--config/);
+  });
+
   it('print their help into a pipe that is closed early without complaint', async () => {
     const scripts = ['set -o pipefail; "$@" | head -1', 'exec 3> >(exec true); wait $!; "$@" >&3'];
     const [head, dead] = await Promise.all(
@@ -288,6 +293,18 @@ describe('the commands', () => {
     );
     assert.deepEqual(head, { stdout: 'Create or delete an API key.\n', stderr: '', code: 0, signal: null });
     assert.deepEqual(dead, { stdout: '', stderr: '', code: 0, signal: null });
+  });
+
+  it('end without an error, as SIGPIPE would end them, when nobody reads on', async () => {
+    const database = tempStore();
+    await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
+    const script = 'exec 3> >(exec true); wait $!; "$@" >&3';
+    const commands = ['apikey list', 'apikey list --json', 'apikey export', 'apikey log', '--version'];
+    for (const command of commands) {
+      const args = [...command.split(' '), ...(command.startsWith('-') ? [] : ['--database', database])];
+      const child = spawn('bash', ['-c', script, 'bash', process.execPath, BIN, ...args], { env: cleanEnv() });
+      assert.deepEqual(await finished(child), { stdout: '', stderr: '', code: 141, signal: null }, command);
+    }
   });
 
   it('refuse a name that no command has', async () => {

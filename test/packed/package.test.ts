@@ -107,6 +107,7 @@ describe('the packed package', () => {
       'bin/code-cache.cjs',
       'bin/node-version.js',
       'bin/program.cjs',
+      'bin/stand-in-for-user.cjs',
       'dist/LICENSES.txt',
       'dist/program.cjs',
       'dist/index.js',
@@ -150,7 +151,7 @@ describe('the packed package', () => {
       [],
     );
     const allowed = [
-      /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program)\.cjs)$/,
+      /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program|stand-in-for-user)\.cjs)$/,
       /^dist\/(program\.cjs|LICENSES\.txt)$/,
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
@@ -33,11 +42,26 @@ describe('docs/upgrading.md, for a service', () => {
     const { run, folder, store } = serviceMachine();
     await run(`${AS_SERVICE} create --name Key --roles GUEST`);
     mkdirSync(join(folder, 'units'));
-    const own = [store, join(folder, 'bin/service-keys'), join(folder, 'units/svc-api.service')];
+    const units = join(folder, 'units');
+    const own = [store, join(folder, 'bin/service-keys'), join(units, 'svc-api.service')];
     for (const file of own.slice(1)) writeFileSync(file, '');
+    // As `systemctl edit` leaves it.
+    mkdirSync(join(units, 'svc-api.service.d'));
     const { stdout, code } = await run(STUBS + blockWith('userdel', PAGE));
-    assert.deepEqual([stdout, code], ['systemctl disable --now svc-api\nuserdel svc-api\n', 0]);
+    const said = 'systemctl disable --now svc-api\nsystemctl daemon-reload\nuserdel svc-api\n';
+    assert.deepEqual([stdout, code], [said, 0]);
     assert.deepEqual(own.filter(existsSync), []);
+    assert.deepEqual(readdirSync(units), []);
+  });
+
+  it('removes its socket before the service, which a connection would start again', async () => {
+    const { run, folder } = serviceMachine();
+    const units = join(folder, 'units');
+    mkdirSync(units);
+    for (const unit of ['svc-api.socket', 'svc-api.service']) writeFileSync(join(units, unit), '');
+    const { stdout } = await run(STUBS + blockWith('userdel', PAGE));
+    assert.match(stdout, /^systemctl disable --now svc-api\.socket\nsystemctl disable --now svc-api\n/);
+    assert.deepEqual(readdirSync(units), []);
   });
 });
 

@@ -106,7 +106,13 @@ describe('the code cache', () => {
     const files = (JSON.parse(stderr.trim().split('\n').at(-1)!) as string[]).map((file) => relative(ROOT, file));
     assert.deepEqual(
       files.filter((file) => !file.endsWith('.node')),
-      ['bin/compile-cache.cjs', 'bin/program.cjs', 'bin/code-cache.cjs', 'dist/program.cjs'],
+      [
+        'bin/stand-in-for-user.cjs',
+        'bin/compile-cache.cjs',
+        'bin/program.cjs',
+        'bin/code-cache.cjs',
+        'dist/program.cjs',
+      ],
     );
   });
 });

@@ -51,6 +51,26 @@ describe('the key of the audit log', () => {
     for (const mode of [0o660, 0o450, 0o444, 0o442, 0o441]) assert.throws(() => given(mode), refused(/chmod 600/));
   });
 
+  it('is refused from a file of another user than root, who could change it, whatever its group', function () {
+    needsRoot(this);
+    const folder = tempFolder();
+    chmodSync(folder, 0o755);
+    const path = join(folder, 'audit.key');
+    writeFileSync(path, key);
+    chmodSync(path, 0o440);
+    const readBy = (user: number, owner: number) => {
+      chownSync(path, owner, process.getegid!());
+      process.seteuid!(user);
+      try {
+        return readAuditKey({ SVC_API_AUDIT_KEY: path })?.export();
+      } finally {
+        process.seteuid!(0);
+      }
+    };
+    assert.deepEqual(readBy(NOBODY, 0), key);
+    assert.throws(() => readBy(NOBODY, NOBODY - 1), refused(/belongs to another user/));
+  });
+
   it('is refused if it is missing, a folder, or a pipe that nobody writes to', () => {
     const folder = tempFolder();
     const pipe = join(folder, 'pipe');

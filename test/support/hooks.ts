@@ -1,6 +1,7 @@
 import '../../scripts/jsx.ts';
 import { join } from 'node:path';
 import { closeBrowser } from './browser/launch.ts';
+import { failOnLeaks, nameTest, watchForLeaks } from './leaks.ts';
 import { removePostgresStores, startPostgres, stopPostgres } from './postgres.ts';
 import { ROOT } from './process.ts';
 import { removeTempFolders } from './temp.ts';
@@ -13,5 +14,11 @@ export async function mochaGlobalSetup(): Promise<void> {
 }
 export const mochaGlobalTeardown = stopPostgres;
 
-/** What mocha does after the tests of each file. */
-export const mochaHooks = { afterAll: [closeBrowser, removeTempFolders, removePostgresStores] };
+/** What mocha does around the tests of each file, in the process that runs it. */
+export const mochaHooks = {
+  beforeAll: watchForLeaks,
+  beforeEach(this: Mocha.Context): void {
+    nameTest(this.currentTest!.fullTitle());
+  },
+  afterAll: [closeBrowser, removeTempFolders, removePostgresStores, failOnLeaks],
+};

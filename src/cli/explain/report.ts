@@ -3,7 +3,7 @@ import { handle } from '@oclif/core/handle';
 import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { isKeysError } from '../../keys/errors.ts';
-import { CliError, isParserError, presentError, shownError, shownText } from '../errors.ts';
+import { CliError, isParserError, presentError, ReaderGoneError, shownError, shownText } from '../errors.ts';
 import { exitOf } from '../exit-codes.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
@@ -20,6 +20,7 @@ const UNKNOWN_COMMAND = /^[cC]ommand (.*?) not found\.?$/s;
 export async function reportFailure(thrown: unknown, args: readonly string[], options: LoadOptions): Promise<void> {
   const error = thrown as Error & { code?: string; skipOclifErrorHandling?: boolean };
   if (error?.code === 'EEXIT' || error?.skipOclifErrorHandling) return handle(error);
+  if (error instanceof ReaderGoneError) return void (process.exitCode = error.exit);
   const config = await Config.load(options).catch(() => undefined);
   const isJson = hasFlag(args, '--json') || config?.scopedEnvVar('CONTENT_TYPE')?.toLowerCase() === 'json';
   const isOurs = error instanceof CliError || isKeysError(error);

@@ -1,9 +1,10 @@
 import * as Args from '@oclif/core/args';
-import { BaseCommand } from '../../cli/base-command.ts';
+import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { type Shell, SHELLS } from '../../cli/completion/reply.ts';
 
 export default class Completion extends BaseCommand {
   static override enableJsonFlag = false;
+  static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
   static override summary = 'Print a script with which a shell completes commands, flags, values, and names of keys.';
   static override description =
     'In a CLI that has svc-api as a plugin, the script completes the commands of svc-api under the name of that CLI, ' +

@@ -1,11 +1,12 @@
 import * as Args from '@oclif/core/args';
-import { BaseCommand } from '../../cli/base-command.ts';
+import { BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { listOf, printable } from '../../keys/text.ts';
 
 export default class ApiKeyHelp extends BaseCommand {
   static override enableJsonFlag = false;
   static override strict = false;
+  static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
   static override summary = 'Show help: for a command about keys, on exit codes, on environment variables.';
   static override examples = [
     { description: 'Show what exit codes mean', command: '<%= config.bin %> <%= command.id %> exit-codes' },

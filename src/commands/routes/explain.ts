@@ -3,12 +3,13 @@ import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { permissionsFlag } from '../../cli/input/key-flags.ts';
+import { warn } from '../../cli/terminal.ts';
 import { StoreCommand } from '../../cli/manage/store-command.ts';
 import type { DeclaredRoutes } from '../../cli/routes/declared-routes.ts';
 import type { Explained } from '../../cli/routes/explanation-view.ts';
 import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { assertValid, KeysError } from '../../keys/errors.ts';
-import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
+import { type Catalog, type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
 import { PermissionSet } from '../../keys/permissions/permission-set.ts';
 import type { RequestParts } from '../../routes/request.ts';
@@ -20,7 +21,7 @@ export default class Explain extends StoreCommand {
   static override summary = 'Explain which route decides about a request, and why.';
   static override description =
     'Without --key and --permissions, the request has no key. Nothing is sent. Limits, and the addresses that a key ' +
-    'may be used from, are not looked at.';
+    'may be used from, are not looked at. Expectations that do not hold are warned of.';
   static override examples = [
     {
       description: 'See what a request requires',
@@ -50,6 +51,8 @@ export default class Explain extends StoreCommand {
     preflight: Flags.boolean({ description: 'Explain the CORS preflight that a browser sends before it.' }),
   };
 
+  private declared: DeclaredRoutes | undefined;
+
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Explain);
     const [{ readDeclaredRoutes }, { explanationView }, { createRouter }, { explain }] = await Promise.all([
@@ -59,12 +62,22 @@ export default class Explain extends StoreCommand {
       import('../../routes/explain.ts'),
     ]);
     const request = await readRequest(args, flags.preflight);
-    const declared = await readDeclaredRoutes(this.config, this.configFile);
+    let unmet: string | undefined;
+    const declared = await readDeclaredRoutes(this.config, this.configFile, (text) => void (unmet = text));
+    this.declared = declared;
     const { permissions, key } = await this.callerOf(flags, declared);
     const explanation = explain(createRouter(declared.routes), request, permissions);
     const typed = `${args.method} ${args.url}`;
     const { json, text } = await explanationView({ file: declared.file, typed, explanation, key });
-    return this.print(json, text);
+    await this.print(json, text);
+    if (unmet !== undefined)
+      await warn(this.terminal, [`Servers do not take this file, since what it expects is not so:\n${unmet}`]);
+    return json;
+  }
+
+  /** Those that were read, also from a file whose expectations do not hold. */
+  protected override async additions(permissions?: readonly string[]): Promise<CatalogAdditions> {
+    return this.declared?.additions ?? super.additions(permissions);
   }
 
   private async callerOf(flags: FlagsOf<typeof Explain>, { additions }: DeclaredRoutes): Promise<Caller> {

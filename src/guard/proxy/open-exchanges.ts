@@ -32,13 +32,23 @@ export class OpenExchanges {
     for await (const exchange of inTurns([...this.#open])) {
       if (!this.#open.has(exchange)) continue;
       // Mostly it is known at once. Where the store must be asked, it is asked about all of them together.
-      const allowed = exchange.isAllowed();
-      if (allowed instanceof Promise) asked.push(allowed.then((isAllowed) => endUnless(isAllowed, exchange)));
+      const allowed = isAllowed(exchange);
+      if (allowed instanceof Promise) asked.push(allowed.then((is) => endUnless(is, exchange)));
       else endUnless(allowed, exchange);
     }
     await Promise.all(asked);
     if (this.#open.size > 0) this.#checkSoon();
     else this.#isChecking = false;
+  }
+}
+
+/** Whether it may go on. Where that cannot be found out, it may not; others are looked at all the same. */
+function isAllowed(exchange: OpenExchange): boolean | Promise<boolean> {
+  try {
+    const allowed = exchange.isAllowed();
+    return allowed instanceof Promise ? allowed.catch(() => false) : allowed;
+  } catch {
+    return false;
   }
 }
 

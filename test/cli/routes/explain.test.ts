@@ -34,6 +34,23 @@ function argsOf(line: string): string[] {
 }
 
 describe('routes explain', () => {
+  it('explains by a file whose expectations do not hold, and warns of that', async () => {
+    const cli = testCli();
+    await cli.run(['apikey', 'create', '--name', 'CI', '--permissions', 'DOCKER:READ_ANY']);
+    const file = configFile(`${ROUTES}expect:\n  - GET https://g.example/api/boards/7 without a key is allowed\n`);
+    for (const key of [[], ['--key', 'CI']]) {
+      const args = [...argsOf('GET https://g.example/api/boards/7'), ...key];
+      const { stdout, stderr, code } = await cli.run(args, { env: { SVC_API_CONFIG: file } });
+      assert.match(stdout, key.length > 0 ? /is forbidden: / : /is refused: /);
+      const [first, second, ...others] = stderr.trimEnd().split('\n');
+      assert.equal(first, 'Warning: Servers do not take this file, since what it expects is not so:');
+      assert.ok(second!.startsWith(`${file}:9:5: `), stderr);
+      assert.deepEqual([others, code], [[], 0]);
+    }
+    const { code } = await cli.run(['routes', 'check'], { env: { SVC_API_CONFIG: file } });
+    assert.equal(code, 1);
+  });
+
   it('says which route decides, where it is, and why it comes before the next', async () => {
     assert.deepEqual(await explain('GET https://G.example:443/%61pi/boards/7/?q --permissions grafana:read_any'), [
       'GET g.example/api/boards/7 is allowed: the key has GRAFANA:READ_ANY',

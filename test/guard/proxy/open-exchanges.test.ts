@@ -38,4 +38,20 @@ describe('the look at what is open', () => {
       Array.from({ length: 99 }, (_, index) => index),
     );
   });
+
+  it('ends what it cannot find out about, and goes on', async () => {
+    const open = new OpenExchanges();
+    const ended: string[] = [];
+    const failing = { refuses: () => Promise.reject(new Error('down')), throws: () => assert.fail('down') };
+    const forget = Object.entries(failing).map(([name, isAllowed]) =>
+      open.add({ isAllowed, end: () => void ended.push(name) }),
+    );
+    await until(() => ended.length === 2);
+    for (const end of forget) end();
+    let looks = 0;
+    const end = open.add({ isAllowed: () => (looks += 1) > 0, end: () => {} });
+    await until(() => looks > 0);
+    end();
+    assert.deepEqual(ended.toSorted(), ['refuses', 'throws']);
+  });
 });
