@@ -56,7 +56,7 @@ export async function listKeys(
     search: query.search || undefined,
     ownedBy: ownedBy(actor),
     roles: query.roles ? readRoles(query.roles, catalog) : undefined,
-    status: query.status ? { is: readStatus(query.status), now } : undefined,
+    status: query.status == null ? undefined : { is: readStatus(query.status), now },
   });
   return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
 }

@@ -6,7 +6,15 @@ import { findFamily } from './families.ts';
 import type { Tables } from './tables.ts';
 
 /** What begins anew the time for which a key may go unused. */
-const BEGINNINGS: readonly AuditAction[] = ['CREATE', 'IMPORT', 'ENABLE', 'ROTATE', 'ROTATE_ROLLBACK', 'RESTORE'];
+const BEGINNINGS: readonly AuditAction[] = [
+  'CREATE',
+  'IMPORT',
+  'ENABLE',
+  'ADOPT',
+  'ROTATE',
+  'ROTATE_ROLLBACK',
+  'RESTORE',
+];
 
 /** See `KeyFinder.findInUse`. */
 export async function findInUse(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<Set<string>> {
@@ -54,8 +62,28 @@ async function findUsed(db: Kysely<Tables>, ids: readonly string[], since: numbe
       )
       .execute();
     for (const { id } of rows) used.add(id);
+    const others = chunk.filter((id) => !used.has(id));
+    for (const id of await findRevived(db, others, since)) used.add(id);
   }
   return used;
+}
+
+/** Those of these keys that had ended, and got another end since a time. */
+async function findRevived(db: Kysely<Tables>, ids: readonly string[], since: number): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('audit_log')
+    .select(['key_id', 'at', 'before'])
+    .where('key_id', 'in', ids)
+    .where('at', '>=', since)
+    .where('action', '=', 'UPDATE' satisfies AuditAction)
+    .where('before', 'like', '%"expiresAt":%')
+    .execute();
+  return rows.flatMap(({ key_id: id, at, before }) => {
+    const { expiresAt } = JSON.parse(before!) as { expiresAt?: string | null };
+    // One that was still to come, somebody may move again and again without a thought of this key.
+    return expiresAt && Date.parse(expiresAt) <= Number(at) ? [id!] : [];
+  });
 }
 
 /** See `KeyRepository.findDisabledByPolicy`. */

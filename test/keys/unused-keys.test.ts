@@ -102,6 +102,34 @@ describeOnEach('keys that are not used', () => {
     assert.deepEqual(await disabled(), ['Enabled', 'Imported', 'Rotated']);
   });
 
+  it('have as long again once they work again by another end, or as they are adopted', async () => {
+    const { principal: creator } = await create('Creator');
+    const { principal: child } = await create('Child', creator);
+    const ends = { roles: ['VIEWER'], expiresIn: '30d' };
+    const { key: ended } = await test.keys.create({ name: 'Ended', ...ends }, OPERATOR);
+    const { principal: idle } = await create('Idle');
+    const { principal: below } = await createPrincipal(test.keys, { name: 'Below', ...ends }, idle);
+    const { key: declared } = await test.keys.create({ name: 'Declared', ...ends }, OPERATOR);
+    const description = 'Not "expiresAt":1 at all';
+    const { key: described } = await test.keys.create({ name: 'Described', roles: ['VIEWER'] }, OPERATOR);
+    const { key: moved } = await test.keys.create({ name: 'Moved', roles: ['VIEWER'], expiresIn: '200d' }, OPERATOR);
+    await test.keys.setEnabled(creator.key.id, false, OPERATOR);
+    days(59);
+    await test.keys.update(described.id, { description }, OPERATOR);
+    await test.keys.update(moved.id, { expiresIn: '200d' }, OPERATOR);
+    days(41);
+    await test.keys.update(ended.id, { expiresIn: '100d' }, OPERATOR);
+    const { name, roles } = declared;
+    const expiresAt = test.time.now + 100 * UNIT_MS.d;
+    await test.keys.apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
+    await test.keys.adopt(child.key.id, OPERATOR);
+    await test.keys.update(below.key.id, { expiresIn: '100d' }, OPERATOR);
+    await pass();
+    assert.deepEqual(await disabled(), ['Creator', 'Described', 'Moved']);
+    days(61);
+    assert.equal(await pass(), 5);
+  });
+
   it('stay where a key beneath them is used, and go with it', async () => {
     const { principal: root } = await create('Root');
     const { principal: child } = await create('Child', root);

@@ -16,6 +16,8 @@ const NOBODY: ServiceManager = { ready() {}, reload: (read) => read(), stopping(
 const PROGRAM = 'systemd-notify';
 /** How long it may take. */
 const TELL_MS = 5000;
+/** The longest that a timer of Node takes: a longer one runs out at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The service manager of this process: systemd if it wants to be told, by NOTIFY_SOCKET; otherwise nobody. */
 export function serviceManager(env: NodeJS.ProcessEnv, log: Log): ServiceManager {
@@ -28,6 +30,8 @@ class Systemd implements ServiceManager {
   readonly #log: Log;
   #told: Promise<void> = Promise.resolve();
   #isReady = false;
+  #pings: NodeJS.Timeout | undefined;
+  #isPinging = false;
   #hasFailed = false;
 
   constructor(env: NodeJS.ProcessEnv, log: Log) {
@@ -49,14 +53,24 @@ class Systemd implements ServiceManager {
   }
 
   stopping(): void {
+    clearInterval(this.#pings);
     this.#tell('STOPPING=1');
   }
 
   /** Says twice in each period of the watchdog that turns come and go (sd_watchdog_enabled(3)). */
   #beginToPing(): void {
     const { WATCHDOG_USEC: period, WATCHDOG_PID: pid } = this.#env;
-    if (!Number(period) || (pid && Number(pid) !== process.pid)) return;
-    setInterval(() => this.#tell('WATCHDOG=1'), Number(period) / 1000 / 2).unref();
+    const everyMs = Number(period) / 1000 / 2;
+    if (!(everyMs > 0) || (pid && Number(pid) !== process.pid)) return;
+    this.#pings = setInterval(() => this.#ping(), Math.min(everyMs, MAX_TIMER_MS)).unref();
+  }
+
+  /** One that takes long is not waited for by others: they would be more and more, and what comes after them late. */
+  #ping(): void {
+    if (this.#isPinging) return;
+    this.#isPinging = true;
+    this.#tell('WATCHDOG=1');
+    void this.#told.then(() => (this.#isPinging = false));
   }
 
   /** One after the other: what comes last counts. */

@@ -33,13 +33,13 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
     key: normalizeText(request.key ?? '') || undefined,
     actor: normalizeText(request.actor ?? '') || undefined,
     action: readAction(request.action),
-    since: request.since ? requirePastTime(request.since, now) : undefined,
-    until: request.until ? requirePastTime(request.until, now) : undefined,
+    since: request.since == null ? undefined : requirePastTime(request.since, now),
+    until: request.until == null ? undefined : requirePastTime(request.until, now),
   };
 }
 
 function readAction(text: string | null | undefined): AuditAction | undefined {
-  if (!text) return undefined;
+  if (text == null) return undefined;
   const action = AUDIT_ACTIONS.find((name) => name === text.trim().toUpperCase().replaceAll('-', '_'));
   if (!action)
     throw new KeysError(

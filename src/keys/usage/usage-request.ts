@@ -25,9 +25,9 @@ export function readUsageRequest(request: UsageRequest, now: number): UsageRange
   const length = PERIOD_MS[by];
   const earliest = firstKept(by, now);
   const end = startOf(by, now) + length;
-  const to = request.to ? Math.min(startOf(by, requirePastTime(request.to, now) + length - 1), end) : end;
+  const to = request.to == null ? end : Math.min(startOf(by, requirePastTime(request.to, now) + length - 1), end);
   if (to <= earliest) throw tooEarly(request.to!, by, earliest);
-  if (!request.from) return { by, from: Math.max(to - DEFAULT_COUNT[by] * length, earliest), to };
+  if (request.from == null) return { by, from: Math.max(to - DEFAULT_COUNT[by] * length, earliest), to };
   const from = startOf(by, requirePastTime(request.from, now));
   if (from < earliest) throw tooEarly(request.from, by, earliest);
   if (from < to) return { by, from, to };
@@ -36,7 +36,7 @@ export function readUsageRequest(request: UsageRequest, now: number): UsageRange
 }
 
 function readPeriod(text: string | null | undefined): Period {
-  if (!text) return 'HOUR';
+  if (text == null) return 'HOUR';
   const period = PERIODS.find((name) => name === text.trim().toUpperCase());
   if (period) return period;
   throw new KeysError('INPUT_INVALID', `Use is counted by hour or by day, not by "${printable(text)}".`);

@@ -114,5 +114,6 @@ describeOnEach('a key that expires', () => {
       code: 'INPUT_INVALID',
       message: '"gone" is not a status. The statuses are ACTIVE, DISABLED and EXPIRED.',
     });
+    await assert.rejects(list({ status: '' }), { code: 'INPUT_INVALID' });
   });
 });

@@ -41,6 +41,9 @@ describe('a request for the use of a key', () => {
   for (const [what, request, message] of [
     ['a time that is none', { from: 'yesterday' }, /^"yesterday" is not a time\. Write a date/],
     ['another end that is none', { to: '5M' }, /^"5M" is not a time\. Units are lower case/],
+    ['a time that is empty, as by a variable that is not set', { from: '' }, /^"" is not a time\. Write a date/],
+    ['another end that is empty', { to: '' }, /^"" is not a time\. Write a date/],
+    ['a period that is empty', { by: '' }, 'Use is counted by hour or by day, not by "".'],
     ['another period', { by: 'week' }, 'Use is counted by hour or by day, not by "week".'],
     [
       'hours that are kept no longer',

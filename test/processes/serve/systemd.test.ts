@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lstatSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { handedSocket } from '../../../src/cli/serve/handed-socket.ts';
@@ -81,6 +81,37 @@ describe('serve as a service of the type notify', () => {
     );
     other.stop();
   });
+
+  it('says so no more often than it can be said, and stops in time', async () => {
+    const folder = tempFolder();
+    // It takes longer than the watchdog waits.
+    writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\necho "$1" >> ${folder}/said\nsleep 0.2\n`, {
+      mode: 0o755,
+    });
+    const said = () => readFileSync(join(folder, 'said'), 'utf8').trimEnd().split('\n');
+    const env = { PATH: `${folder}:${process.env['PATH']}`, WATCHDOG_USEC: '2000' };
+    const child = start([], env);
+    await urlOf(child);
+    await until(() => existsSync(join(folder, 'said')) && said().length > 5);
+    child.kill('SIGTERM');
+    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    await until(() => said().includes('STOPPING=1'));
+    assert.equal(said().at(-1), 'STOPPING=1');
+  });
+
+  for (const period of ['-5', '99999999999999', 'often'])
+    it(`does not take ${period} for no time at all`, async () => {
+      const child = start([], { WATCHDOG_USEC: period });
+      await urlOf(child);
+      await until(() => systemd.said.length === 1);
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      await until(() => systemd.said.some(([said]) => said === 'STOPPING=1'));
+      assert.deepEqual(
+        systemd.said.map(([word]) => word),
+        ['READY=1', 'STOPPING=1'],
+      );
+    });
 
   it('serves where it cannot say so, and logs that once', async () => {
     const child = start([], { PATH: tempFolder() });
