@@ -15,6 +15,4 @@ export interface GraphQLContext {
 export interface BudgetedContext extends GraphQLContext {
   /** What the request has taken of what it may take. */
   readonly budget: RequestBudget;
-  /** Whether a prepared operation is executed, which gives others a turn within long lists by itself. */
-  isPrepared?: boolean;
 }

@@ -59,7 +59,6 @@ export class PreparedOperation {
 
   /** Executes the operation. @throws GraphQLError COST_EXCEEDED if the answer gets too long */
   execute(context: BudgetedContext, variables: Record<string, unknown> | null): Eventual<ExecutionResult> {
-    context.isPrepared = true;
     const { variableDefinitions = [] } = this.#operation;
     if (variableDefinitions.length === 0) return new Execution(this.#planFor({}), context, {}).run();
     const { errors, coerced } = getVariableValues(this.#schema, variableDefinitions, variables ?? {}, {
@@ -99,6 +98,8 @@ export class PreparedOperation {
 }
 
 function conditionsIn(document: DocumentNode): string[] {
+  // To look through all of it takes longer than to prepare the rest.
+  if (!document.loc?.source.body.includes('@')) return [];
   const names = new Set<string>();
   visit(document, {
     Directive: ({ name, arguments: given = [] }) => {

@@ -39,23 +39,20 @@ export class PreparedOperations {
     return this.#seen.has(keyOf(query, operationName));
   }
 
-  /** Remembers that an operation is valid: the next time it is worth to be prepared. */
-  see(query: string, operationName: string | null): void {
-    if (query.length <= MAX_DOCUMENT_LENGTH) this.#seen.set(keyOf(query, operationName), true);
-  }
-
-  /** Prepares an operation that is valid, and keeps it. */
+  /** Prepares an operation that is valid, and keeps it if it was seen before, which is when that is worth it. */
   prepare(
     query: string,
     operationName: string | null,
     { document, cost }: { document: DocumentNode; cost: Amount },
   ): PreparedOperation {
-    const key = keyOf(query, operationName);
     const operation = new PreparedOperation(this.#schema, document, operationName, cost);
-    const { maxPlans: plans } = operation;
-    const size = 2 * key.length + preparedSizeOf(this.#schema, document, { operationName, plans });
-    this.#operations.set(key, operation, { size });
-    this.#seen.delete(key);
+    if (query.length > MAX_DOCUMENT_LENGTH) return operation;
+    const key = keyOf(query, operationName);
+    if (this.#seen.delete(key)) {
+      const { maxPlans: plans } = operation;
+      const size = 2 * key.length + preparedSizeOf(this.#schema, document, { operationName, plans });
+      this.#operations.set(key, operation, { size });
+    } else this.#seen.set(key, true);
     return operation;
   }
 }

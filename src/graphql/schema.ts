@@ -1,5 +1,5 @@
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
+import { assertValidSchema, defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
 import { KeysError } from '../keys/errors.ts';
 import type { KeysService } from '../keys/service.ts';
 import { refuseReplacements } from './built-in.ts';
@@ -46,6 +46,7 @@ export async function createSchema(
         ...parts.map(({ resolvers }) => resolvers),
       ] as never,
     });
+    assertValidSchema(schema);
     if (schema.getSubscriptionType()) throw new Error('The schema is invalid: subscriptions are not supported.');
     refuseRepeatedRootFields(schema, documents);
     enforceRequires(schema, requirements);

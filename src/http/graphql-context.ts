@@ -22,7 +22,7 @@ const SIGNAL: PropertyDescriptor = {
 
 /** The context of a request for its resolvers. */
 export function contextOf(request: GraphQLRequest, principal: Principal, budget: RequestBudget): BudgetedContext {
-  const context = { principal, budget, isPrepared: false, [SOURCE]: request };
+  const context = { principal, budget, [SOURCE]: request };
   // Getters in a literal, and `defineProperties`, take several times as long.
   Object.defineProperty(context, 'request', REQUEST);
   return Object.defineProperty(context, 'signal', SIGNAL) as unknown as BudgetedContext;

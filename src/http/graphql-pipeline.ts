@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import { amountFor } from '../graphql/budget/amount.ts';
-import { checkErrors, checkLength, writeData } from '../graphql/budget/answer.ts';
+import { writeData } from '../graphql/budget/answer.ts';
 import { costOf } from '../graphql/budget/cost.ts';
 import { clientGone, costExceeded } from '../graphql/budget/errors.ts';
 import type { Budgets, RequestBudget } from '../graphql/budget/request-budget.ts';
@@ -17,13 +17,14 @@ import {
 import type { Eventual } from '../graphql/execution/results.ts';
 import type { PreparedOperation } from '../graphql/prepared-operation.ts';
 import { PreparedOperations } from '../graphql/prepared-operations.ts';
+import { Validation } from '../graphql/validation.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Log } from '../log.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { Cors } from './cors.ts';
 import { contextOf } from './graphql-context.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
-import { type GraphQLHandler, graphqlHandler } from './graphql-handler.ts';
+import { type InvalidHandler, invalidHandler } from './graphql-handler.ts';
 import type { GraphQLParameters } from './graphql-parameters.ts';
 import { type GraphQLRequest, isByUrl, readParameters } from './graphql-request.ts';
 import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusals.ts';
@@ -66,7 +67,8 @@ export class GraphQLPipeline {
   readonly #cors: Cors;
   readonly #log: Log;
   readonly #operations: PreparedOperations;
-  readonly #handler: GraphQLHandler;
+  readonly #validation: Validation;
+  readonly #answerInvalid: InvalidHandler;
 
   constructor({ schema, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
     this.#schema = schema;
@@ -76,7 +78,8 @@ export class GraphQLPipeline {
     this.#cors = cors;
     this.#log = log;
     this.#operations = new PreparedOperations(schema);
-    this.#handler = graphqlHandler(schema);
+    this.#validation = new Validation(schema);
+    this.#answerInvalid = invalidHandler(schema);
   }
 
   /** Authenticates a request, and answers it, to pages of other origins as well. */
@@ -140,21 +143,17 @@ export class GraphQLPipeline {
     if (prepared) return prepared;
     const document = readDocument(query, operationName);
     const cost = costOf(this.#schema, document, operationName);
-    if (this.#operations.hasSeen(query, operationName))
-      return this.#operations.prepare(query, operationName, { document, cost });
+    const read = { document, cost };
+    if (this.#operations.hasSeen(query, operationName)) return this.#operations.prepare(query, operationName, read);
     return {
       cost,
       name: operationNameIn(document, operationName),
       isMutation: isMutation(document, operationName),
       introspects: introspects(document),
-      execute: async (context, variables) => {
-        const result = await this.#handler({ query, operationName, variables }, context);
-        if (result.data === undefined) return result;
-        this.#operations.see(query, operationName);
-        checkLength(result.data, context.budget.limits.characters);
-        checkErrors(result.errors ?? []);
-        return result;
-      },
+      execute: (context, variables) =>
+        this.#validation.isValid(document)
+          ? this.#operations.prepare(query, operationName, read).execute(context, variables)
+          : this.#answerInvalid({ query, operationName, variables }),
     };
   }
 

@@ -6,20 +6,23 @@ import type { Tables } from './tables.ts';
 /** With so many, whoever has not asked since the change before them has to forget all keys. */
 const NOTED_CHANGES = MAX_CHANGES + 2;
 
+/** A text as the triggers of migration 016 index it. */
+const INDEXED_TEXT = sql`case when instr(search_text, char(0)) > 0 then char(1, 1, 1) else search_text end`;
+
 /** Does once for all keys of an SQLite store what triggers do for each that is inserted. See migration 018. */
-export async function withoutTriggers(db: Kysely<Tables>, batch: string, insert: () => Promise<void>): Promise<void> {
+export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
   const { rows: caches } = await sql<{ cache_size: number }>`pragma cache_size`.execute(db);
   await sql`pragma cache_size = ${sql.lit(-BULK_CACHE_KIB)}`.execute(db);
   try {
     const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from api_keys`.execute(db);
-    await sql`insert into staged_insertion values (${batch})`.execute(db);
+    const inserted = sql`from api_keys where rowid > ${sql.lit(rows[0]!.last)}`;
+    await sql`insert into staged_insertion values ('')`.execute(db);
     await insert();
     await sql`delete from staged_insertion`.execute(db);
-    await sql`insert into api_keys_search (rowid, search_text)
-      select rowid, search_text from api_keys where rowid > ${sql.lit(rows[0]!.last)}`.execute(db);
+    await sql`insert into api_keys_search (rowid, search_text) select rowid, ${INDEXED_TEXT} ${inserted}`.execute(db);
     await sql`update key_state set state = hex(randomblob(8))`.execute(db);
-    await sql`insert into key_changes (key_id) select id from staged_keys where batch = ${batch}
-      order by position desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
+    await sql`insert into key_changes (key_id) select id ${inserted}
+      order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
   } finally {
     await sql`pragma cache_size = ${sql.lit(caches[0]!.cache_size)}`.execute(db);
   }

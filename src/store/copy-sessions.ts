@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
+import { withoutTriggers } from './bulk-insertion.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { BULK_CACHE_KIB } from './insert-rows.ts';
+import { withDeferredIndexes } from './deferred-indexes.ts';
 import type { Tables } from './tables.ts';
 
 /** Runs `work` on a store as it is at one moment, while others may change it. @throws KeysError STORE_… */
@@ -24,25 +25,29 @@ export function withSnapshot<Result>(
   );
 }
 
-/** Runs `work`, which inserts many rows in any order, in a transaction of an empty store. */
-export async function withBulkInserts<Result>(
+/**
+ * Runs `insert`, which fills all tables of an empty store in any order, in a transaction of that store. What there is
+ * to find their rows is made afterwards.
+ */
+export async function withBulkInserts(
   target: Kysely<Tables>,
   dialect: DialectName,
-  work: (target: Kysely<Tables>) => Promise<Result>,
-): Promise<Result> {
+  insert: () => Promise<void>,
+): Promise<void> {
   await allowWaiting(target, dialect);
   if (dialect === 'sqlite') {
     // A key may come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
-    await sql`pragma cache_size = ${sql.lit(-BULK_CACHE_KIB)}`.execute(target);
-    return work(target);
+    await withoutTriggers(target, () => withDeferredIndexes(target, dialect, insert));
+    return;
   }
   const creators = sql`alter table api_keys alter constraint api_keys_created_by_fkey`;
   await sql`${creators} deferrable initially deferred`.execute(target);
-  const result = await work(target);
-  await sql`set constraints all immediate`.execute(target);
+  await withDeferredIndexes(target, dialect, async () => {
+    await insert();
+    await sql`set constraints all immediate`.execute(target);
+  });
   await sql`${creators} not deferrable`.execute(target);
-  return result;
 }
 
 /** Each store idles while the other one is queried: a server must not end the transaction for that. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
 import type { ProgressReport } from '../keys/progress.ts';
@@ -28,7 +29,7 @@ export interface CopyReports {
   onCompared?: ProgressReport;
 }
 
-const PAGE_ROWS = 500;
+const PAGE_ROWS = 1000;
 
 /** What is known of a table that was read: the number of its rows, and a digest of them. */
 interface TableDigest {
@@ -45,12 +46,12 @@ interface TableDigest {
 export async function copyStore(from: Connection, to: Connection, reports: CopyReports = {}): Promise<StoreCopy> {
   const { location } = to;
   const { digests, head } = await withSnapshot(from, (source) =>
-    to.write((transaction, keysChanged) =>
-      withBulkInserts(transaction, to.dialect, async (target) => {
-        await requireEmpty(target, location);
-        const copied = new Map<string, TableDigest>();
-        const total = await countRows(source);
-        const [noteCopied, noteCompared] = [sumOf(total, reports.onCopied), sumOf(total, reports.onCompared)];
+    to.write(async (target, keysChanged) => {
+      await requireEmpty(target, location);
+      const copied = new Map<string, TableDigest>();
+      const total = await countRows(source);
+      const [noteCopied, noteCompared] = [sumOf(total, reports.onCopied), sumOf(total, reports.onCompared)];
+      await withBulkInserts(target, to.dialect, async () => {
         for (const table of TABLE_NAMES) {
           const insert = async (rows: readonly Row[]) => {
             await insertRows(target, to.dialect, table, rows);
@@ -58,17 +59,17 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
           };
           copied.set(table, await digestOf(source, table, insert));
         }
-        for (const table of TABLE_NAMES) {
-          if ((await digestOf(target, table, noteCompared)).digest !== copied.get(table)!.digest)
-            throw new KeysError(
-              'STORE_FAILED',
-              `The copy of ${table} in ${location} differs from the original. Nothing was copied. Try again.`,
-            );
-        }
-        keysChanged([]);
-        return { digests: copied, head: await headOf(target) };
-      }),
-    ),
+      });
+      for (const table of TABLE_NAMES) {
+        if ((await digestOf(target, table, noteCompared)).digest !== copied.get(table)!.digest)
+          throw new KeysError(
+            'STORE_FAILED',
+            `The copy of ${table} in ${location} differs from the original. Nothing was copied. Try again.`,
+          );
+      }
+      keysChanged([]);
+      return { digests: copied, head: await headOf(target) };
+    }),
   );
   return {
     keys: digests.get('api_keys')!.count,
@@ -131,13 +132,22 @@ async function digestOf(
 ): Promise<TableDigest> {
   const digest = createHash('sha256');
   let count = 0;
-  for await (const rows of pagesOf(db, table)) {
-    const columns = Object.keys(rows[0]!).toSorted();
-    // One database returns large numbers as text, the other as numbers.
-    const fields = rows.map((row) => columns.map((column) => row[column]?.toString() ?? null));
-    digest.update(JSON.stringify([columns, fields]));
-    await work(rows);
-    count += rows.length;
+  let working = Promise.resolve();
+  try {
+    for await (const rows of pagesOf(db, table)) {
+      const columns = Object.keys(rows[0]!).toSorted();
+      // One database returns large numbers as text, the other as numbers.
+      const fields = rows.map((row) => columns.map((column) => row[column]?.toString() ?? null));
+      digest.update(JSON.stringify([columns, fields]));
+      count += rows.length;
+      await working;
+      working = work(rows);
+      working.catch(() => {}); // It is awaited below.
+      // It is under way before the next page is read, for which SQLite takes this thread.
+      await setImmediate();
+    }
+  } finally {
+    await working;
   }
   return { count, digest: digest.digest('hex') };
 }

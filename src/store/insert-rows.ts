@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { DialectName } from './connection.ts';
 import type { Tables } from './tables.ts';
 
@@ -16,15 +16,32 @@ export async function insertRows(
   rows: readonly Row[],
 ): Promise<void> {
   const columns = Object.keys(rows[0]!);
-  const references = columns.map((column) => sql.ref(column));
-  const json = JSON.stringify(dialect === 'sqlite' ? rows.map((row) => columns.map((column) => row[column])) : rows);
-  const values =
-    dialect === 'sqlite'
-      ? sql`select ${sql.join(columns.map((_, index) => sql.raw(`value ->> ${index}`)))} from json_each(${json})`
-      : sql`select ${sql.join(references)} from json_populate_recordset(null::${sql.table(table)}, ${json})`;
+  // Half of the columns of most keys have no value.
+  const used = columns.filter((column) => rows.some((row) => row[column] !== null));
   await target
     .insertInto(table)
     .columns(columns as [])
-    .expression(values)
+    .expression(dialect === 'sqlite' ? rowsOnSqlite(rows, columns, used) : rowsOnPostgres(table, rows, columns, used))
     .execute();
+}
+
+function rowsOnSqlite(rows: readonly Row[], columns: readonly string[], used: readonly string[]): RawBuilder<unknown> {
+  const json = JSON.stringify(rows.map((row) => used.map((column) => row[column])));
+  const values = columns.map((column) => {
+    const index = used.indexOf(column);
+    return sql.raw(index === -1 ? 'null' : `value ->> ${index}`);
+  });
+  return sql`select ${sql.join(values)} from json_each(${json})`;
+}
+
+/** What is missing in an object is null. */
+function rowsOnPostgres(
+  table: keyof Tables,
+  rows: readonly Row[],
+  columns: readonly string[],
+  used: string[],
+): RawBuilder<unknown> {
+  const references = sql.join(columns.map((column) => sql.ref(column)));
+  const json = JSON.stringify(rows, used);
+  return sql`select ${references} from json_populate_recordset(null::${sql.table(table)}, ${json})`;
 }

@@ -77,7 +77,7 @@ export async function insertStagedKeys(
   const head = await findPosition(db, 'audit_head');
   const isNext = staged.chain.previous === (head?.hash ?? CHAIN_START);
   const { hashes } = isNext ? staged.chain : chainOf(head, staged, auditKey);
-  if (dialect === 'sqlite') await withoutTriggers(db, staged.batch, () => insertKeys(db, staged));
+  if (dialect === 'sqlite') await withoutTriggers(db, () => insertKeys(db, staged));
   else await withPendingList(db, () => insertKeys(db, staged));
   await insertEntries(db, dialect, staged, { after: head?.number ?? 0, hashes });
   await setHead(db, { number: (head?.number ?? 0) + hashes.length, hash: hashes.at(-1)! }, head);

@@ -114,6 +114,7 @@ const ROOMS: Record<string, string[]> = {
     'list-keys',
     'key-names',
     'bulk-insertion',
+    'deferred-indexes',
     'staged-keys',
     'key-repository',
     'empty-repository',

@@ -147,7 +147,7 @@ function pathOf(path: object | undefined): unknown[] {
 
 /** Turns never end: waiting for one would decide what fails first. */
 const turns = new Turns(Infinity);
-const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns), isPrepared: true }) as unknown as BudgetedContext;
+const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns) }) as unknown as BudgetedContext;
 turns.begin();
 const written = (result: ExecutionResult) => {
   const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, { log: NO_LOG, requestId: undefined }));

@@ -13,8 +13,10 @@ describe('prepared operations', () => {
   beforeEach(() => {
     operations = new PreparedOperations(schema);
   });
-  const add = (query: string, name: string | null = null) =>
+  const prepare = (query: string, name: string | null = null) =>
     operations.prepare(query, name, { document: parse(query), cost: 1 });
+  /** It is kept when it is seen again. */
+  const add = (query: string, name: string | null = null) => [prepare(query, name), prepare(query, name)];
   const found = (query: string, name: string | null = null) => operations.find(query, name) !== undefined;
 
   it('are told apart by their operation name', () => {
@@ -28,15 +30,17 @@ describe('prepared operations', () => {
     assert.deepEqual([found('#\0\n{ a }'), found('#', '\n{ a }'), found('#\0', '\n{ a }')], [true, false, false]);
   });
 
-  it('are worth it for what was seen before, up to 20,000 characters', () => {
-    for (const [blanks, isWorthIt] of [
+  it('are kept from the second time on, up to 20,000 characters', () => {
+    for (const [blanks, isKept] of [
       [10, true],
       [20_000, false],
     ] as const) {
       const query = `{ a ${' '.repeat(blanks)} }`;
       assert.equal(operations.hasSeen(query, null), false);
-      operations.see(query, null);
-      assert.equal(operations.hasSeen(query, null), isWorthIt);
+      prepare(query);
+      assert.deepEqual([operations.hasSeen(query, null), found(query)], [isKept, false]);
+      prepare(query);
+      assert.deepEqual([operations.hasSeen(query, null), found(query)], [false, isKept]);
     }
   });
 

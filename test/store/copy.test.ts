@@ -133,6 +133,22 @@ function alteringTrigger(database: string, table: string, column: string): strin
   ];
 }
 
+/** How the tables of a store are indexed. */
+const indexesOf = async (store: string) =>
+  new Set(
+    (
+      await readDirectly(
+        store,
+        isPostgresUrl(store)
+          ? `select replace(indexdef, current_schema(), '') as index, contype as constraint,
+               case when tablename = 'other' then (schemaname || '.' || indexname)::regclass::oid end as unchanged
+             from pg_indexes left join pg_constraint on conname = indexname and connamespace::regnamespace::text = schemaname
+             where schemaname = current_schema()`
+          : `select name || ' ' || coalesce(sql, '') as "index" from sqlite_schema where type = 'index'`,
+      )
+    ).map((row) => JSON.stringify(row)),
+  );
+
 const copy = (from: string, to: string, ...args: string[]) =>
   runCliHere(['apikey', 'copy', '--database', from, '--to', to, ...args]);
 
@@ -157,6 +173,34 @@ describeOnEach('copying a store', () => {
       await store.close();
     });
   }
+
+  it('leaves the indexes of a new store, by which all keys are found, and those of other tables', async () => {
+    const [from, to] = [tempStore(), tempStore()];
+    await fullStore(from);
+    await (await openTestKeys({ asServer: true, database: to })).store.close();
+    await changeDirectly(to, 'create table other (a integer unique)', 'create index other_by_a on other (a)');
+    const before = await indexesOf(to);
+    const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+    await copyStore(source, target);
+    await source.close();
+    await target.close();
+    assert.ok(before.size > 10);
+    assert.deepEqual(await indexesOf(to), before);
+    const { keys, store } = await openTestKeys({ database: to });
+    for (const [search, found] of [
+      ['arent', ['Parent']],
+      ['käse', ['Parent']],
+      ['after the', ['Child']],
+      ['nothing', []],
+    ] as const) {
+      const page = await keys.list({ first: 10, search }, OPERATOR);
+      assert.deepEqual(
+        page.keys.map(({ name }) => name),
+        found,
+      );
+    }
+    await store.close();
+  });
 
   it('may take long: neither server ends its transaction while it waits for the other store', async () => {
     const [from, to] = [tempStore(), postgresStore()];
@@ -192,6 +236,28 @@ describeOnEach('copying a store', () => {
       assert.deepEqual(await readDirectly(to, 'select id from api_keys'), []);
     });
   }
+
+  it('is refused where a row cannot be inserted, and then nothing is copied', async () => {
+    const [from, to] = [tempStore(), tempStore()];
+    await fullStore(from);
+    await (await openTestKeys({ asServer: true, database: to })).store.close();
+    const before = await indexesOf(to);
+    await changeDirectly(
+      to,
+      ...(isPostgresUrl(to)
+        ? [
+            `create function refuse_row() returns trigger language plpgsql as 'begin raise exception ''no''; end'`,
+            'create trigger refuse_row before insert on used_grants for each row execute function refuse_row()',
+          ]
+        : [`create trigger refuse_row before insert on used_grants begin select raise(abort, 'no'); end`]),
+    );
+    const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+    await assert.rejects(copyStore(source, target), { code: 'STORE_FAILED' });
+    await source.close();
+    await target.close();
+    assert.deepEqual(await readDirectly(to, 'select id from api_keys'), []);
+    assert.deepEqual(await indexesOf(to), before);
+  });
 
   it('lets others change the original meanwhile, which is not in the copy, and says so', async () => {
     const [from, to] = [tempStore(), tempStore()];

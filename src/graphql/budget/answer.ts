@@ -26,15 +26,6 @@ async function writeInPieces(data: Readonly<Record<string, unknown>>, budget: Re
   return `{${parts.join(',')}}`;
 }
 
-/**
- * Checks the length of an answer before it is written: a short text that appears in many places takes no memory until
- * then.
- * @throws GraphQLError COST_EXCEEDED
- */
-export function checkLength(data: unknown, limit: number): void {
-  if (lengthOf(data, limit) > limit) throw answerTooLarge('characters', limit);
-}
-
 /** Adds up the characters of a value as JSON, until they are over a limit. */
 export function lengthOf(value: unknown, limit: number): number {
   let length = 0;

@@ -13,12 +13,10 @@ import {
 } from 'graphql';
 import type { BudgetedContext } from '../context.ts';
 import { costOfField } from './field-cost.ts';
-import type { RequestBudget } from './request-budget.ts';
-import { GROUP_SIZE } from './turns.ts';
 
 /**
  * Makes every field that can be expensive keep to the budget of the request: no resolver starts once the request is
- * abandoned, the items of lists are counted, and long lists are resolved in slices.
+ * abandoned, and the items of lists are counted.
  */
 export function keepToBudget(schema: GraphQLSchema): void {
   for (const type of Object.values(schema.getTypeMap())) {
@@ -65,21 +63,10 @@ function isExpensiveList({ type, resolve }: Field): boolean {
   return isListType(nullable) && (resolve !== undefined || !isEnumType(getNullableType(nullable.ofType)));
 }
 
-function budgeted(value: unknown, { budget, isPrepared }: BudgetedContext, info: GraphQLResolveInfo): unknown {
+function budgeted(value: unknown, { budget }: BudgetedContext, info: GraphQLResolveInfo): unknown {
   budget.check();
-  if (!Array.isArray(value)) return value;
-  budget.addNodes(value.length * (1 + fieldsBelow(info)));
-  return isPrepared ? value : inSlices(value, budget);
-}
-
-/** The list, whose items are promises where the event loop may get a turn in between. */
-function inSlices(items: readonly unknown[], budget: RequestBudget): unknown {
-  if (items.length <= GROUP_SIZE) return budget.inTurn(() => items);
-  let turn = budget.nextTurn();
-  return items.map((item, index) => {
-    if (index > 0 && index % GROUP_SIZE === 0) turn = budget.nextTurn();
-    return turn.then(() => item);
-  });
+  if (Array.isArray(value)) budget.addNodes(value.length * (1 + fieldsBelow(info)));
+  return value;
 }
 
 /** By the nodes of one place in one plan: with other conditions, other nodes are merged there. */
