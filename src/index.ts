@@ -60,6 +60,8 @@ export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/co
 export type { ConsentChoice } from './keys/consent/approval.ts';
 export type { Ended, KeyToEnd, RefusedEnd } from './keys/consent/revoke.ts';
 export type { Session } from './keys/session.ts';
+export type { NoticeType } from './keys/notices/notice.ts';
+export type { NoticeSettings } from './keys/notices/settings.ts';
 export type { Sessions } from './keys/sessions.ts';
 export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
 export type { Client } from './keys/requests/clients.ts';

@@ -26,6 +26,8 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   audit_start: ['select'],
   clock: ['select', 'insert', 'update'],
   limit_states: ['select', 'insert', 'update'],
+  notice_state: ['select', 'insert', 'update'],
+  notice_outbox: ['select', 'insert', 'update', 'delete'],
 };
 
 const LOCK_WAIT_MS = 2000;
