@@ -54,6 +54,7 @@ export {
 export type { ConfusableName } from './keys/changes/confusable-names.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
+export type { Leak } from './keys/changes/note-leak.ts';
 export type { AppliedLimit, Restrictions } from './keys/authorization/restrictions.ts';
 export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
 export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';

@@ -169,10 +169,7 @@ export class Courier {
     const { log } = this.#options;
     const webhook = shownWebhook(url);
     if (isGone && !this.#isGone)
-      log.error(
-        { webhook },
-        'the webhook answered 410 (Gone) and gets no notices until "notices --test" or another url',
-      );
+      log.error({ webhook }, 'the webhook answered 410 (Gone) and gets no notices until a server starts or reloads');
     if (isFull && !this.#isFull)
       log.error({ webhook }, 'too many notices wait for the webhook: the others wait in the audit log');
     [this.#isGone, this.#isFull] = [isGone, isFull];

@@ -79,7 +79,10 @@ export function createNoticeStore(
 
     status: () => run(findNoticeStatus),
 
-    forgetGone: () => transact(async (db) => void (await db.updateTable('notice_state').set({ gone: null }).execute())),
+    async forgetGone() {
+      if (((await run(findNoticeState))?.gone ?? null) === null) return;
+      await transact(async (db) => void (await db.updateTable('notice_state').set({ gone: null }).execute()));
+    },
   };
 }
 

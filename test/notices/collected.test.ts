@@ -162,6 +162,89 @@ describeOnEach('what a webhook is told of', () => {
     assert.deepEqual(told(), ['key.created Now']);
   });
 
+  it('a key whose secret was found, once a day for each secret, without the secret', async () => {
+    await server.run();
+    const { key, secret } = await create('Leaky');
+    await pass(1000);
+    const leak = { id: key.id, publicId: key.publicId, place: `logs/${secret}.txt:3:4` };
+    assert.equal(await test.keys.noteLeak(leak), true);
+    assert.equal(await test.keys.noteLeak(leak), false);
+    await pass(25 * h);
+    assert.equal(await test.keys.noteLeak(leak), true);
+    await pass(1000);
+    assert.deepEqual(told(), ['key.created Leaky', 'key.leaked Leaky', 'key.leaked Leaky']);
+    const prefix = `svc_${key.publicId}_…`;
+    assert.deepEqual(receiver.received[1]!.data, {
+      id: key.id,
+      name: 'Leaky',
+      secret: prefix,
+      place: `logs/${prefix}.txt:3:4`,
+      actor: { kind: 'CLI', id: null, name: 'tester' },
+      action: 'LEAK',
+      entry: 2,
+    });
+    assert.equal((await test.keys.compareWithAuditLog()).differences.length, 0);
+  });
+
+  it('a key that is refused often, once an hour', async () => {
+    server.destination = destinationOf(receiver, { refusedOften: 5 });
+    await server.run();
+    const { key, secret } = await create('Loud');
+    const { secret: quiet } = await create('Quiet');
+    await test.keys.setEnabled(key.id, false, OPERATOR);
+    const refuse = async (count: number) => {
+      for (let index = 0; index < count; index += 1) await test.keys.authenticate(secret);
+      await test.keys.authenticate(quiet);
+      await test.keys.finishActivity();
+    };
+    test.time.now += 10 * UNIT_MS.m;
+    await refuse(4);
+    await pass(UNIT_MS.m);
+    assert.deepEqual(receiver.of('key.refused_often'), []);
+    await refuse(3);
+    await pass(UNIT_MS.m);
+    await refuse(9);
+    await pass(UNIT_MS.m);
+    const [notice, ...others] = receiver.of('key.refused_often');
+    assert.equal(others.length, 0);
+    assert.deepEqual(notice!.data, {
+      id: key.id,
+      name: 'Loud',
+      prefix: `svc_${key.publicId}_…`,
+      createdBy: null,
+      since: '2030-01-01T00:00:00.000Z',
+      forbidden: 0,
+      limited: 0,
+      refused: 7,
+    });
+    test.time.now += h;
+    await refuse(5);
+    await pass(UNIT_MS.m + 1);
+    assert.equal(receiver.of('key.refused_often').length, 2);
+  });
+
+  it('of at most 100 keys that are refused often within an hour', async () => {
+    server.destination = destinationOf(receiver, { refusedOften: 1 });
+    await server.run();
+    const keys = Array.from({ length: 150 }, (_, index) => storedKey(`Key ${index}`));
+    await test.store.repository.write(async (writer) => {
+      await writer.insert(keys);
+      const hours = [{ start: test.time.now, accepted: 0, forbidden: 1, limited: 0, refused: 0 }];
+      await writer.addUsage(
+        keys.map(({ id }) => ({
+          id,
+          uses: 0,
+          lastUsedAt: test.time.now,
+          previousLastUsedAt: null,
+          permissions: [],
+          hours,
+        })),
+      );
+    });
+    for (let count = 0; count < 5; count += 1) await pass(5 * UNIT_MS.m);
+    assert.equal(receiver.received.length, 100);
+  });
+
   it('only the events that are wanted', async () => {
     server.destination = destinationOf(receiver, { events: ['key.deleted'] });
     await server.run();

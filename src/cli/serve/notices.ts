@@ -38,7 +38,10 @@ export class NoticeDelivery {
   /** Goes on by another configuration; undefined for one without a webhook. */
   async take(destination: Destination | undefined): Promise<void> {
     this.#destination = destination;
-    if (!destination || this.#courier) return;
+    if (!destination) return;
+    // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
+    await this.#store.forgetGone().catch((error: unknown) => this.#log.debug({ err: error }, 'notices stay off'));
+    if (this.#courier) return;
     const [{ Courier }, { postNotice }, { packageVersion }] = await Promise.all([
       import('../../notices/courier.ts'),
       import('../../notices/post.ts'),

@@ -7,6 +7,7 @@ import { PostgresConnection } from '../postgres/postgres-connection.ts';
 import type { Tables } from '../tables.ts';
 import { failure, failureBy, type Finding, type InspectOptions, ok, skipped, warning } from './finding.ts';
 import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
+import { inspectNotices } from './inspect-notices.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
@@ -47,6 +48,7 @@ export async function inspectPostgres(url: string, { auditKey, now, onVerified }
       ...(await inspectRights(connection)),
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, now)),
+      ...(await inspectNotices(connection, now)),
     ];
   } finally {
     await connection.close();
