@@ -6,15 +6,18 @@ import type { Transaction } from './keys/changes/transaction.ts';
 import { Transactions } from './keys/changes/transactions.ts';
 import { type ErrorCode, isKeysError, KeysError } from './keys/errors.ts';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
+import { isOfOtherStore } from './keys/restore/origin.ts';
 import type { ProgressReport } from './keys/progress.ts';
 import type { BringBack } from './keys/restore/bring-back.ts';
 import { planRestore, type RestorePlan } from './keys/restore/plan.ts';
 import { noteRestore, restoreKeys, type RestoreSource, takenIds } from './keys/restore/restore.ts';
 import type { KeyRepository } from './keys/repository.ts';
+import { printable } from './keys/text.ts';
 import { SteadyClock } from './keys/steady-clock.ts';
 import { operatorName } from './operator-name.ts';
 import { readAuditKey } from './store/audit-key.ts';
 import { backUpStore } from './store/backup/back-up-store.ts';
+import { notEmpty } from './store/copy.ts';
 import { createKeyRepository } from './store/key-repository.ts';
 import { storeLocation } from './store/location.ts';
 import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
@@ -130,6 +133,8 @@ async function compared(
   const { repository } = present;
   const transactions = await transactionsOn(repository, options);
   const old = createKeyRepository(file);
+  if (await isOfOtherStore(old.auditLog, repository.auditLog))
+    throw blindError(`The backup ${printable(backup, 200)} is not one of the key store ${present.location}.`);
   const { catalog, clock } = transactions;
   const plan = await planRestore(bringBack, { backup: old, present: repository, catalog, now: clock(), onProgress });
   const result = { contents, plan, store: present.location };
@@ -165,7 +170,8 @@ async function blind(
   options: RestoreOptions,
 ): Promise<Restored> {
   const { contents, file } = opened;
-  if (!isPostgresUrl(database)) requireNoForeignFile(database);
+  // What cannot be done is no dry run, either.
+  await (isPostgresUrl(database) ? requireEmptyDatabase(database, options) : requireNoForeignFile(database));
   const store = isPostgresUrl(database) ? readPostgresUrl(database).location : database;
   const result = { contents, plan: undefined, store };
   if (!(await options.agree(undefined, contents))) return { ...result, previous: undefined };
@@ -173,6 +179,18 @@ async function blind(
   await transactions.run(async (transaction) => noteRestore(transaction, source));
   const kept = keptPath(database);
   return { ...result, previous: (await putBackup(opened, { database, kept })) ? kept : undefined };
+}
+
+/** @throws KeysError STORE_NOT_EMPTY, STORE_… */
+async function requireEmptyDatabase(database: string, { env, busyTimeoutMs }: RestoreOptions): Promise<void> {
+  const store = await openStore({ database, env, busyTimeoutMs, ifMissing: 'empty' });
+  const { exists, repository, location } = store;
+  try {
+    if (exists && ((await repository.list({ limit: 1 })).length > 0 || (await repository.auditLog.head())))
+      throw notEmpty(location);
+  } finally {
+    await store.close();
+  }
 }
 
 /** Changes of the operator, in a store whose clock does not run back. */

@@ -28,8 +28,13 @@ export const BACKUP_CODES: Readonly<Record<Extract<ErrorCode, `BACKUP_${string}`
       remedy: 'Check the path, and the rights of the user.',
     },
     RESTORE_BLIND: {
-      meaning: 'The present store cannot be read, so that nobody knows which keys were revoked since the backup.',
-      causes: ['the store is lost, empty or damaged', 'a newer version of svc-api has written it'],
+      meaning:
+        'The present store cannot be read, or the backup is not one of it, so that nobody knows which keys were revoked since.',
+      causes: [
+        'the store is lost, empty or damaged',
+        'a newer version of svc-api has written it',
+        'the backup is of another store: their audit logs begin differently',
+      ],
       remedy:
         'Check the path first. `--without-comparison` restores the backup as it is: every key that was deleted or ' +
         'disabled since then works again. See [Restoring](backup.md#without-a-comparison).',

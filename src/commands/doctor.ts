@@ -24,17 +24,19 @@ export default class Doctor extends BaseCommand {
     const { flags } = await this.parse(Doctor);
     // A variable that says otherwise is one of the things to find.
     if (flags.server !== undefined) requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
-    const [{ examine }, { inspectEnvironment, inspectNode }] = await Promise.all([
+    const [{ examine }, { inspectEnvironment, inspectNode }, { readCertificate }] = await Promise.all([
       import('../examine.ts'),
       import('../cli/doctor/inspect-environment.ts'),
+      import('../http/certificate.ts'),
     ]);
+    const environment = [inspectNode(), ...(await inspectEnvironment(this.environment, readCertificate))];
     const findings = await withProgress(this.terminal, (progress) =>
       examine({
         database: flags.database,
         configFile: this.configFile,
         env: this.environment,
         resources: async () => (await import('../cli/host.ts')).hostResources(this.config),
-        environment: [inspectNode(), ...inspectEnvironment(this.environment)],
+        environment,
         onVerified: progress.of('Verifying', 'entries'),
       }),
     );

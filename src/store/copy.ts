@@ -87,8 +87,13 @@ async function requireEmpty(target: Kysely<Tables>, location: string): Promise<v
       .select(sql<number>`1`.as('one'))
       .limit(1)
       .executeTakeFirst();
-    if (row) throw new KeysError('STORE_NOT_EMPTY', `The key store ${location} is not empty. Copy into a new one.`);
+    if (row) throw notEmpty(location);
   }
+}
+
+/** The error for a store into which another one cannot be copied. */
+export function notEmpty(location: string): KeysError {
+  return new KeysError('STORE_NOT_EMPTY', `The key store ${location} is not empty. Copy into a new one.`);
 }
 
 /** The hash of the newest entry of the audit log, which every change of a key adds one to. */

@@ -65,6 +65,23 @@ describeOnEach('completion of names', (dialect) => {
     assert.deepEqual(await words('bash', line, { SVC_API_SERVER: 'https://keys.example.org' }), ['CI\\ deploy']);
   });
 
+  it('finds those of a backup that may be brought back, and leaves nothing beside it', async () => {
+    const cli = testCli();
+    for (const name of ['CI deploy', 'CI test']) await cli.given(name);
+    const folder = tempFolder();
+    const backup = join(folder, 'keys.sqlite');
+    assert.equal((await cli.run(['backup', backup])).code, 0);
+    await cli.run(['apikey', 'delete', 'CI test']);
+    const own = { SVC_API_DATABASE: cli.database };
+    assert.deepEqual(await words('bash', `svc-api restore ${backup} --bring-back CI\\ t`, own), ['CI\\ test']);
+    assert.deepEqual(await words('fish', `svc-api restore ${backup} --bring-back=CI\\ t`, own), [
+      '--bring-back=CI test',
+    ]);
+    const twice = `svc-api restore --database ${tempStore()} ${backup} --bring-back 'CI test' --bring-back `;
+    assert.deepEqual(await words('zsh', twice, own), ['CI deploy', 'CI test']);
+    assert.deepEqual(readdirSync(folder), ['keys.sqlite']);
+  });
+
   it('creates no store', async () => {
     const database = tempStore();
     assert.deepEqual(await ask('bash', 'svc-api apikey show C', { SVC_API_DATABASE: database }), NOTHING);

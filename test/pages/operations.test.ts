@@ -4,7 +4,9 @@ import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { parse } from 'yaml';
+import { withKeys } from '../../src/cli/with-keys.ts';
 import { testCli, type TestCli } from '../support/cli.ts';
+import { readDirectly } from '../support/direct.ts';
 import { blockWith, blocksOf, pathWithCli, runBlock } from '../support/pages.ts';
 import { type Finished, ROOT, runCli } from '../support/process.ts';
 import { NOBODY, serviceMachine } from '../support/service-machine.ts';
@@ -118,7 +120,8 @@ describe('a backup, as docs/backup.md has it', () => {
   it('is private, and can be restored', async function () {
     needsPrograms(this, 'sqlite3');
     const { cli, folder, run } = workspace();
-    await cli.given('Before');
+    const { id } = await cli.given('Before');
+    await withKeys({ database: cli.database }, (keys) => keys.sessions.begin(id, 'sha256:digest'));
     const made = await run(blockWith('.backup', 'docs/backup.md'));
     assert.equal(made.code, 0, made.stderr);
     assert.equal(statSync(join(folder, 'copy.sqlite')).mode & 0o777, 0o600);
@@ -128,6 +131,7 @@ describe('a backup, as docs/backup.md has it', () => {
       (await keysIn(cli.database)).map(({ name }) => name),
       ['Before'],
     );
+    assert.deepEqual(await readDirectly(cli.database, 'select * from sessions'), []);
     assert.equal((await cli.run(['apikey', 'log', '--verify'])).code, 0);
   });
 });

@@ -41,10 +41,11 @@ export function offerFor({ words, word }: CommandLine, program: Program): Offer 
   const isHelp = words[0] === 'help';
   const typed = readTypedCommand(isHelp ? words.slice(1) : words, shown);
   const offer = offerAt(word, typed, { ...program, commands: shown, wordsBeside: () => wordsBeside(isHelp) });
-  const { flags } = typed;
-  return (
-    offer && { ...offer, database: flags.get('database'), server: flags.get('server'), config: flags.get('config') }
-  );
+  const { id, args, flags } = typed;
+  // The keys that can be brought back are those of the backup.
+  const backup = id === 'restore' && offer?.kind === 'names' ? args[0] : undefined;
+  const database = backup ?? flags.get('database');
+  return offer && { ...offer, database, server: flags.get('server'), config: flags.get('config') };
 }
 
 function offerAt(word: string, typed: TypedCommand, program: Program): Offer | undefined {
@@ -55,7 +56,7 @@ function offerAt(word: string, typed: TypedCommand, program: Program): Offer | u
     if (equals === -1) return { head: '', typed: word, kind: { choices: flagChoices(typed) } };
     return valueOffer(word.slice(0, equals + 1), word.slice(equals + 1), typed, word.slice(2, equals));
   }
-  if (args === 0 && flags.size === 0 && !isEnded) {
+  if (args.length === 0 && flags.size === 0 && !isEnded) {
     const choices = commandChoices(typed.id, program);
     if (choices.length > 0) return { head: '', typed: word, kind: { choices } };
   }
@@ -81,7 +82,7 @@ function valueOffer(
 
 function argumentOffer(typed: string, { id, flags, args }: TypedCommand, command: Command.Loadable): Offer | undefined {
   const all = Object.entries(command.args);
-  const [name, definition] = all[args] ?? all.findLast(([, { multiple }]) => multiple) ?? [];
+  const [name, definition] = all[args.length] ?? all.findLast(([, { multiple }]) => multiple) ?? [];
   if (name === undefined) return undefined;
   const kind = definition?.options ?? kindOfArgument(name);
   if (kind === undefined || (name === 'name' && namesNewKey(id, flags))) return undefined;

@@ -10,8 +10,8 @@ export interface TypedCommand {
   flags: ReadonlyMap<string, string>;
   /** The flag whose value the next word is. */
   pending: string | undefined;
-  /** How many arguments are typed. */
-  args: number;
+  /** The arguments that are typed. */
+  args: readonly string[];
   /** Whether a word was `--`: what follows are arguments, whatever they begin with. */
   isEnded: boolean;
 }
@@ -28,13 +28,14 @@ export function readTypedCommand(words: readonly string[], commands: readonly Co
   }
   const command = commands.find((each) => each.id === id);
   const flags = new Map<string, string>();
-  let [pending, args, isEnded]: [string | undefined, number, boolean] = [undefined, 0, false];
+  const args: string[] = [];
+  let [pending, isEnded]: [string | undefined, boolean] = [undefined, false];
   // The words of a command have no colons left over, and what follows it may have some.
   for (const word of restOf(words, length)) {
     if (pending !== undefined) {
       flags.set(pending, word);
       pending = undefined;
-    } else if (isEnded || !/^-./.test(word)) args += 1;
+    } else if (isEnded || !/^-./.test(word)) args.push(word);
     else if (word === '--') isEnded = true;
     else {
       const { flag, value } = flagIn(word, command);

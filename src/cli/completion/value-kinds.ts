@@ -15,6 +15,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   name: 'names',
   key: 'names',
   actor: 'names',
+  'bring-back': 'names',
   roles: 'roles',
   permissions: 'permissions',
   permission: 'permissions',

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { unsupportedNode } from '../../../bin/node-version.js';
+import type { CertificateFiles } from '../../http/certificate.ts';
 import { printable } from '../../keys/text.ts';
 import type { Finding } from '../../store/inspection/finding.ts';
 import { readOptions } from '../serve/options.ts';
@@ -30,8 +31,11 @@ export function inspectNode(): Finding {
 }
 
 /** Whether environment variables contradict each other, or say nothing that is used. */
-export function inspectEnvironment(env: NodeJS.ProcessEnv): Finding[] {
-  const findings = [...inspectPlace(env), ...inspectFolders(env), ...inspectServing(env)];
+export async function inspectEnvironment(
+  env: NodeJS.ProcessEnv,
+  readCertificate: (files: CertificateFiles) => Promise<unknown>,
+): Promise<Finding[]> {
+  const findings = [...inspectPlace(env), ...inspectFolders(env), ...(await inspectServing(env, readCertificate))];
   if (findings.length > 0) return findings;
   return [{ check: 'ENVIRONMENT', status: 'ok', message: 'No variable contradicts another.', remedy: null }];
 }
@@ -65,12 +69,16 @@ function inspectFolders(env: NodeJS.ProcessEnv): Finding[] {
 }
 
 /** What a server would refuse to start with. */
-function inspectServing(env: NodeJS.ProcessEnv): Finding[] {
+async function inspectServing(
+  env: NodeJS.ProcessEnv,
+  readCertificate: (files: CertificateFiles) => Promise<unknown>,
+): Promise<Finding[]> {
   try {
-    readOptions(NO_FLAGS, env, PORT);
+    const { tls } = readOptions(NO_FLAGS, env, PORT);
+    if (tls) await readCertificate(tls);
     return [];
   } catch (error) {
-    return [failure((error as Error).message, 'Correct the variable, or unset it.')];
+    return [failure((error as Error).message, 'Correct the variable or what it names, or unset it.')];
   }
 }
 

@@ -138,6 +138,11 @@ export class Transaction {
     }
   }
 
+  /** Ends the sessions of people who have signed in with a key. */
+  endSessions(id: string): Promise<void> {
+    return this.#writer.sessions.leaveNewest(id, 0);
+  }
+
   /** Notes that a backup was restored. */
   noteRestore(values: AuditValues): void {
     this.#entries.push({ at: this.now, actor: this.#actor, action: 'RESTORE', key: null, before: null, after: values });

@@ -61,6 +61,7 @@ export async function restoreKeys(
     })
     .filter(({ before, after }) => !before || isChange(before, after));
   await transaction.restore(creatorsFirst(changes));
+  for (const id of broughtBack) await transaction.endSessions(id);
   for (const { before, after } of changes) {
     const client = before ? undefined : clients.get(after.id);
     if (client !== undefined) await transaction.consents.rememberClient(after.id, client);

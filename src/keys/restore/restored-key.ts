@@ -27,7 +27,8 @@ export interface RestoreContext {
 
 /**
  * A key that is in a backup and in the store, as a restore leaves it: as the backup has it, but nowhere with more
- * access than it has now. Its secret, its previous secret and its creator stay those that it has now.
+ * access than it has now. Its secret and its creator stay those that it has now, and so does its previous secret,
+ * unless that had ended in the backup already.
  * @returns the key, and in what it stays as it is now
  */
 export function restoredKey<Key extends ApiKey>(
@@ -41,6 +42,7 @@ export function restoredKey<Key extends ApiKey>(
     return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
   }
   let key: Key = { ...present, name: backup.name, description: backup.description, managed: backup.managed };
+  if (backup.publicId === present.publicId) key = withinGrace(key, backup, now);
   const kept: Kept[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
   if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
   else kept.push('grants');
@@ -54,11 +56,20 @@ export function restoredKey<Key extends ApiKey>(
 
 /**
  * A key that is brought back: as the backup has it, with the secret that it had then. Only a grace period that has
- * begun since does not get longer again.
+ * begun since does not get longer again, and a key that is there keeps its creator: it may have lost that since.
  */
 export function broughtBackKey<Key extends ApiKey>(backup: Key, present: Key | undefined): Key {
   const rotation = shorterGrace(backup.rotation, present?.rotation ?? null);
-  return { ...backup, rotation };
+  return { ...backup, rotation, createdBy: present ? present.createdBy : backup.createdBy };
+}
+
+/** A key whose previous secret, if it has one that works, ends no later than in the backup of the same secret. */
+function withinGrace<Key extends ApiKey>(key: Key, backup: Key, now: number): Key {
+  const [previous] = previousOf(key.rotation, now);
+  if (previous === undefined) return key;
+  if (previousOf(backup.rotation, now).includes(previous))
+    return { ...key, rotation: shorterGrace(key.rotation, backup.rotation) };
+  return { ...key, rotation: null, ...('previousDigest' in key && { previousDigest: null }) };
 }
 
 /** Whether a key holds all that another one was granted, what is not declared now included. */

@@ -1,12 +1,17 @@
 import type { KeyObject } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
+import { printable } from '../../keys/text.ts';
 import { BackupFile, unavailable } from './backup-file.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';
 import { type CopiedFile, copySqliteFile } from '../sqlite/copy-file.ts';
+import { findDamage } from '../sqlite/integrity.ts';
+import { endPassing } from './end-passing.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
+import { type FileIdentity, isSameFile, sideFilesOf } from '../sqlite/sqlite-file.ts';
 import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
 
 /** A backup that was made. */
@@ -46,19 +51,51 @@ export async function backUpStore(from: Connection, path: string, options: Backu
     target.publish();
     return { file: path, from: from.location, bytes, ...contents };
   } catch (error) {
+    if (!isKeysError(error)) throw error;
+    if (error.code === 'BACKUP_INVALID') await requireSound(from, error);
     // The store is only read: it is the disk of the backup that is full.
-    if (!isKeysError(error) || error.code !== 'STORE_FULL') throw error;
+    if (error.code !== 'STORE_FULL') throw error;
     throw unavailable(path, 'cannot be written: the disk is full, or a limit is reached. Make room', { cause: error });
   } finally {
     target.discard();
   }
 }
 
+/** Nothing of the store may become the backup: neither the file, by whatever path, nor what is kept beside it. */
 function requireOther({ location, dialect }: Connection, path: string): void {
   if (dialect !== 'sqlite') return;
-  const [store, file] = [location, path].map((each) => statSync(each, { throwIfNoEntry: false }));
-  if (store && store.dev === file?.dev && store.ino === file.ino)
-    throw new KeysError('USAGE', `${path} is the key store itself. Choose another file for the backup.`);
+  const place = realpathSync(location);
+  const own = [location, ...sideFilesOf(place), `${place}-reserve`];
+  const file = identityOf(path);
+  const folder = identityOf(dirname(path));
+  const isOwn = own.some(
+    (each) =>
+      (file !== undefined && isSameFile(file, identityOf(each))) ||
+      (basename(path) === basename(each) && folder !== undefined && isSameFile(folder, identityOf(dirname(each)))),
+  );
+  if (!isOwn) return;
+  const what = `${printable(path, 200)} is the key store itself, or belongs to it`;
+  throw new KeysError('USAGE', `${what}. Choose another file for the backup.`);
+}
+
+function identityOf(path: string): FileIdentity | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined; // What is done there next tells why.
+  }
+}
+
+/** A backup that is damaged is so because of the store, or of the disk that it was written to. */
+async function requireSound(from: Connection, cause: KeysError): Promise<void> {
+  const damage = from.dialect === 'sqlite' ? await findDamage(from).catch(() => undefined) : undefined;
+  if (damage === undefined) return;
+  throw new KeysError(
+    'STORE_CORRUPT',
+    `The key store ${from.location} is damaged (${printable(damage, 200)}). No backup was written. ` +
+      'Check the disk, and restore an earlier backup.',
+    { cause },
+  );
 }
 
 async function copyInto(
@@ -86,6 +123,8 @@ async function checkCopy(
 ): Promise<BackupContents> {
   const file = await PrivateFile.open(partial, { location: path, mustExist: true });
   try {
+    // Whoever puts it in place by hand must not bring back a session that was ended since.
+    await endPassing(file);
     const contents = await verifyBackup(file, auditKey, onVerified);
     if (contents.keys !== copied.keys || contents.head?.hash !== copied.head)
       throw invalid(path, `it has ${contents.keys} keys, and the store had ${copied.keys}`);

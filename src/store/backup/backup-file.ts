@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { KeysError } from '../../keys/errors.ts';
 import { printable } from '../../keys/text.ts';
-import { createStoreFile, sideFilesOf } from '../sqlite/sqlite-file.ts';
+import { createStoreFile, identifySideFiles, removeSideFiles, sideFilesOf } from '../sqlite/sqlite-file.ts';
 
 /** After this long without a change, a part of a backup is one that was left behind, in milliseconds. */
 const ABANDONED_MS = 3_600_000;
@@ -50,8 +50,11 @@ export class BackupFile {
     try {
       sync(this.partial);
       requireReplaceable(this.path, this.#overwrite);
+      const sideFiles = identifySideFiles(this.path);
       if (this.#overwrite || !tryLink(this.partial, this.path)) renameSync(this.partial, this.path);
       else unlinkSync(this.partial);
+      // Whatever opens it must not take the -wal of the file that was there for its own.
+      removeSideFiles(sideFiles);
       sync(dirname(this.path));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw exists(this.path);
@@ -99,7 +102,11 @@ function requireReplaceable(path: string, overwrite: boolean): void {
   } catch (error) {
     throw unwritable(path, error);
   }
-  if (!stat) return;
+  if (!stat) {
+    const left = sideFilesOf(path).find((file) => lstatSync(file, { throwIfNoEntry: false }));
+    if (left !== undefined && !overwrite) throw exists(left);
+    return;
+  }
   if (!stat.isFile()) {
     const what = stat.isDirectory() ? 'a folder' : stat.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';
     throw unavailable(path, `cannot be written: it is ${what}. Give the path of a file`);

@@ -1,7 +1,10 @@
 import type { KeyObject } from 'node:crypto';
+import { isKeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
 import { removeFiles } from './backup-file.ts';
+import { MainFile } from '../sqlite/main-file.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
+import { requireOwnWal } from '../sqlite/replaced.ts';
 import { stageBackup } from './staged-backup.ts';
 import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
 
@@ -35,6 +38,7 @@ export async function withBackup<Result>(
   const staged = await stageBackup(path, near);
   let file: PrivateFile | undefined;
   try {
+    requireWalOf(staged, path);
     file = await onBackup(path, () => PrivateFile.open(staged, { location: path, mustExist: true }));
     const opened = file;
     const contents = await onBackup(path, () => verifyBackup(opened, auditKey, onVerified));
@@ -44,5 +48,18 @@ export async function withBackup<Result>(
   } finally {
     await file?.close();
     removeFiles(staged);
+  }
+}
+
+/** @throws KeysError BACKUP_INVALID where the -wal beside a backup is that of another file */
+function requireWalOf(staged: string, path: string): void {
+  const main = new MainFile(staged);
+  try {
+    requireOwnWal(path, staged, main);
+  } catch (error) {
+    if (!isKeysError(error) || error.code !== 'STORE_REPLACED') throw error;
+    throw invalid(path, `${path}-wal belongs to another file`, { cause: error });
+  } finally {
+    main.close();
   }
 }

@@ -1,9 +1,9 @@
 import { copyStore } from '../copy.ts';
 import { openConnection } from '../open.ts';
+import { endPassing } from './end-passing.ts';
 import type { OpenBackup } from './open-backup.ts';
 import { isPostgresUrl } from '../postgres/postgres-address.ts';
 import { replaceStoreFile } from './replace-file.ts';
-import { PASSING_TABLES } from '../tables.ts';
 
 /** Where a backup is put. */
 export interface PutOptions {
@@ -20,9 +20,7 @@ export interface PutOptions {
  */
 export async function putBackup({ file, staged }: OpenBackup, { database, kept }: PutOptions): Promise<boolean> {
   // What was under way when the backup was made has ended.
-  await file.write(async (db) => {
-    for (const table of PASSING_TABLES) await db.deleteFrom(table).execute();
-  });
+  await endPassing(file);
   if (!isPostgresUrl(database)) {
     await file.close();
     return replaceStoreFile(staged, database, kept);

@@ -44,6 +44,9 @@ export interface InspectOptions {
   onVerified?: ProgressReport | undefined;
 }
 
+/** What to know of a store of an older schema. */
+export const MIGRATES = 'The next command migrates it, "backup" too, and no older version opens it then.';
+
 export function ok(check: Check, message: string): Finding {
   return { check, status: 'ok', message, remedy: null };
 }

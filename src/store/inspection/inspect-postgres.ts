@@ -5,7 +5,7 @@ import type { Connection } from '../connection.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';
 import type { Tables } from '../tables.ts';
-import { failure, failureBy, type Finding, type InspectOptions, ok, skipped, warning } from './finding.ts';
+import { failure, failureBy, type Finding, type InspectOptions, MIGRATES, ok, skipped, warning } from './finding.ts';
 import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
 import { inspectNotices } from './inspect-notices.ts';
 
@@ -61,7 +61,7 @@ function unopened(error: unknown): Finding[] {
     return [failureBy('SCHEMA', error), ...skipped(rest, 'This version does not know its schema.')];
   if (isKeysError(error) && /\(schema \d+\)/.test(error.message))
     return [
-      warning('SCHEMA', error.message, 'Make a backup. The next command of the owner of its tables migrates it.'),
+      warning('SCHEMA', error.message, `Copy it first, by pg_dump. Of the owner of its tables: ${MIGRATES}`),
       ...skipped(rest, 'They can be checked once the store is migrated.'),
     ];
   return [failureBy('STORE', error), ...skipped(['SCHEMA', ...rest], 'The store cannot be opened.')];

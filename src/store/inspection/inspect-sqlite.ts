@@ -7,9 +7,9 @@ import { MainFile } from '../sqlite/main-file.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { requireOwnWal } from '../sqlite/replaced.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { storeFileExists } from '../sqlite/sqlite-file.ts';
+import { identifyStoreFile, storeFileExists } from '../sqlite/sqlite-file.ts';
 import { requireOwnFormat } from '../sqlite/sqlite-migrate.ts';
-import { failure, failureBy, type Finding, type InspectOptions, ok, skipped, warning } from './finding.ts';
+import { failure, failureBy, type Finding, type InspectOptions, MIGRATES, ok, skipped, warning } from './finding.ts';
 import { inspectAccess, inspectSpace } from './inspect-files.ts';
 import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
 import { inspectNotices } from './inspect-notices.ts';
@@ -22,7 +22,9 @@ const CREATE =
 /** Checks an SQLite store, and changes nothing. */
 export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {
   try {
-    if (!storeFileExists(path))
+    const exists = storeFileExists(path);
+    if (exists) identifyStoreFile(path);
+    if (!exists)
       return [
         failure('STORE', `The key store ${path} does not exist, or is empty.`, CREATE),
         ...skipped(['ACCESS', 'SPACE', 'SCHEMA', 'INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'There is no store.'),
@@ -37,8 +39,10 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     main = new MainFile(path);
     const file = realpathSync(path);
     requireOwnWal(path, file, main);
-    // Whoever opens a file for writing removes its -wal when it is the last to close it, and only then is it unused.
-    const isInUse = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    // Whoever opens a file for writing applies what is beside it, and removes that when it is the last to close it.
+    const isInUse = ['-wal', '-journal'].some(
+      (suffix) => (statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
+    );
     driver = new Database(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
     driver.pragma('query_only = on');
     driver.pragma('trusted_schema = off');
@@ -79,7 +83,7 @@ async function inspectOpened(
     ok('STORE', `${location} opens, and is a key store.`),
     ...files,
     isOld
-      ? warning('SCHEMA', `The store has ${schema}.`, 'Make a backup. The next command migrates it.')
+      ? warning('SCHEMA', `The store has ${schema}.`, `Copy the file first. ${MIGRATES}`)
       : ok('SCHEMA', `The store has schema ${version}.`),
     damage === undefined
       ? ok('INTEGRITY', 'The file is sound.')

@@ -67,7 +67,8 @@ export class SqliteConnection implements Connection {
       const created = !mustExist && createStore(path);
       connection = new SqliteConnection(path, created, { lockWaitMs, writeWaitMs, busyTimeoutMs });
       await connection.#open(mustExist);
-      connection.#reserve.keep();
+      // Who wants no migration only reads, as completion does in a backup.
+      if (mustExist !== 'migrated') connection.#reserve.keep();
       return connection;
     } catch (error) {
       await connection?.close();

@@ -13,7 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
@@ -149,15 +149,101 @@ describeOnEach('backup', (dialect) => {
     const open = await readDirectly(other.database, 'select id from consent_requests');
     assert.deepEqual(open, [], 'what was under way has ended');
     if (dialect === 'sqlite') return;
-    const again = await other.run([...args, '--without-comparison']);
-    assert.equal((JSON.parse(again.stdout) as { code: string }).code, 'STORE_NOT_EMPTY');
+    for (const more of [['--dry-run'], []]) {
+      const again = await other.run([...args, '--without-comparison', ...more]);
+      assert.equal((JSON.parse(again.stdout) as { code: string }).code, 'STORE_NOT_EMPTY', more.join());
+    }
     assert.equal(stdout.includes('password'), false);
   });
 
   if (dialect === 'sqlite') {
-    it('is not the store itself', async () => {
+    it('has nothing of what is under way, such as the sessions of people who may sign out', async () => {
+      const { id } = await cli.given('A');
+      await withKeys({ database: cli.database }, (keys) => keys.sessions.begin(id, 'sha256:digest'));
+      await changeDirectly(cli.database, "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}')");
+      assert.equal((await cli.run(['backup', path])).code, 0);
+      assert.deepEqual(readdirSync(folder), ['backup.sqlite']);
+      for (const table of ['sessions', 'consent_requests'])
+        assert.deepEqual(await readDirectly(path, `select * from ${table}`), [], table);
+      assert.equal((await readDirectly(cli.database, 'select * from sessions')).length, 1);
+    });
+
+    it('is not written beside the -wal of another file, which --overwrite removes', async () => {
       await cli.given('A');
-      assert.deepEqual(await codeOf('backup', cli.database, '--overwrite'), [2, 'USAGE']);
+      leaveWal(await backedUp(), path);
+      const before = readFileSync(`${path}-wal`);
+      assert.deepEqual(await codeOf('backup', path), [1, 'BACKUP_EXISTS']);
+      assert.deepEqual(readFileSync(`${path}-wal`), before);
+      for (let time = 0; time < 2; time += 1) {
+        assert.equal((await cli.run(['backup', path, '--overwrite'])).code, 0);
+        assert.deepEqual(readdirSync(folder), ['backup.sqlite']);
+        assert.equal((await cli.run(['restore', path, '--dry-run'])).code, 0);
+        leaveWal(path, path);
+      }
+    });
+
+    it('is not restored with the -wal of another store', async () => {
+      const other = testCli();
+      await cli.given('A');
+      await other.given('B');
+      assert.equal((await cli.run(['backup', path])).code, 0);
+      const reader = new Database(other.database);
+      reader.exec('begin');
+      reader.prepare('select * from api_keys').all();
+      await other.given('C');
+      copyFileSync(`${other.database}-wal`, `${path}-wal`);
+      chmodSync(`${path}-wal`, 0o600);
+      reader.close();
+      const { code, stdout } = await cli.run(['restore', path, '--dry-run', '--json']);
+      const { code: error, error: text } = JSON.parse(stdout) as { code: string; error: string };
+      assert.deepEqual([code, error], [1, 'BACKUP_INVALID']);
+      assert.match(text, /-wal belongs to another file/);
+    });
+
+    it('of a store that is damaged says that it is the store', async () => {
+      await cli.given('A');
+      const bytes = readFileSync(cli.database);
+      const db = new Database(cli.database);
+      const root = db
+        .prepare<[], number>("select rootpage from sqlite_schema where name = 'audit_log_by_action'")
+        .pluck()
+        .get()!;
+      db.close();
+      bytes.fill(0, (root - 1) * 4096 + 8, root * 4096);
+      writeFileSync(cli.database, bytes);
+      const { stdout } = await cli.run(['backup', path, '--json']);
+      const { code, error } = JSON.parse(stdout) as { code: string; error: string };
+      assert.deepEqual([code, error.includes(cli.database)], ['STORE_CORRUPT', true], error);
+      assert.deepEqual(readdirSync(folder), []);
+    });
+
+    /** A backup elsewhere. */
+    async function backedUp(): Promise<string> {
+      const file = join(tempFolder(), 'other.sqlite');
+      await cli.run(['backup', file]);
+      return file;
+    }
+
+    /** Leaves the -wal of a copy of a file at a path, as a program does that is killed. */
+    function leaveWal(file: string, at: string): void {
+      const copy = join(tempFolder(), 'copy.sqlite');
+      copyFileSync(file, copy);
+      const db = new Database(copy);
+      db.pragma('journal_mode = wal');
+      db.pragma('wal_autocheckpoint = 0');
+      db.exec("update api_keys set description = 'not so'");
+      copyFileSync(`${copy}-wal`, `${at}-wal`);
+      chmodSync(`${at}-wal`, 0o600);
+      db.close();
+    }
+
+    it('is not the store itself, nor what is kept beside it', async () => {
+      await cli.given('A');
+      const link = join(folder, 'link');
+      symlinkSync(dirname(cli.database), link);
+      for (const suffix of ['', '-wal', '-shm', '-journal', '-reserve'])
+        for (const place of [cli.database, join(link, basename(cli.database))])
+          assert.deepEqual(await codeOf('backup', place + suffix, '--overwrite'), [2, 'USAGE'], place + suffix);
       assert.equal(
         readdirSync(dirname(cli.database)).some((name) => name.includes('partial')),
         false,

@@ -8,7 +8,7 @@ import { isPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { changeDirectly, contentOf, readDirectly } from '../../support/direct.ts';
+import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 
@@ -186,6 +186,88 @@ describeOnEach('restore', () => {
       'will be deleted:',
     ])
       assert.ok(stderr.includes(text), stderr);
+  });
+
+  it('leaves no secret that had ended in the backup: not where the way back leads from a key that was brought back', async () => {
+    const { id, key: first } = key('Same');
+    await act((keys) => keys.rotate(id, { grace: '24h' }, OPERATOR));
+    await cli.run(['backup', backup, '--overwrite']);
+    await act((keys) => keys.finishRotation(id, OPERATOR));
+    assert.equal(await isAccepted(cli.database, first), false);
+    const { previous } = await restore('--bring-back', 'Same');
+    assert.equal(await isAccepted(cli.database, first), true);
+    const back = await cli.run(['restore', previous!, '--yes', '--bring-back-all']);
+    assert.equal(back.code, 0, back.stderr);
+    assert.equal(await isAccepted(cli.database, first), false);
+    await verifies();
+  });
+
+  it('brings back a key that was adopted since, whose creator is deleted', async () => {
+    const parent = await cli.create('Parent', '--roles', 'ADMIN');
+    let child = '';
+    await act(async (keys) => {
+      const found = await keys.authenticate(parent.key);
+      assert.ok('principal' in found);
+      child = (await keys.create({ name: 'Child', roles: ['VIEWER'] }, found.principal)).key.id;
+    });
+    await cli.run(['backup', backup, '--overwrite']);
+    await act(async (keys) => {
+      await keys.adopt(child, OPERATOR);
+      await keys.delete([parent.id], OPERATOR);
+      await keys.update(child, { roles: ['GUEST'] }, OPERATOR);
+    });
+    const { broughtBack, deleted } = await restore('--bring-back', 'Child');
+    assert.deepEqual([names(broughtBack), names(deleted)], [['Child'], ['Parent']]);
+    const { roles, createdBy } = (await keyNamed(cli.database, 'Child'))!;
+    assert.deepEqual([roles, createdBy], [['VIEWER'], null]);
+    await verifies();
+  });
+
+  it('brings back no session of a key that comes back', async () => {
+    const { id } = key('Same');
+    const tokens: string[] = [];
+    await act(async (keys) => {
+      for (let count = 0; count < 2; count += 1) tokens.push(await keys.sessions.begin(id, 'sha256:digest'));
+      await keys.sessions.begin(key('Disabled').id, 'sha256:digest');
+    });
+    await cli.run(['backup', backup, '--overwrite']);
+    await act((keys) => keys.delete([id], OPERATOR));
+    await restore('--bring-back', 'Same');
+    await act(async (keys) => {
+      for (const token of tokens) assert.equal(await keys.sessions.find(token), undefined);
+    });
+    assert.equal(
+      (await readDirectly(cli.database, 'select key_id from sessions')).length,
+      1,
+      'nobody else is signed out',
+    );
+  });
+
+  it('does not make the keys of a store those of another one', async () => {
+    const other = testCli();
+    await other.given('Other');
+    await other.run(['backup', backup, '--overwrite']);
+    const before = await contentOf(cli.database);
+    const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json']);
+    const { code: error, error: text } = JSON.parse(stdout) as { code: string; error: string };
+    assert.deepEqual([code, error], [1, 'RESTORE_BLIND']);
+    assert.match(text, /is not one of the key store .* pass --without-comparison/);
+    assert.equal(await contentOf(cli.database), before);
+  });
+
+  it('still knows a backup whose log is longer, or shorter, than that of the store', async () => {
+    await unlockAuditLog(cli.database);
+    const { number, hash } = (
+      await readDirectly(cli.database, 'select number, hash from audit_log where number = 3')
+    )[0]!;
+    await changeDirectly(
+      cli.database,
+      `insert into audit_start (one, number, hash) values (1, ${String(number)}, '${String(hash)}')`,
+      'delete from audit_log where number <= 3',
+    );
+    assert.equal((await restore('--dry-run')).compared, true);
+    await changeDirectly(cli.database, 'delete from audit_log where number <= 8');
+    assert.equal((await restore('--dry-run')).compared, true);
   });
 
   it('lets keys exchange their names', async () => {

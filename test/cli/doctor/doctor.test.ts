@@ -119,6 +119,7 @@ describeOnEach('doctor', (dialect) => {
       [{ SVC_API_SERVER: 'http://127.0.0.1:1' }, ['ENVIRONMENT failure']],
       [{ SVC_API_KEY: 'x' }, ['ENVIRONMENT warning']],
       [{ SVC_API_TLS_CERT: '/cert.pem' }, ['ENVIRONMENT failure']],
+      [{ SVC_API_TLS_CERT: '/nowhere.pem', SVC_API_TLS_KEY: '/nowhere.pem' }, ['ENVIRONMENT failure']],
       [{ SVC_API_SOCKET: '/run/x', SVC_API_PORT: '1' }, ['ENVIRONMENT failure']],
       [{ SVC_API_PORT: 'x' }, ['ENVIRONMENT failure']],
       [{ SVC_API_KEEP_ALIVE: '-1' }, ['ENVIRONMENT failure']],
@@ -192,7 +193,9 @@ describeOnEach('doctor', (dialect) => {
     copyFileSync('test/fixtures/store-schema-1.sqlite', old);
     chmodSync(old, 0o600);
     const before = readFileSync(old, 'base64');
-    assert.deepEqual(wrong(await examine({ SVC_API_DATABASE: old })), ['SCHEMA warning']);
+    const found = await examine({ SVC_API_DATABASE: old });
+    assert.deepEqual(wrong(found), ['SCHEMA warning']);
+    assert.match(found.find(({ check }) => check === 'SCHEMA')!.remedy!, /"backup" too/, 'a backup is no copy of that');
     assert.equal(readFileSync(old, 'base64'), before);
     await changeDirectly(cli.database, 'pragma user_version = 9999');
     assert.deepEqual(wrong(await examine()), ['SCHEMA failure']);
@@ -214,7 +217,7 @@ describeOnEach('doctor', (dialect) => {
     lock.close();
     rmSync(cli.database);
     mkdirSync(cli.database);
-    assert.ok(wrong(await examine()).includes('STORE failure'));
+    assert.deepEqual(wrong(await examine()), ['STORE failure'], 'nobody is told to change the mode of a folder');
   });
 
   it('finds damage of the file', async () => {
@@ -246,6 +249,24 @@ describeOnEach('doctor', (dialect) => {
       found.find(({ check }) => check === 'STORE')!.message,
       /-wal belongs to the file that was there before/,
     );
+  });
+
+  it('leaves a -journal alone that a killed program has left, and does not undo what it tells', async () => {
+    const folder = tempFolder();
+    const path = join(folder, 'keys.sqlite');
+    const writer = new Database(cli.database);
+    writer.pragma('journal_mode = delete');
+    writer.pragma('cache_size = 1');
+    writer.exec('begin immediate; delete from clock; update api_keys set description = hex(randomblob(400))');
+    for (const suffix of ['', '-journal']) copyFileSync(cli.database + suffix, path + suffix);
+    writer.exec('rollback');
+    writer.close();
+    for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o600);
+    const contents = () => [path, `${path}-journal`].map((file) => readFileSync(file, 'base64'));
+    const before = contents();
+    await examine({ SVC_API_DATABASE: path });
+    assert.deepEqual(contents(), before);
+    assert.deepEqual(readdirSync(folder), ['keys.sqlite', 'keys.sqlite-journal']);
   });
 
   it('leaves a -wal alone that a killed program has left', async () => {

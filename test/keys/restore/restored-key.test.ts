@@ -81,6 +81,22 @@ describe('a key that is in a backup and in the store', () => {
     assert.deepEqual([kept, key.rotation, key.previousDigest], [['secret'], null, null]);
   });
 
+  it('loses a previous secret that had ended when the backup of the same secret was made', () => {
+    const present = { rotation: rotation('older', 9000), previousDigest: 'older' };
+    const { key, kept } = restored({}, present);
+    assert.deepEqual([key.rotation, key.previousDigest, kept], [null, null, []]);
+    const ended = restored({ rotation: rotation('older', NOW), previousDigest: 'older' }, present);
+    assert.deepEqual([ended.key.rotation, ended.key.previousDigest, ended.kept], [null, null, []]);
+  });
+
+  it('keeps a previous secret for no longer than in the backup of the same secret', () => {
+    const backup = { rotation: rotation('older', 5000), previousDigest: 'older' };
+    for (const end of [9000, null]) {
+      const { key, kept } = restored(backup, { rotation: rotation('older', end), previousDigest: 'older' });
+      assert.deepEqual([key.rotation?.previousEndsAt, key.previousDigest, kept], [5000, 'older', []]);
+    }
+  });
+
   it('is as in the backup, but disabled, where it is damaged in the store', () => {
     const { key, kept } = restored({ publicId: 'old' }, { damaged: true, publicId: 'x', roles: [] });
     assert.deepEqual([kept, key.publicId, key.roles, key.disabledAt], [['damaged'], 'old', ['VIEWER'], NOW]);
@@ -92,6 +108,12 @@ describe('a key that is brought back', () => {
     const backup = storedKey('id', { ...BASE, digest: 'old' });
     assert.deepEqual(broughtBackKey(backup, storedKey('id', { digest: 'new', disabledAt: 5 })), backup);
     assert.deepEqual(broughtBackKey(backup, undefined), backup);
+  });
+
+  it('keeps its creator where it is still there: it may have been adopted since', () => {
+    const backup = storedKey('id', { createdBy: 'creator' });
+    assert.equal(broughtBackKey(backup, undefined).createdBy, 'creator');
+    assert.equal(broughtBackKey(backup, storedKey('id', { createdBy: null })).createdBy, null);
   });
 
   it('gets no longer grace than has begun since', () => {
