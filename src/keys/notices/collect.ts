@@ -8,7 +8,7 @@ import { UNIT_MS } from '../time.ts';
 /** How many notices wait at most: then nothing is collected until some are gone, and the audit log waits. */
 export const MAX_WAITING = 10_000;
 /** How many entries, or keys, one transaction looks at. */
-export const PIECE = 500;
+const PIECE = 500;
 /** A change of a key may be committed so much later than its time: until then, it is not looked at. */
 const LAG_MS = 15 * UNIT_MS.s;
 

@@ -97,7 +97,7 @@ describeOnEach('doctor', (dialect) => {
       checks.map(({ check }) => check),
       dialect === 'sqlite'
         ? CHECKS.filter((check) => !left.includes(check))
-        : ['NODE', 'ENVIRONMENT', 'CONFIG', 'STORE', 'SCHEMA', 'RIGHTS', 'AUDIT_LOG', 'CLOCK'],
+        : ['NODE', 'ENVIRONMENT', 'CONFIG', 'NOTICES', 'STORE', 'SCHEMA', 'RIGHTS', 'AUDIT_LOG', 'CLOCK'],
     );
     assert.deepEqual(
       [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))],
