@@ -1,8 +1,11 @@
 import { CLIENT_FIELDS, MAX_CLIENTS } from '../src/config/clients.ts';
 import { MAX_DECLARED, RESOURCE_FIELDS } from '../src/config/grants.ts';
 import { LIMITS_FIELDS } from '../src/config/limits.ts';
+import { NOTICES_FIELDS } from '../src/config/notices.ts';
 import { CONFIG_FIELDS } from '../src/config/read-config.ts';
 import { ROUTE_FIELDS } from '../src/config/routes.ts';
+import { NOTICE_TYPES } from '../src/keys/notices/notice.ts';
+import { MAX_REFUSED_OFTEN } from '../src/keys/notices/settings.ts';
 import { OTHER_ORIGIN } from '../src/keys/origin.ts';
 import { INTROSPECTION, TLS_FIELDS } from '../src/config/server.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
@@ -144,6 +147,34 @@ export function configSchema(): string {
           },
           disableUnused: { ...DURATION, description: 'After how long without use a key is disabled: a day or more.' },
         }),
+      },
+      notices: {
+        description: 'A webhook that is told of what happens to keys, signed as Standard Webhooks has it.',
+        ...mapOf(
+          NOTICES_FIELDS,
+          {
+            url: { type: 'string', description: 'By https, or by http on loopback.', pattern: '^https?://' },
+            secretFile: {
+              type: 'string',
+              description:
+                'A file with the secret that signs, from the folder of this file. Default: SVC_API_NOTICES_SECRET.',
+              minLength: 1,
+            },
+            events: {
+              type: 'array',
+              description: 'Default: all events.',
+              minItems: 1,
+              items: { enum: NOTICE_TYPES },
+            },
+            refusedOften: {
+              type: 'integer',
+              description: 'How many refused requests of a key within an hour are often. Default: 100.',
+              minimum: 1,
+              maximum: MAX_REFUSED_OFTEN,
+            },
+          },
+          ['url'],
+        ),
       },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },
       publicUrl: {

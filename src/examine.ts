@@ -1,8 +1,10 @@
 import { configLocation } from './config/location.ts';
 import { readConfigFile } from './config/config-file.ts';
 import { parseConfig } from './config/load-config.ts';
+import { type NoticeSettings, shownWebhook } from './keys/notices/settings.ts';
 import type { HostResource } from './keys/permissions/catalog.ts';
 import type { ProgressReport } from './keys/progress.ts';
+import { readSigningKeys } from './notices/signing-keys.ts';
 import { readAuditKey } from './store/audit-key.ts';
 import { failureBy, type Finding, ok } from './store/inspection/finding.ts';
 import { inspectStore } from './store/inspection/inspect-store.ts';
@@ -22,7 +24,7 @@ export interface ExamineOptions {
 /** Checks all that the program depends on, and changes nothing. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
-  const findings = [...environment, await inspectConfig(options)];
+  const findings = [...environment, ...(await inspectConfig(options))];
   let auditKey;
   try {
     auditKey = readAuditKey(env);
@@ -32,14 +34,28 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
   return [...findings, ...(await inspectStore(database, env, { auditKey, now: Date.now(), onVerified }))];
 }
 
-async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding> {
+async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding[]> {
   try {
     const location = configLocation(configFile, env);
     const file = location && readConfigFile(location);
-    if (!file) return ok('CONFIG', 'There is no svc-api.yaml, and none is needed.');
-    await parseConfig(file, await resources());
-    return ok('CONFIG', `${file.path} has no faults.`);
+    if (!file) return [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK];
+    const { notices } = await parseConfig(file, await resources());
+    return [ok('CONFIG', `${file.path} has no faults.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
   } catch (error) {
-    return failureBy('CONFIG', error);
+    return [failureBy('CONFIG', error)];
+  }
+}
+
+const NO_WEBHOOK = ok('NOTICES', 'The configuration names no webhook: nobody is told what happens to keys.');
+
+/** Whether what signs notices can be read here. The servers may have it in their environment alone. */
+function inspectSecrets(notices: NoticeSettings, env: NodeJS.ProcessEnv): Finding {
+  try {
+    readSigningKeys(notices, env);
+    return ok('NOTICES', `The secret that signs notices for ${shownWebhook(notices.url)} can be read.`);
+  } catch (error) {
+    const finding = failureBy('NOTICES', error);
+    const isElsewhere = notices.secretFile === undefined && !env['SVC_API_NOTICES_SECRET'];
+    return isElsewhere ? { ...finding, status: 'warning' } : finding;
   }
 }

@@ -54,12 +54,15 @@ export {
 export type { ConfusableName } from './keys/changes/confusable-names.ts';
 export type { KeyPreview } from './keys/changes/create.ts';
 export type { NewSecret, SecretDelivery } from './keys/changes/delivery.ts';
+export type { Leak } from './keys/changes/note-leak.ts';
 export type { AppliedLimit, Restrictions } from './keys/authorization/restrictions.ts';
 export type { AskedConsent, NewConsentRequest } from './keys/consent/ask.ts';
 export type { ApprovedConsent, Consent, Handle, Polled } from './keys/consent/consent.ts';
 export type { ConsentChoice } from './keys/consent/approval.ts';
 export type { Ended, KeyToEnd, RefusedEnd } from './keys/consent/revoke.ts';
 export type { Session } from './keys/session.ts';
+export type { NoticeType } from './keys/notices/notice.ts';
+export type { NoticeSettings } from './keys/notices/settings.ts';
 export type { Sessions } from './keys/sessions.ts';
 export type { Redeemed, Redemption, RefusedRedemption } from './keys/consent/redeem.ts';
 export type { Client } from './keys/requests/clients.ts';

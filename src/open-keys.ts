@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type CatalogAdditions, createCatalog } from './keys/permissions/catalog.ts';
+import type { NoticeStore } from './keys/notices/notice-store.ts';
 import type { HearingReport } from './keys/repository.ts';
 import { KeysService } from './keys/service.ts';
 import { AttemptCounter } from './limits/attempt-counter.ts';
@@ -49,14 +50,19 @@ export interface OpenKeys extends KeysService, Limited {
  * const { secret } = await keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
  * await keys.close();
  */
-export async function openKeys({
+export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
+  return (await openKeysWithNotices(options)).keys;
+}
+
+/** The same, with what a webhook is to be told. Closing the keys closes both. @throws KeysError STORE_… */
+export async function openKeysWithNotices({
   resources,
   roles,
   defaultLimits,
   policy,
   maxVerifiedKeys,
   ...options
-}: OpenKeysOptions = {}): Promise<OpenKeys> {
+}: OpenKeysOptions): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
   const catalog = createCatalog({ resources, roles, defaultLimits, policy });
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
@@ -82,7 +88,7 @@ export async function openKeys({
     maxVerifiedKeys,
     counterOf: (limit) => new AttemptCounter(limit),
   });
-  return openedBy(service, { store, clock, limiter });
+  return { keys: openedBy(service, { store, clock, limiter }), notices: store.notices };
 }
 
 /** Pending work must not keep the process alive. */

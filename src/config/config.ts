@@ -2,6 +2,7 @@ import { BEARER_ALONE, type CredentialPlace } from '../keys/credential-places.ts
 import { LOOPBACK, Networks } from '../keys/networks.ts';
 import type { HostResource, Permission } from '../keys/permissions/catalog.ts';
 import type { PolicyRules } from '../keys/permissions/policy.ts';
+import type { NoticeSettings } from '../keys/notices/settings.ts';
 import type { Client } from '../keys/requests/clients.ts';
 import type { Route } from '../routes/route.ts';
 
@@ -32,6 +33,8 @@ export interface Config {
   };
   /** What is demanded of all keys. */
   readonly policy: PolicyRules;
+  /** Who is told of what happens to keys; undefined for nobody. */
+  readonly notices: NoticeSettings | undefined;
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
@@ -53,6 +56,7 @@ export const DEFAULT_CONFIG: Config = {
   tls: undefined,
   limits: { default: [], failedCredentials: '20/m' },
   policy: {},
+  notices: undefined,
   introspection: 'on',
   publicUrl: undefined,
   clients: [],

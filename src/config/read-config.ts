@@ -5,6 +5,7 @@ import { readClients, readPublicUrl } from './clients.ts';
 import type { Config } from './config.ts';
 import { readResources, readRoles } from './grants.ts';
 import { readLimits } from './limits.ts';
+import { readNotices } from './notices.ts';
 import { readPolicySection } from './policy.ts';
 import { readRoutes } from './routes.ts';
 import { readCors, readIntrospection, readTls } from './server.ts';
@@ -22,6 +23,7 @@ export const CONFIG_FIELDS = [
   'tls',
   'limits',
   'policy',
+  'notices',
   'introspection',
   'publicUrl',
   'clients',
@@ -68,6 +70,7 @@ export function readConfig(
     tls: readTls(reader, fields['tls'], file),
     limits: readLimits(reader, fields['limits']),
     policy: readPolicySection(reader, fields['policy'], createCatalog({ resources: catalog.resources, roles })),
+    notices: readNotices(reader, fields['notices'], file),
     introspection: readIntrospection(reader, fields['introspection']),
     publicUrl: readPublicUrl(reader, fields['publicUrl']),
     clients: readClients(reader, fields['clients']),

@@ -22,6 +22,7 @@ const ACTION_MEANINGS: Readonly<Record<AuditAction, string>> = {
   REFUSE: 'A request was refused. Each kind is recorded once in ten minutes, and its repetitions as a count.',
   PRUNE: 'The oldest entries of the log were deleted.',
   RESTORE: 'A backup was restored; with a key, that key became what the backup has of it.',
+  LEAK: 'A scan of files has found a working secret of a key.',
 };
 
 /** The schema for the audit log. */

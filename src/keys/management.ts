@@ -1,8 +1,9 @@
-import type { Actor, Principal } from './authorization/principal.ts';
+import { type Actor, OPERATOR, type Principal } from './authorization/principal.ts';
 import { adoptKey } from './changes/adopt.ts';
 import type { ConfusableName } from './changes/confusable-names.ts';
 import { buildKey, createKey, type KeyPreview, planCreation, revertCreation } from './changes/create.ts';
 import { deleteKeys } from './changes/delete.ts';
+import { type Leak, noteLeak } from './changes/note-leak.ts';
 import type { NewSecret, SecretDelivery } from './changes/delivery.ts';
 import { Foresight } from './changes/foresight.ts';
 import type { Grantable } from './changes/grantable.ts';
@@ -130,6 +131,15 @@ export class KeyManagement extends KeyQueries {
     return this.#transactions.run(actor, (transaction) => setKeyEnabled(transaction, id, enabled), {
       revokes: !enabled,
     });
+  }
+
+  /**
+   * Notes, for the operator, that a secret was found where it should not be: once a day.
+   * @returns whether it was noted
+   * @throws KeysError STORE_…
+   */
+  async noteLeak(leak: Leak): Promise<boolean> {
+    return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
   }
 
   /**

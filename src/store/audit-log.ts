@@ -10,7 +10,9 @@ import {
   chainHash,
 } from '../keys/audit/audit-entry.ts';
 import { requireAuditKey } from '../keys/audit/audit-key.ts';
+import { HISTORY_MS } from '../keys/notices/notice.ts';
 import { chunksOf } from './chunks.ts';
+import { lastNoticed } from './notice-cursor.ts';
 import { auditEntryOf, auditRowOf } from './rows.ts';
 import type { Tables } from './tables.ts';
 
@@ -98,10 +100,13 @@ export async function findPosition(
 
 async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPosition | undefined> {
   const log = db.selectFrom('audit_log');
+  // What a webhook is still to be told of stays.
+  const noticed = await lastNoticed(db, HISTORY_MS);
   const next = await log.select('number').where('at', '>=', time).orderBy('number').limit(1).executeTakeFirst();
   const last = await log
     .select(['number', 'hash'])
     .$if(next !== undefined, (query) => query.where('number', '<', next!.number))
+    .$if(noticed !== undefined, (query) => query.where('number', '<=', noticed!))
     .orderBy('number', 'desc')
     .limit(1)
     .executeTakeFirst();

@@ -1,4 +1,5 @@
 import { KeysError } from '../keys/errors.ts';
+import type { NoticeStore } from '../keys/notices/notice-store.ts';
 import type { KeyRepository, StoreKind } from '../keys/repository.ts';
 
 /** The error for a store that does not exist. */
@@ -43,5 +44,20 @@ export function emptyRepository(location: string, kind: StoreKind): KeyRepositor
     write: () => Promise.reject(missing()),
     hasSearchIndex: async () => true,
     check: () => Promise.reject(missing()),
+  };
+}
+
+/** The notices of a store that does not exist. */
+export function emptyNotices(location: string): NoticeStore {
+  const missing = () => Promise.reject(missingStore(location));
+  return {
+    withLease: missing,
+    release: missing,
+    isFree: missing,
+    behind: missing,
+    due: async () => [],
+    findRefused: async () => [],
+    status: async () => undefined,
+    forgetGone: missing,
   };
 }

@@ -49,7 +49,8 @@ export function createLimitStore(connection: Connection, clock: StoreClock = clo
   };
 }
 
-function clockOf(dialect: DialectName): StoreClock {
+/** The clock of a database, by which processes lease. */
+export function clockOf(dialect: DialectName): StoreClock {
   if (dialect === 'sqlite') return async () => Date.now();
   return async (db) => {
     const { rows } = await sql<{ now: number }>`select extract(epoch from clock_timestamp()) * 1000 as now`.execute(db);

@@ -1,12 +1,14 @@
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
+import type { NoticeStore } from '../keys/notices/notice-store.ts';
 import type { KeyRepository } from '../keys/repository.ts';
 import type { Connection, MustExist } from './connection.ts';
 import { readAuditKey } from './audit-key.ts';
-import { emptyRepository, missingStore } from './empty-repository.ts';
+import { emptyNotices, emptyRepository, missingStore } from './empty-repository.ts';
 import type { LimitStore } from '../limits/limit-store.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
+import { createNoticeStore } from './notices.ts';
 import { storeLocation } from './location.ts';
 import { type StoreTimer, timedConnection } from './timed-connection.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
@@ -19,6 +21,8 @@ export interface Store {
   repository: KeyRepository;
   /** What is used of the limits of keys. */
   limits: LimitStore;
+  /** What a webhook is to be told. */
+  notices: NoticeStore;
   /** The absolute path, or the URL without its password. */
   location: string;
   /** Whether this program has just created the store. */
@@ -53,12 +57,12 @@ export interface OpenStoreOptions {
 
 /**
  * Opens the key store.
- * @param limitClock the clock by which limits are counted: see `createLimitStore`
+ * @param leaseClock the clock by which limits are counted and leases end: see `createLimitStore`
  * @throws KeysError STORE_…
  */
 export async function openStore(
   { ifMissing = 'create', timer, ...options }: OpenStoreOptions = {},
-  limitClock?: StoreClock,
+  leaseClock?: StoreClock,
 ): Promise<Store> {
   if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
   const auditKey = readAuditKey(options.env ?? process.env);
@@ -66,7 +70,8 @@ export async function openStore(
   const connection = timer ? timedConnection(opened, timer) : opened;
   return {
     repository: createKeyRepository(connection, auditKey),
-    limits: createLimitStore(connection, limitClock),
+    limits: createLimitStore(connection, leaseClock),
+    notices: createNoticeStore(connection, leaseClock),
     location: connection.location,
     created: connection.created,
     exists: true,
@@ -81,6 +86,7 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
   return {
     repository: emptyRepository(location, isPostgres ? 'postgres' : 'sqlite'),
     limits: { lease: () => Promise.reject(missingStore(location)) },
+    notices: emptyNotices(location),
     location,
     created: false,
     exists: false,

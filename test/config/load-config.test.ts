@@ -45,6 +45,7 @@ describe('the configuration', () => {
       tls: undefined,
       limits: { default: [], failedCredentials: '20/m' },
       policy: {},
+      notices: undefined,
       introspection: 'on',
       publicUrl: undefined,
       clients: [],
@@ -77,6 +78,7 @@ policy:
   grantableByKeys: [viewer, EDITOR, wiki:update_any, BACKUP:READ_ANY, VIEWER]
   maxKeysPerCreator: 50
   disableUnused: 8w
+notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
 introspection: permitted
 publicUrl: https://keys.example.org
 clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
@@ -122,6 +124,12 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
         grantableByKeys: ['VIEWER', 'EDITOR', 'WIKI:UPDATE_ANY', 'BACKUP:READ_ANY'],
         maxKeysPerCreator: 50,
         disableUnused: '8w',
+      },
+      notices: {
+        url: 'https://hooks.example.org/n',
+        secretFile: join(folder, 'n.secret'),
+        events: ['key.ended'],
+        refusedOften: 7,
       },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
@@ -248,7 +256,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
-          'expect, cors, tls, limits, policy, introspection, publicUrl and clients.',
+          'expect, cors, tls, limits, policy, notices, introspection, publicUrl and clients.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './process.ts';
 import { skipUnlessCI } from './skip.ts';
@@ -40,5 +40,8 @@ export function previousSchema(context: Mocha.Context): { commit: string; bin: s
   const folder = tempFolder();
   execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit) });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  // What pages need in browsers is built; the rest runs from the sources.
+  mkdirSync(join(folder, 'dist'));
+  symlinkSync(join(ROOT, 'dist/console'), join(folder, 'dist/console'));
   return { commit: lines('rev-parse', '--short', commit)[0]!, bin: join(folder, 'bin/dev.js') };
 }

@@ -86,6 +86,11 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: 'the log is chained without a key',
   },
   {
+    name: 'SVC_API_NOTICES_SECRET',
+    meaning: 'The secret that signs notices to a webhook, as whsec_ and base64; several between white space.',
+    otherwise: 'the file that `secretFile` names in the configuration',
+  },
+  {
     name: 'LOG_LEVEL',
     meaning: 'What is logged to stderr, as JSON lines: trace, debug, info, warn, error, fatal or silent.',
     otherwise: 'warn; info for `serve` and `guard`',

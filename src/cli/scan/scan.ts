@@ -22,7 +22,8 @@ export interface ScanOptions {
   paths: readonly string[];
   /** Whether to skip what git ignores. */
   git: boolean;
-  identify: (secret: string) => Promise<Identification>;
+  /** @param place where it was found, as it can be shown */
+  identify: (secret: string, place: string) => Promise<Identification>;
   /** Called with findings as they are found. */
   onFound: (findings: Finding[]) => Promise<void>;
   /** Called for what could not be read; the scan continues. */
@@ -53,8 +54,10 @@ export async function scan({ paths, git, identify, onFound, onUnreadable, onProg
     for await (const chunk of chunksOf(source, failed)) {
       const findings: Finding[] = [];
       const size = chunk.length;
-      for (const found of finder.find(chunk))
-        findings.push(findingOf(source.path, found, await identify(found.secret)));
+      for (const found of finder.find(chunk)) {
+        const place = `${shown(source.path)}:${found.line}:${found.column}`;
+        findings.push(findingOf(source.path, found, await identify(found.secret, place)));
+      }
       if (findings.length > 0) await onFound(findings);
       bytes += size;
       await onProgress?.(bytes);

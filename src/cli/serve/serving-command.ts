@@ -16,6 +16,7 @@ import {
   type StartConfig,
   startConfig,
 } from './config-source.ts';
+import { destinationIn, NoticeDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave } from './output.ts';
 import { reportRefused, reportTaken } from './reload-log.ts';
@@ -128,7 +129,7 @@ export abstract class ServingCommand extends BaseCommand {
   private async serveStore(context: ServingContext, telemetry: Telemetry | undefined): Promise<void> {
     const { database, maxVerifiedKeys, source, check, start, logPath = '', stop, onListening } = context;
     const { address, tls, keepAliveMs, limits } = context;
-    const [{ openKeys }, { parseConfig }, { additionsIn, ConfiguredServer }] = await Promise.all([
+    const [{ openKeysWithNotices }, { parseConfig }, { additionsIn, ConfiguredServer }] = await Promise.all([
       import('../../open-keys.ts'),
       import('../../config/load-config.ts'),
       import('../../configured-server.ts'),
@@ -138,7 +139,8 @@ export abstract class ServingCommand extends BaseCommand {
     const config = await parseConfig(source.first, ofHost);
     const additions = additionsIn(config, ofHost);
     check?.(config, createCatalog(additions));
-    let keys = await openKeys({
+    const destination = await destinationIn(config);
+    const opened = await openKeysWithNotices({
       database,
       timer: telemetry?.storeTimer,
       ...additions,
@@ -146,16 +148,21 @@ export abstract class ServingCommand extends BaseCommand {
       lockWaitMs: LOCK_WAIT_MS,
       writeWaitMs: WRITE_WAIT_MS,
     });
+    let { keys } = opened;
     try {
       await this.reportStore(keys);
       telemetry?.measure(keys);
       const watchers = telemetry?.watchers ?? [];
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
+      const notices = new NoticeDelivery(opened.notices, keys.clock, this.logger);
+      await notices.take(destination);
       source.follow(async (file) => {
         try {
           const changed = await parseConfig(file, ofHost);
+          const changedDestination = await destinationIn(changed);
           await configured.take(changed);
+          await notices.take(changedDestination);
           keys = configured.keys;
           telemetry?.measure(keys);
           reportTaken(changed, this.logger);
@@ -178,7 +185,7 @@ export abstract class ServingCommand extends BaseCommand {
       this.logger.info({ url, store: keys.location, ...from }, 'listening');
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
-      await Promise.all([service.stop(), stopDisabling()]);
+      await Promise.all([service.stop(), stopDisabling(), notices.stop()]);
       await keys.rememberTime().catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
       await keys.close();

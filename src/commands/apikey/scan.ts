@@ -59,7 +59,7 @@ export default class Scan extends StoreCommand {
     const options: ScanOptions = {
       paths,
       git,
-      identify: (secret) => keys.identify(secret),
+      identify: (secret, place) => keys.identify(secret, place),
       onFound: async (findings) => {
         found += findings.length;
         if (this.jsonEnabled()) all.push(...findings);
@@ -79,7 +79,8 @@ export default class Scan extends StoreCommand {
       scan({ ...options, ...(!isTyped && { onProgress: progress.of('Scanning', 'bytes') }) }),
     );
     await noted;
-    const { live, revoked } = keys;
+    const { live, revoked, unnoted } = keys;
+    if (unnoted) await this.terminal.note(`What was found is not in the audit log: ${unnoted.message}`);
     if (live > 0) process.exitCode = LIVE;
     else if (unreadable > 0) process.exitCode = UNREADABLE;
     const shown = await this.print({ files, found: all, live, revoked, unreadable }, undefined);

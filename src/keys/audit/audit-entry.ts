@@ -25,10 +25,11 @@ export const AUDIT_ACTIONS = [
   'REFUSE',
   'PRUNE',
   'RESTORE',
+  'LEAK',
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
- * entries; RESTORE is that of a backup and, with a key, what that did to it.
+ * entries; RESTORE is that of a backup and, with a key, what that did to it; LEAK is that a scan has found a secret.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -194,13 +194,22 @@ export class Transaction implements Place<StoredKey> {
     this.#entries.push({ ...entry, ...(address !== undefined && { address }) });
   }
 
+  /** Notes that a secret of a key was found where it should not be. @param secret its prefix */
+  noteLeak({ id, name }: ApiKey, found: { secret: string; place: string }): void {
+    this.#note('LEAK', { id, name }, { before: null, after: found });
+  }
+
   /** Writes down what was done: the last step. */
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);
     await this.#writer.rememberTime(this.now);
   }
 
-  #note(action: AuditAction, { id, name }: ApiKey, values: Pick<AuditDraft, 'before' | 'after'>): void {
+  #note(
+    action: AuditAction,
+    { id, name }: Pick<ApiKey, 'id' | 'name'>,
+    values: Pick<AuditDraft, 'before' | 'after'>,
+  ): void {
     this.#entries.push({ at: this.now, actor: this.#actor, action, key: { id, name }, ...values });
   }
 }

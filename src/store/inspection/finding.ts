@@ -8,6 +8,7 @@ export const CHECKS = [
   'NODE',
   'ENVIRONMENT',
   'CONFIG',
+  'NOTICES',
   'STORE',
   'ACCESS',
   'SPACE',

@@ -7,6 +7,7 @@ import { PostgresConnection } from '../postgres/postgres-connection.ts';
 import type { Tables } from '../tables.ts';
 import { failure, failureBy, type Finding, type InspectOptions, MIGRATES, ok, skipped, warning } from './finding.ts';
 import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
+import { inspectNotices } from './inspect-notices.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
@@ -26,6 +27,8 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   audit_start: ['select'],
   clock: ['select', 'insert', 'update'],
   limit_states: ['select', 'insert', 'update'],
+  notice_state: ['select', 'insert', 'update'],
+  notice_outbox: ['select', 'insert', 'update', 'delete'],
 };
 
 const LOCK_WAIT_MS = 2000;
@@ -45,6 +48,7 @@ export async function inspectPostgres(url: string, { auditKey, now, onVerified }
       ...(await inspectRights(connection)),
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, now)),
+      ...(await inspectNotices(connection, now)),
     ];
   } finally {
     await connection.close();

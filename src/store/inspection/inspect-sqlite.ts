@@ -12,6 +12,7 @@ import { requireOwnFormat } from '../sqlite/sqlite-migrate.ts';
 import { failure, failureBy, type Finding, type InspectOptions, MIGRATES, ok, skipped, warning } from './finding.ts';
 import { inspectAccess, inspectSpace } from './inspect-files.ts';
 import { inspectAuditLog, inspectClock } from './inspect-contents.ts';
+import { inspectNotices } from './inspect-notices.ts';
 
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
@@ -89,7 +90,11 @@ async function inspectOpened(
       : failure('INTEGRITY', `The file is damaged: ${damage}.`, 'Check the disk, and restore a backup.'),
     ...(isOld
       ? skipped(['AUDIT_LOG', 'CLOCK'], 'They can be checked once the store is migrated.')
-      : [...(await inspectAuditLog(file, auditKey, onVerified)), ...(await inspectClock(file, now))]),
+      : [
+          ...(await inspectAuditLog(file, auditKey, onVerified)),
+          ...(await inspectClock(file, now)),
+          ...(await inspectNotices(file, now)),
+        ]),
   ];
 }
 

@@ -24,6 +24,7 @@ import { createUsageByHour } from './020-usage-by-hour.ts';
 import { createConsentRequests } from './021-consent-requests.ts';
 import { createApplicationKeys } from './022-application-keys.ts';
 import { createSessions } from './023-sessions.ts';
+import { createNotices } from './024-notices.ts';
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
@@ -53,4 +54,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createConsentRequests,
   createApplicationKeys,
   createSessions,
+  createNotices,
 ];

@@ -19,6 +19,9 @@ import { damageKey } from '../../support/damage.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, unlockAuditLog } from '../../support/direct.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { destinationOf, testCourier } from '../../support/couriers.ts';
+import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
+import { openStore } from '../../../src/store/open.ts';
 
 /** What a check found that is not ok, as `CHECK status`. */
 const wrong = (findings: readonly Finding[]) =>
@@ -46,6 +49,45 @@ describeOnEach('doctor', (dialect) => {
     return checks;
   };
 
+  it('says whether notices can be signed, what waits, and why the last could not be delivered', async () => {
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'notices: { url: "https://hooks.example.org/t0ken" }');
+    const secret = newNoticeSecret();
+    const notices = async (env: NodeJS.ProcessEnv) =>
+      (await examine(env, '--config', config)).filter(({ check }) => check === 'NOTICES');
+    const [missing] = await notices({});
+    assert.equal(missing!.status, 'warning');
+    const [wrongOne] = await notices({ SVC_API_NOTICES_SECRET: 'hunter2' });
+    assert.equal(wrongOne!.status, 'failure');
+    assert.equal(wrongOne!.message.includes('hunter2'), false);
+    const env = { SVC_API_NOTICES_SECRET: secret };
+    const readable = 'The secret that signs notices for https://hooks.example.org can be read.';
+    assert.deepEqual(
+      (await notices(env)).map(({ message }) => message),
+      [readable],
+    );
+    const store = await openStore({ database: cli.database });
+    const test = { store, time: { now: Date.now() } };
+    const receiver = await Receiver.start();
+    receiver.answer = (response) => void response.writeHead(500).end();
+    const server = testCourier(test, destinationOf(receiver));
+    await server.run();
+    await cli.given('B');
+    test.time.now = Date.now() + 20_000;
+    await server.run();
+    await server.courier.stop();
+    await store.close();
+    await stopReceivers();
+    const at = new Date(test.time.now).toISOString();
+    assert.deepEqual(
+      (await notices(env)).map(({ status, message }) => [status, message]),
+      [
+        ['ok', readable],
+        ['warning', `1 notices wait, of at most 10000; the last failure, at ${at}: the answer was 500.`],
+      ],
+    );
+  });
+
   it('finds nothing wrong with a store that is in order, makes each check, and changes nothing', async () => {
     const before = [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))];
     const checks = await examine();
@@ -55,7 +97,7 @@ describeOnEach('doctor', (dialect) => {
       checks.map(({ check }) => check),
       dialect === 'sqlite'
         ? CHECKS.filter((check) => !left.includes(check))
-        : ['NODE', 'ENVIRONMENT', 'CONFIG', 'STORE', 'SCHEMA', 'RIGHTS', 'AUDIT_LOG', 'CLOCK'],
+        : ['NODE', 'ENVIRONMENT', 'CONFIG', 'NOTICES', 'STORE', 'SCHEMA', 'RIGHTS', 'AUDIT_LOG', 'CLOCK'],
     );
     assert.deepEqual(
       [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))],

@@ -266,10 +266,13 @@ describe('apikey scan', () => {
       );
       assert.equal(code, 3);
       const keys = await openKeys({ database });
-      const [entry] = await keys.auditLog({}, OPERATOR);
+      const [entry, leak] = await keys.auditLog({}, OPERATOR);
       const found = await Promise.all(all().map((secret) => keys.identify(secret, OPERATOR)));
       await keys.close();
       assert.deepEqual([entry?.action, entry?.key?.name, entry?.actor.kind], ['DISABLE', 'Live', 'CLI']);
+      assert.deepEqual([leak?.action, leak?.key?.name], ['LEAK', 'Live']);
+      const { secret, place } = leak!.after as { secret: string; place: string };
+      assert.deepEqual([secret, /^keys:\d+:\d+$/.test(place)], [prefixOf(secrets.live), true]);
       assert.deepEqual(
         found.map((result) => ('key' in result ? result.status : 'UNKNOWN')),
         ['DISABLED', 'DISABLED', 'EXPIRED', 'ROTATED', 'UNKNOWN'],

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import type { Config } from '../../config/config.ts';
+import type { NoticeStore } from '../../keys/notices/notice-store.ts';
+import type { Log } from '../../log.ts';
+import type { Courier, CourierCounts, Destination } from '../../notices/courier.ts';
+
+/** How often the store is asked for what is new. */
+const EVERY_MS = 1000;
+
+/** Whom the configuration wants to be told, with the secrets as they are now. @throws KeysError CONFIG_… */
+export async function destinationIn({ notices }: Config): Promise<Destination | undefined> {
+  if (!notices) return undefined;
+  const { readDestination } = await import('../../notices/destination.ts');
+  return readDestination(notices, process.env);
+}
+
+/** Sends notices while a server runs. Nothing of it is loaded while there is no webhook. */
+export class NoticeDelivery {
+  readonly #store: NoticeStore;
+  readonly #clock: () => number;
+  readonly #log: Log;
+  #destination: Destination | undefined;
+  #courier: Courier | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  /** @param clock milliseconds since 1970 */
+  constructor(store: NoticeStore, clock: () => number, log: Log) {
+    [this.#store, this.#clock] = [store, clock];
+    this.#log = log;
+  }
+
+  /** What became of attempts. */
+  get counts(): CourierCounts | undefined {
+    return this.#courier?.counts;
+  }
+
+  /** Goes on by another configuration; undefined for one without a webhook. */
+  async take(destination: Destination | undefined): Promise<void> {
+    this.#destination = destination;
+    if (!destination) return;
+    // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
+    await this.#store.forgetGone().catch((error: unknown) => this.#log.debug({ err: error }, 'notices stay off'));
+    if (this.#courier) return;
+    const [{ Courier }, { postNotice }, { packageVersion }] = await Promise.all([
+      import('../../notices/courier.ts'),
+      import('../../notices/post.ts'),
+      import('../../version.ts'),
+    ]);
+    if (this.#courier) return;
+    const version = packageVersion();
+    const courier = new Courier({
+      store: this.#store,
+      destination: () => this.#destination,
+      post: (notice, webhook, options) => postNotice(notice, webhook, { ...options, version }),
+      clock: this.#clock,
+      elapsed: () => performance.now(),
+      random: Math.random,
+      id: randomUUID(),
+      log: this.#log,
+    });
+    this.#courier = courier;
+    await courier.begin();
+    const pass = async () => {
+      if (!this.#isStopped) await courier.pass();
+      if (!this.#isStopped) this.#timer = setTimeout(() => void pass(), EVERY_MS).unref();
+    };
+    void pass();
+  }
+
+  /** Ends attempts under way, which another process then repeats. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#courier?.stop();
+  }
+}

@@ -1,0 +1,32 @@
+import { prefixOf } from '../secret/secret.ts';
+import { printable } from '../text.ts';
+import { UNIT_MS } from '../time.ts';
+import type { Transaction } from './transaction.ts';
+
+/** A secret of a key that was found where it should not be. */
+export interface Leak {
+  /** The id of the key. */
+  id: string;
+  /** The public id of the secret. */
+  publicId: string;
+  /** Where it was found, in words for users. */
+  place: string;
+}
+
+const MAX_PLACE_LENGTH = 300;
+/** What is found again and again is noted once in this time. */
+const AGAIN_MS = UNIT_MS.d;
+const MAX_SECRETS = 100;
+
+/** Notes in the audit log that a secret was found. @returns whether it was not noted lately */
+export async function noteLeak(transaction: Transaction, { id, publicId, place }: Leak): Promise<boolean> {
+  const { find, auditLog, now } = transaction;
+  const key = await find.findById(id);
+  if (!key) return false;
+  const since = now - AGAIN_MS;
+  const noted = await auditLog.find({ key: id, action: 'LEAK', since, order: 'newest', limit: MAX_SECRETS });
+  const secret = prefixOf(publicId);
+  if (noted.some(({ after }) => after?.['secret'] === secret)) return false;
+  transaction.noteLeak(key, { secret, place: printable(place, MAX_PLACE_LENGTH) });
+  return true;
+}

@@ -1,0 +1,46 @@
+import type { AuditEntry, AuditValues } from '../audit/audit-entry.ts';
+import { type Notice, noticeOf, type NoticeType } from './notice.ts';
+
+/** How many roles, and how many permissions, a notice names. */
+const MAX_NAMED = 100;
+
+/** The notice of an entry of the audit log; undefined for one of which nobody is told. */
+export function noticeOfEntry(entry: AuditEntry): Notice | undefined {
+  const type = typeOf(entry);
+  if (!type || !entry.key) return undefined;
+  const { number, at, actor, action, key, before, after, hash } = entry;
+  const data = {
+    ...key,
+    ...(type === 'key.leaked' ? { secret: after?.['secret'], place: after?.['place'] } : fieldsIn(after ?? before)),
+    actor,
+    action,
+    entry: number,
+  };
+  return noticeOf(type, { event: [hash], at, data });
+}
+
+function typeOf({ action, before }: AuditEntry): NoticeType | undefined {
+  switch (action) {
+    case 'CREATE':
+    case 'IMPORT':
+      return 'key.created';
+    case 'RESTORE':
+      // One that is changed by a backup was there; of one that was damaged, it is not known what it was.
+      return before === null ? 'key.created' : undefined;
+    case 'DELETE':
+      return 'key.deleted';
+    case 'LEAK':
+      return 'key.leaked';
+    default:
+      return undefined;
+  }
+}
+
+function fieldsIn(values: AuditValues | null): object {
+  const { prefix = null, roles, permissions, createdBy = null, expiresAt = null } = values ?? {};
+  return { prefix, roles: some(roles), permissions: some(permissions), createdBy, expiresAt };
+}
+
+function some(list: unknown): unknown[] {
+  return Array.isArray(list) ? list.slice(0, MAX_NAMED) : [];
+}

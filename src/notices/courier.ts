@@ -1,0 +1,275 @@
+import { hash } from 'node:crypto';
+import { type Collected, collectNotices } from '../keys/notices/collect.ts';
+import type { WaitingNotice } from '../keys/notices/notice.ts';
+import type { Attempt, NoticeStore } from '../keys/notices/notice-store.ts';
+import { MAX_REFUSED_KEYS, refusalHour } from '../keys/notices/refusals.ts';
+import { nextAttempt } from '../keys/notices/retries.ts';
+import { type NoticeSettings, shownWebhook } from '../keys/notices/settings.ts';
+import type { Log } from '../log.ts';
+import type { Answer, Webhook } from './post.ts';
+
+/** Whom to tell, and of what. */
+export interface Destination extends Webhook {
+  readonly settings: NoticeSettings;
+}
+
+/** What a courier needs from outside. */
+export interface CourierOptions {
+  store: NoticeStore;
+  /** Undefined while there is no webhook. */
+  destination: () => Destination | undefined;
+  /** Sends a notice once. */
+  post: (notice: WaitingNotice, webhook: Webhook, options: { now: number; signal: AbortSignal }) => Promise<Answer>;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  /** Milliseconds since any moment, which nobody can set. */
+  elapsed: () => number;
+  /** From 0 up to 1. */
+  random: () => number;
+  /** A random id of this process. */
+  id: string;
+  log: Log;
+}
+
+/** What became of attempts in this process. */
+export interface CourierCounts {
+  delivered: number;
+  failed: number;
+  givenUp: number;
+}
+
+/** For how long the lease is taken, and how soon it is taken again: one that dies is followed within the first. */
+const LEASE_MS = 15_000;
+const RENEW_MS = 5000;
+/** How often keys that are refused often are looked for. */
+const REFUSALS_MS = 60_000;
+/** How many are sent at the same time, and how many before it is written that they were. */
+const [CONCURRENCY, BATCH] = [4, 100];
+/** Whatever a receiver asks for, it is asked again after so long. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/**
+ * Collects notices and delivers them, as the one of all processes of a store that has the lease. A delivery that is not
+ * known to have happened is repeated, by this process or another one.
+ */
+export class Courier {
+  readonly counts: CourierCounts = { delivered: 0, failed: 0, givenUp: 0 };
+  readonly #options: CourierOptions;
+  readonly #lanes = new Set<Promise<void>>();
+  readonly #underWay = new Set<string>();
+  /** What the lanes are to take next. */
+  #queue: WaitingNotice[] = [];
+  readonly #ended = new AbortController();
+  #settled: Attempt[] = [];
+  /** Until when the lease is this process's, and when it was last asked for, by `elapsed`. */
+  #leasedUntil = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #refusalsAt = Number.NEGATIVE_INFINITY;
+  /** Until when the receiver wants to be left alone, by `elapsed`. */
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  /** Whether the last attempt failed: then they are made one by one. */
+  #isFailing = false;
+  #isGone = false;
+  #isFull = false;
+  #isStuck = false;
+
+  constructor(options: CourierOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it is this process that delivers. */
+  get isHolder(): boolean {
+    return this.#options.elapsed() < this.#leasedUntil;
+  }
+
+  /** Notes where to begin, if that was never done: what happens from then on is told. What fails is logged. */
+  async begin(): Promise<void> {
+    const { store, id, clock, destination, log } = this.#options;
+    const { url, settings } = destination() ?? {};
+    if (url === undefined || !settings) return;
+    try {
+      const options = { events: settings.events, endpoint: endpointOf(url), now: clock() };
+      await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
+        if (!writer.state) await collectNotices(writer, options);
+      });
+    } catch (error) {
+      log.warn({ err: error }, 'notices could not be collected or delivered');
+    }
+  }
+
+  /** Looks once at what is to be done, and begins to do it. What fails is logged. */
+  async pass(): Promise<void> {
+    const destination = this.#options.destination();
+    if (!destination || this.#ended.signal.aborted) return;
+    try {
+      await this.#collect(destination);
+      if (this.isHolder) await this.#deliver();
+      if (this.#isStuck) this.#options.log.info({}, 'notices are collected again');
+      this.#isStuck = false;
+    } catch (error) {
+      if (!this.#isStuck) this.#options.log.warn({ err: error }, 'notices could not be collected or delivered');
+      this.#isStuck = true;
+    }
+  }
+
+  /** Resolves once all attempts under way have ended, and that is written. @throws KeysError STORE_… */
+  async idle(): Promise<void> {
+    await Promise.all(this.#lanes);
+    await this.#write();
+  }
+
+  /** Ends attempts, writes what is known of them, and lets another process go on. */
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    const { store, id } = this.#options;
+    try {
+      await this.idle();
+      if (this.isHolder) await store.release(id);
+    } catch {
+      // The lease ends by itself, and what is not known to be delivered is delivered again.
+    }
+    this.#leasedUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  async #collect({ url, settings }: Destination): Promise<void> {
+    const { store, id, clock, elapsed } = this.#options;
+    const isDue = elapsed() >= this.#lookedAt + RENEW_MS;
+    if (!isDue) {
+      if (!this.isHolder) return;
+      const isBehind = !this.#isFull && (await store.behind()) > 0;
+      if (!isBehind && this.#settled.length === 0) return;
+    } else if (!(await store.isFree(id))) return this.#lose();
+    const refused = await this.#findRefused(settings);
+    for (let more = true; more && !this.#ended.signal.aborted;) {
+      const began = elapsed();
+      const settled = this.#settled.splice(0);
+      let collected: Collected | undefined;
+      try {
+        collected = await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
+          await writer.settle(settled);
+          return collectNotices(writer, { events: settings.events, endpoint: endpointOf(url), now: clock(), refused });
+        });
+      } catch (error) {
+        this.#settled.unshift(...settled);
+        throw error;
+      }
+      if (!collected) return this.#lose();
+      [this.#lookedAt, this.#leasedUntil] = [began, began + LEASE_MS];
+      this.#report(collected, url);
+      more = collected.more;
+    }
+  }
+
+  /** Another process has the lease: it may die. */
+  #lose(): void {
+    [this.#lookedAt, this.#leasedUntil] = [this.#options.elapsed(), Number.NEGATIVE_INFINITY];
+  }
+
+  #report({ isGone, isFull }: Collected, url: string): void {
+    const { log } = this.#options;
+    const webhook = shownWebhook(url);
+    if (isGone && !this.#isGone)
+      log.error({ webhook }, 'the webhook answered 410 (Gone) and gets no notices until a server starts or reloads');
+    if (isFull && !this.#isFull)
+      log.error({ webhook }, 'too many notices wait for the webhook: the others wait in the audit log');
+    [this.#isGone, this.#isFull] = [isGone, isFull];
+  }
+
+  async #findRefused({ events, refusedOften }: NoticeSettings) {
+    const { store, clock, elapsed } = this.#options;
+    if (!events.includes('key.refused_often') || elapsed() < this.#refusalsAt + REFUSALS_MS) return [];
+    this.#refusalsAt = elapsed();
+    return store.findRefused(refusalHour(clock()), { least: refusedOften, limit: 2 * MAX_REFUSED_KEYS });
+  }
+
+  /** Begins to deliver what is due, as far as that is not under way. */
+  async #deliver(): Promise<void> {
+    const { store, clock } = this.#options;
+    const most = this.#isFailing ? 1 : CONCURRENCY;
+    if (this.#lanes.size >= most || this.#isPaused) return;
+    if (this.#queue.length === 0) {
+      const known = new Set([...this.#underWay, ...this.#settled.map(({ id }) => id)]);
+      const due = await store.due(clock(), BATCH + known.size);
+      this.#queue = due.filter(({ id }) => !known.has(id));
+    }
+    for (let count = Math.min(most - this.#lanes.size, this.#queue.length); count > 0; count -= 1) {
+      const lane = this.#deliverAll().finally(() => this.#lanes.delete(lane));
+      this.#lanes.add(lane);
+    }
+  }
+
+  get #isPaused(): boolean {
+    return this.#isGone || this.#options.elapsed() < this.#pausedUntil;
+  }
+
+  /** Delivers one after another. The first that fails is the last: what is left is asked for again. */
+  async #deliverAll(): Promise<void> {
+    for (let notice = this.#queue.shift(); notice; notice = this.#queue.shift()) {
+      const destination = this.#options.destination();
+      if (!destination || !this.isHolder || this.#isPaused || this.#ended.signal.aborted) break;
+      this.#underWay.add(notice.id);
+      await this.#attempt(notice, destination).finally(() => this.#underWay.delete(notice.id));
+      if (this.#isFailing) break;
+    }
+    this.#queue = [];
+  }
+
+  async #attempt(notice: WaitingNotice, { url, keys }: Destination): Promise<void> {
+    const { post, clock, elapsed, random, log } = this.#options;
+    const { id, type } = notice;
+    const { signal } = this.#ended;
+    const answer = await post(notice, { url, keys }, { now: clock(), signal });
+    // It may have arrived, and is repeated.
+    if (signal.aborted && answer.is !== 'taken') return;
+    const at = clock();
+    if (answer.is === 'taken') {
+      this.counts.delivered += 1;
+      this.#isFailing = false;
+      this.#settled.push({ id, at, failure: null, nextAt: null });
+      return;
+    }
+    const { failure } = answer;
+    this.counts.failed += 1;
+    this.#isFailing = true;
+    const fields = { webhook: shownWebhook(url), notice: id, type, attempt: notice.attempts + 1, reason: failure };
+    if (answer.is === 'gone') {
+      this.#settled.push({ id, at, failure, nextAt: null });
+      await this.#retire(url);
+      return;
+    }
+    const wait = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+    if (wait > 0) this.#pausedUntil = elapsed() + wait;
+    const next = nextAttempt(notice.attempts + 1, at, random());
+    this.#settled.push({ id, at, failure, nextAt: next === undefined ? null : Math.max(next, at + wait) });
+    if (next === undefined) {
+      this.counts.givenUp += 1;
+      log.error(fields, 'a notice could not be delivered, and is given up');
+    } else log.warn(fields, 'a notice could not be delivered yet');
+  }
+
+  /** Sends nothing more to a webhook. */
+  async #retire(url: string): Promise<void> {
+    const { store, id } = this.#options;
+    await store
+      .withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
+        if (writer.state) await writer.setState({ ...writer.state, gone: endpointOf(url) });
+        await writer.clear();
+      })
+      // Its next answer will be the same.
+      .catch(() => {});
+    this.#report({ isGone: true, isFull: false, more: false }, url);
+  }
+
+  /** Writes what became of attempts. */
+  async #write(): Promise<void> {
+    if (this.#settled.length === 0) return;
+    const { store, id } = this.#options;
+    const settled = this.#settled.splice(0);
+    await store.withLease({ holder: id, forMs: LEASE_MS }, (writer) => writer.settle(settled));
+  }
+}
+
+/** What identifies a webhook in the store, where its address is not kept: that may hold a secret. */
+export function endpointOf(url: string): string {
+  return hash('sha256', url, 'hex').slice(0, 32);
+}

@@ -1,0 +1,269 @@
+import type { Kysely } from 'kysely';
+import type { EndingKey, EndsQuery } from '../keys/notices/endings.ts';
+import type { Notice, WaitingNotice } from '../keys/notices/notice.ts';
+import type { Attempt, NoticeState, NoticeStatus, NoticeStore, NoticeWriter } from '../keys/notices/notice-store.ts';
+import type { RefusedKey } from '../keys/notices/refusals.ts';
+import { findAuditEntries, findPosition } from './audit-log.ts';
+import { chunksOf } from './chunks.ts';
+import type { Connection, DialectName } from './connection.ts';
+import { clockOf, type StoreClock } from './limit-states.ts';
+import { findNoticeState } from './notice-cursor.ts';
+import { apiKeyOf } from './rows.ts';
+import type { NoticeStateTable, Tables } from './tables.ts';
+
+/** How many rows of the use of keys are read at once: others have their turns in between. */
+const PAGE_ROWS = 1000;
+
+/**
+ * The notices that wait in a store.
+ * @param clock by which leases end: see `createLimitStore`
+ */
+export function createNoticeStore(
+  connection: Connection,
+  clock: StoreClock = clockOf(connection.dialect),
+): NoticeStore {
+  const { dialect } = connection;
+  const run: Connection['run'] = (work) => connection.run(work);
+  const transact: Connection['run'] = (work) =>
+    dialect === 'sqlite'
+      ? connection.write((db) => work(db))
+      : // Entries of the log are numbered in the order of their commits: nobody must wait for this.
+        run((db) => db.transaction().setIsolationLevel('read committed').execute(work));
+  return {
+    withLease: ({ holder, forMs }, work) =>
+      transact(async (db) => {
+        const row = await lockState(db, dialect);
+        const now = await clock(db);
+        if (!isFree(row, holder, now)) return undefined;
+        const lease = { holder, leased_until: Math.round(now + forMs) };
+        const result = await work(writerOf(db, row && stateOf(row), lease));
+        await db.updateTable('notice_state').set(lease).execute();
+        return result;
+      }),
+
+    release: (holder) =>
+      transact(
+        async (db) =>
+          void (await db
+            .updateTable('notice_state')
+            .set({ holder: null, leased_until: 0 })
+            .where('holder', '=', holder)
+            .execute()),
+      ),
+
+    isFree: (holder) => run(async (db) => isFree(await findNoticeState(db), holder, await clock(db))),
+
+    behind: () => run(findBehind),
+
+    due: (now, limit) =>
+      run(async (db) => {
+        const rows = await db
+          .selectFrom('notice_outbox')
+          .selectAll()
+          .where('next_at', '<=', now)
+          .orderBy('next_at')
+          .orderBy('created_at')
+          .orderBy('id')
+          .limit(limit)
+          .execute();
+        return rows.map(({ id, type, created_at: at, body, attempts }): WaitingNotice => ({
+          id,
+          type: type as WaitingNotice['type'],
+          at: Number(at),
+          body,
+          attempts,
+        }));
+      }),
+
+    findRefused: (hour, query) => findRefused(connection, hour, query),
+
+    status: () => run(findNoticeStatus),
+
+    async forgetGone() {
+      if (((await run(findNoticeState))?.gone ?? null) === null) return;
+      await transact(async (db) => void (await db.updateTable('notice_state').set({ gone: null }).execute()));
+    },
+  };
+}
+
+/** See `NoticeStore.status`. */
+export async function findNoticeStatus(db: Kysely<Tables>): Promise<NoticeStatus | undefined> {
+  const row = await findNoticeState(db);
+  if (!row) return undefined;
+  const { waiting, oldest } = await db
+    .selectFrom('notice_outbox')
+    .select((outbox) => [outbox.fn.countAll().as('waiting'), outbox.fn.min('created_at').as('oldest')])
+    .executeTakeFirstOrThrow();
+  return {
+    waiting: Number(waiting),
+    oldestAt: numberOf(oldest),
+    behind: await findBehind(db),
+    deliveredAt: numberOf(row.delivered_at),
+    failedAt: numberOf(row.failed_at),
+    failure: row.failure,
+    gone: row.gone,
+  };
+}
+
+/** The state, which no other process changes until the transaction ends. */
+async function lockState(db: Kysely<Tables>, dialect: DialectName): Promise<NoticeStateTable | undefined> {
+  if (dialect === 'sqlite') return findNoticeState(db);
+  return db.selectFrom('notice_state').selectAll().forUpdate().executeTakeFirst();
+}
+
+function isFree(row: NoticeStateTable | undefined, holder: string, now: number): boolean {
+  return !row || row.holder === null || row.holder === holder || Number(row.leased_until) <= now;
+}
+
+function stateOf(row: NoticeStateTable): NoticeState {
+  return {
+    logNumber: Number(row.log_number),
+    seenAt: Number(row.seen_at),
+    endings: JSON.parse(row.endings) as NoticeState['endings'],
+    refusals: JSON.parse(row.refusals) as NoticeState['refusals'],
+    gone: row.gone,
+  };
+}
+
+async function headOf(db: Kysely<Tables>): Promise<number> {
+  return (await findPosition(db, 'audit_head'))?.number ?? 0;
+}
+
+async function findBehind(db: Kysely<Tables>): Promise<number> {
+  const row = await db.selectFrom('notice_state').select('log_number').executeTakeFirst();
+  return row ? (await headOf(db)) - Number(row.log_number) : 0;
+}
+
+function writerOf(
+  db: Kysely<Tables>,
+  state: NoticeState | undefined,
+  lease: { holder: string; leased_until: number },
+): NoticeWriter {
+  return {
+    state,
+    head: () => headOf(db),
+    entries: (after, limit) => findAuditEntries(db, { order: 'oldest', after, limit }),
+    ending: (query) => findEnding(db, query),
+    async countWaiting() {
+      const row = await db
+        .selectFrom('notice_outbox')
+        .select((outbox) => outbox.fn.countAll().as('count'))
+        .executeTakeFirstOrThrow();
+      return Number(row.count);
+    },
+    add: (notices, now) => addNotices(db, notices, now),
+    async setState({ logNumber, seenAt, endings, refusals, gone }) {
+      const row = {
+        log_number: logNumber,
+        seen_at: seenAt,
+        endings: JSON.stringify(endings),
+        refusals: JSON.stringify(refusals),
+        gone,
+      };
+      await db
+        .insertInto('notice_state')
+        .values({ one: 1, ...row, ...lease })
+        .onConflict((conflict) => conflict.column('one').doUpdateSet(row))
+        .execute();
+    },
+    settle: (attempts) => settle(db, attempts),
+    async clear() {
+      await db.deleteFrom('notice_outbox').execute();
+    },
+  };
+}
+
+async function addNotices(db: Kysely<Tables>, notices: readonly Notice[], now: number): Promise<void> {
+  for (const chunk of chunksOf(notices))
+    await db
+      .insertInto('notice_outbox')
+      .values(chunk.map(({ id, type, at, body }) => ({ id, type, created_at: at, body, attempts: 0, next_at: now })))
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .execute();
+}
+
+async function settle(db: Kysely<Tables>, attempts: readonly Attempt[]): Promise<void> {
+  const done = attempts.flatMap(({ id, nextAt }) => (nextAt === null ? [id] : []));
+  for (const chunk of chunksOf(done)) await db.deleteFrom('notice_outbox').where('id', 'in', chunk).execute();
+  for (const { id, nextAt } of attempts)
+    if (nextAt !== null)
+      await db
+        .updateTable('notice_outbox')
+        .set((row) => ({ attempts: row('attempts', '+', 1), next_at: nextAt }))
+        .where('id', '=', id)
+        .execute();
+  const delivered = attempts.findLast(({ failure }) => failure === null);
+  const failed = attempts.findLast(({ failure }) => failure !== null);
+  if (delivered) await db.updateTable('notice_state').set({ delivered_at: delivered.at }).execute();
+  if (failed) await db.updateTable('notice_state').set({ failed_at: failed.at, failure: failed.failure }).execute();
+}
+
+async function findEnding(db: Kysely<Tables>, { from, to, after, limit }: EndsQuery): Promise<EndingKey[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('expires_at', 'is not', null)
+    .where('expires_at', '>', from)
+    .where('expires_at', '<=', to)
+    .$if(after !== undefined, (query) =>
+      query.where((row) =>
+        row.or([
+          row('expires_at', '>', after!.expiresAt),
+          row.and([row('expires_at', '=', after!.expiresAt), row('id', '>', after!.id)]),
+        ]),
+      ),
+    )
+    .orderBy('expires_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ ...apiKeyOf(row), expiresAt: Number(row.expires_at) }));
+}
+
+/** Reads the use of an hour page by page, in the order of its primary key. */
+async function findRefused(
+  connection: Connection,
+  hour: number,
+  { least, limit }: { least: number; limit: number },
+): Promise<RefusedKey[]> {
+  const found: RefusedKey[] = [];
+  for (let after = ''; found.length < limit;) {
+    const { refused, last } = await connection.run(async (db) => {
+      const rows = await db
+        .selectFrom('key_usage_hours')
+        .select(['key_id', 'forbidden', 'limited', 'refused'])
+        .where('hour', '=', hour)
+        .where('key_id', '>', after)
+        .orderBy('key_id')
+        .limit(PAGE_ROWS)
+        .execute();
+      const often = rows
+        .map(({ key_id: id, ...counts }) => ({
+          id,
+          counts: {
+            forbidden: Number(counts.forbidden),
+            limited: Number(counts.limited),
+            refused: Number(counts.refused),
+          },
+        }))
+        .filter(({ counts: { forbidden, limited, refused } }) => forbidden + limited + refused >= least);
+      const keys = new Map<string, RefusedKey['key']>();
+      for (const chunk of chunksOf(often.map(({ id }) => id)))
+        for (const row of await db.selectFrom('api_keys').selectAll().where('id', 'in', chunk).execute())
+          keys.set(row.id, apiKeyOf(row));
+      return {
+        refused: often.flatMap(({ id, counts }) => (keys.has(id) ? [{ key: keys.get(id)!, counts }] : [])),
+        last: rows.length === PAGE_ROWS ? rows.at(-1)!.key_id : undefined,
+      };
+    });
+    found.push(...refused);
+    if (last === undefined) break;
+    after = last;
+  }
+  return found.slice(0, limit);
+}
+
+/** PostgreSQL returns large numbers as text. */
+function numberOf(value: number | string | bigint | null): number | null {
+  return value === null ? null : Number(value);
+}

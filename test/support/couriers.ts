@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/notices/settings.ts';
+import { NO_LOG } from '../../src/log.ts';
+import { Courier, type Destination } from '../../src/notices/courier.ts';
+import { postNotice } from '../../src/notices/post.ts';
+import { readSigningKey } from '../../src/notices/signature.ts';
+import type { TestKeys } from './keys.ts';
+import type { Receiver } from './webhook.ts';
+
+/** A courier of which tests make the passes, with the clock of the tests. */
+export interface TestCourier {
+  courier: Courier;
+  /** Changes what is told to whom; undefined for nobody. */
+  destination: Destination | undefined;
+  /** Does all that is to be done at this time. */
+  run(): Promise<void>;
+  /** Lines of the log: level, message, reason. */
+  log: { level: string; message: string; fields: Record<string, unknown> }[];
+}
+
+/** Whom to tell, at a receiver. */
+export function destinationOf(receiver: Receiver, settings: Partial<NoticeSettings> = {}): Destination {
+  const { url, secret } = receiver;
+  const keys = secret.split(' ').map((each) => readSigningKey(each)!);
+  return { url, keys, settings: { url, secretFile: undefined, ...DEFAULT_NOTICES, ...settings } };
+}
+
+/** A courier over the store of some keys: another process of it, as far as the store knows. */
+export function testCourier(
+  test: Pick<TestKeys, 'store' | 'time'>,
+  destination: Destination | undefined,
+  options: { timeoutMs?: number } = {},
+): TestCourier {
+  const log: TestCourier['log'] = [];
+  const noted = (level: string) => (fields: object, message: string) =>
+    void log.push({ level, message, fields: fields as Record<string, unknown> });
+  const made: TestCourier = {
+    destination,
+    log,
+    courier: new Courier({
+      store: test.store.notices,
+      destination: () => made.destination,
+      post: (notice, webhook, { signal }) =>
+        // Receivers look at the clock of the machine.
+        postNotice(notice, webhook, { now: Date.now(), signal, version: '1.2.3', ...options }),
+      clock: () => test.time.now,
+      elapsed: () => test.time.now,
+      random: () => 0.5,
+      id: randomUUID(),
+      log: { ...NO_LOG, info: noted('info'), warn: noted('warn'), error: noted('error') },
+    }),
+    async run() {
+      await made.courier.pass();
+      await made.courier.idle();
+    },
+  };
+  return made;
+}
