@@ -58,6 +58,8 @@ export function postNotice(
       request.destroy();
     });
     request.on('error', (error) => resolve(failed(reasonOf(error, ends, timeoutMs))));
+    // After 101 (Switching Protocols) there is neither an answer nor an error.
+    request.on('close', () => resolve(failed('the connection was closed without an answer')));
     request.end(body);
   });
 }
