@@ -61,6 +61,8 @@ export class Courier {
   #queue: WaitingNotice[] = [];
   readonly #ended = new AbortController();
   #settled: Attempt[] = [];
+  /** What looks at the store now. */
+  #looking: Promise<void> = Promise.resolve();
   /** Until when the lease is this process's, and when it was last asked for, by `elapsed`. */
   #leasedUntil = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -83,22 +85,32 @@ export class Courier {
   }
 
   /** Notes where to begin, if that was never done: what happens from then on is told. What fails is logged. */
-  async begin(): Promise<void> {
-    const { store, id, clock, destination, log } = this.#options;
+  begin(): Promise<void> {
+    return (this.#looking = this.#begin());
+  }
+
+  /** Looks once at what is to be done, and begins to do it. What fails is logged. */
+  pass(): Promise<void> {
+    return (this.#looking = this.#pass());
+  }
+
+  async #begin(): Promise<void> {
+    const { store, id, clock, elapsed, destination, log } = this.#options;
     const { url, settings } = destination() ?? {};
     if (url === undefined || !settings) return;
     try {
       const options = { events: settings.events, endpoint: endpointOf(url), now: clock() };
+      const until = elapsed() + LEASE_MS;
       await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
         if (!writer.state) await collectNotices(writer, options);
+        this.#leasedUntil = until;
       });
     } catch (error) {
       log.warn({ err: error }, 'notices could not be collected or delivered');
     }
   }
 
-  /** Looks once at what is to be done, and begins to do it. What fails is logged. */
-  async pass(): Promise<void> {
+  async #pass(): Promise<void> {
     const destination = this.#options.destination();
     if (!destination || this.#ended.signal.aborted) return;
     try {
@@ -123,6 +135,7 @@ export class Courier {
     this.#ended.abort();
     const { store, id } = this.#options;
     try {
+      await this.#looking;
       await this.idle();
       if (this.isHolder) await store.release(id);
     } catch {

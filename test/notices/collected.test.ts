@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { UNIT_MS } from '../../src/keys/time.ts';
 import { destinationOf, testCourier, type TestCourier } from '../support/couriers.ts';
+import { damageKey } from '../support/damage.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly, unlockAuditLog } from '../support/direct.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
 
@@ -276,5 +278,38 @@ describeOnEach('what a webhook is told of', () => {
     await server.run();
     assert.deepEqual(told(), ['key.created Old']);
     assert.equal((await test.keys.pruneAuditLog('1d'))?.entries, 1);
+  });
+
+  it('nothing of what waits for longer than a month without a server', async () => {
+    receiver.answer = (response) => void response.writeHead(500).end();
+    await server.run();
+    await create('Old');
+    await pass(1000);
+    const { length } = receiver.received;
+    receiver.answer = (response) => void response.writeHead(204).end();
+    await pass(31 * d);
+    assert.equal(receiver.received.length, length);
+    assert.equal((await test.store.notices.status())!.waiting, 0);
+  });
+
+  it('the others, where an entry of the log or a key is damaged', async () => {
+    await server.run();
+    for (const name of ['First', 'Second', 'Third', 'Fourth']) await create(name, '30d');
+    await unlockAuditLog(test.database);
+    await changeDirectly(
+      test.database,
+      `update audit_log set at = 9000000000000000 where key_name = 'First'`,
+      `update audit_log set after = '[' where key_name = 'Second'`,
+      `update audit_log set after = '7', actor_kind = 'x' where key_name = 'Third'`,
+    );
+    await damageKey(test.database, 'First', `permissions = '['`);
+    await damageKey(test.database, 'Second', `created_at = -9000000000000000`);
+    await pass(1000);
+    assert.deepEqual(
+      told().toSorted(),
+      ['First', 'Fourth', 'Second', 'Third'].map((name) => `key.created ${name}`),
+    );
+    await pass(16 * d + h);
+    assert.deepEqual(told().slice(4).toSorted(), ['key.ending Fourth 14', 'key.ending Third 14']);
   });
 });

@@ -219,6 +219,30 @@ describeOnEach('the delivery of notices', () => {
     await next.courier.stop();
   });
 
+  it('goes on at once after a server that stops while it begins', async () => {
+    await server.courier.stop();
+    await create('CI');
+    test.time.now += 1000;
+    for (const start of ['begin', 'pass'] as const) {
+      const { notices } = test.store;
+      const { withLease } = notices;
+      const short = testCourier(test, destinationOf(receiver));
+      let stopped: Promise<void> | undefined;
+      notices.withLease = async (...args) => {
+        await Promise.resolve();
+        stopped ??= short.courier.stop();
+        return withLease(...args);
+      };
+      await short.courier[start]();
+      await stopped;
+      notices.withLease = withLease;
+      const next = testCourier(test, destinationOf(receiver));
+      await next.run();
+      assert.deepEqual([next.courier.isHolder, attempts()], [true, 1]);
+      await next.courier.stop();
+    }
+  });
+
   it('of many notices stops to collect others while too many wait; none is lost', async function () {
     receiver.answer = (response) => void response.writeHead(500).end();
     const insert = Array.from({ length: 10_500 }, (_, number) => ({

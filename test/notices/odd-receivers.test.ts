@@ -54,7 +54,7 @@ describe('an attempt to deliver a notice', () => {
   });
 
   it('ends after its time, however the receiver keeps it going', async () => {
-    const slowly = [...'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'];
+    const slowly = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'.split('');
     for (const behave of [
       () => {},
       (socket: Socket) => {

@@ -62,8 +62,9 @@ export async function collectNotices(writer: NoticeWriter, options: CollectOptio
   return { more: log.more || ends.position.next !== undefined, isGone, isFull: false };
 }
 
-/** History is no news. */
+/** History is no news, nor is what still waits from then. */
 async function beginning(writer: NoticeWriter, known: NoticeState | undefined, now: number): Promise<NoticeState> {
+  if (known) await writer.clear();
   return {
     logNumber: await writer.head(),
     seenAt: now,

@@ -3,6 +3,8 @@ import { type Notice, noticeOf, type NoticeType } from './notice.ts';
 
 /** How many roles, and how many permissions, a notice names. */
 const MAX_NAMED = 100;
+/** The latest time that there is (ECMA-262, section 21.4.1.1). An entry that is damaged may have another. */
+const MAX_TIME_MS = 8.64e15;
 
 /** The notice of an entry of the audit log; undefined for one of which nobody is told. */
 export function noticeOfEntry(entry: AuditEntry): Notice | undefined {
@@ -16,7 +18,8 @@ export function noticeOfEntry(entry: AuditEntry): Notice | undefined {
     action,
     entry: number,
   };
-  return noticeOf(type, { event: [hash], at, data });
+  // Without its time it is told, too: what throws would keep all others waiting.
+  return noticeOf(type, { event: [hash], at: Math.abs(at) <= MAX_TIME_MS ? at : 0, data });
 }
 
 function typeOf({ action, before }: AuditEntry): NoticeType | undefined {
