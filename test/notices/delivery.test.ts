@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { RETRY_MS } from '../../src/keys/notices/retries.ts';
 import { UNIT_MS } from '../../src/keys/time.ts';
+import { NoticeDelivery } from '../../src/cli/serve/notices.ts';
+import { NO_LOG } from '../../src/log.ts';
 import { endpointOf } from '../../src/notices/courier.ts';
 import { destinationOf, testCourier, type TestCourier } from '../support/couriers.ts';
 import { describeOnEach } from '../support/dialects.ts';
@@ -241,6 +243,16 @@ describeOnEach('the delivery of notices', () => {
       assert.deepEqual([next.courier.isHolder, attempts()], [true, 1]);
       await next.courier.stop();
     }
+  });
+
+  it('is signed by the clock of the machine, where that of the store is ahead of it', async () => {
+    await server.courier.stop();
+    const delivery = new NoticeDelivery(test.store.notices, () => Date.now() + 2 * UNIT_MS.d, NO_LOG);
+    await delivery.take(destinationOf(receiver));
+    await create('CI');
+    await until(() => attempts() + receiver.forged > 0);
+    await delivery.stop();
+    assert.deepEqual([attempts(), receiver.forged], [1, 0]);
   });
 
   it('of many notices stops to collect others while too many wait; none is lost', async function () {

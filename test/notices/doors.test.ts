@@ -70,15 +70,20 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       assert.deepEqual(await look(cli.database), ['key.created IMPORT Imported']);
     });
 
-    it('restore: a key that comes back, and one that is no more', async () => {
+    it('restore: a key that comes back, and one that is no more; nothing again', async () => {
       const cli = testCli();
       await cli.given('Deleted');
       await look(cli.database);
       const backup = join(tempFolder(), 'backup.sqlite');
+      await cli.given('Waiting');
       await succeed(cli, 'backup', backup);
       await succeed(cli, 'apikey', '--delete', '--name', 'Deleted', '--json');
       await cli.given('Newer');
-      assert.deepEqual(await look(cli.database), ['key.created CREATE Newer', 'key.deleted DELETE Deleted']);
+      assert.deepEqual(await look(cli.database), [
+        'key.created CREATE Newer',
+        'key.created CREATE Waiting',
+        'key.deleted DELETE Deleted',
+      ]);
       await succeed(cli, 'restore', backup, '--yes', '--bring-back', 'Deleted');
       assert.deepEqual(await look(cli.database), ['key.created RESTORE Deleted', 'key.deleted DELETE Newer']);
     });

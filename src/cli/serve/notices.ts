@@ -52,7 +52,9 @@ export class NoticeDelivery {
     const courier = new Courier({
       store: this.#store,
       destination: () => this.#destination,
-      post: (notice, webhook, options) => postNotice(notice, webhook, { ...options, version }),
+      post: (notice, webhook, options) =>
+        // Receivers compare it with their clocks; that of the store may be ahead of all.
+        postNotice(notice, webhook, { ...options, now: Date.now(), version }),
       clock: this.#clock,
       elapsed: () => performance.now(),
       random: Math.random,
