@@ -227,7 +227,7 @@ describeOnEach('the delivery of notices', () => {
     test.time.now += 1000;
     for (const start of ['begin', 'pass'] as const) {
       const { notices } = test.store;
-      const { withLease } = notices;
+      const withLease = notices.withLease.bind(notices);
       const short = testCourier(test, destinationOf(receiver));
       let stopped: Promise<void> | undefined;
       notices.withLease = async (...args) => {

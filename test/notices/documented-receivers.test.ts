@@ -30,13 +30,13 @@ describe('a receiver of docs/notices.md', () => {
   let test: TestKeys;
   /** Makes a notice, which goes to some receiver. @returns the courier's log */
   const tell = async (receiver: Pick<Receiver, 'url' | 'secret'>) => {
-    const { courier, log, run } = testCourier(test, destinationOf(receiver as Receiver));
-    await run();
+    const server = testCourier(test, destinationOf(receiver as Receiver));
+    await server.run();
     await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
     test.time.now += 1000;
-    await run();
-    await courier.stop();
-    return log;
+    await server.run();
+    await server.courier.stop();
+    return server.log;
   };
 
   beforeEach(async () => {

@@ -21,9 +21,9 @@ describeOnEach('of changes at every door a webhook is told:', () => {
   const look = async (database: string): Promise<string[]> => {
     const before = receiver.received.length;
     const test = await openTestKeys({ database });
-    const { courier, run } = testCourier(test, destinationOf(receiver));
-    await run();
-    await courier.stop();
+    const server = testCourier(test, destinationOf(receiver));
+    await server.run();
+    await server.courier.stop();
     await test.store.close();
     const named = receiver.received.slice(before).map(({ type, data }) => [type, data['action'], data['name']]);
     // They are sent four at a time.
@@ -41,14 +41,15 @@ describeOnEach('of changes at every door a webhook is told:', () => {
 
   describe('commands', () => {
     it('apply, and apply --prune', async () => {
-      const { cli, declare, json } = testApply();
+      const applying = testApply();
+      const { cli } = applying;
       await cli.given('Here');
       await look(cli.database);
-      declare('keys:\n  - { name: Declared, roles: [VIEWER] }\n');
-      assert.equal((await json()).code, 0);
+      applying.declare('keys:\n  - { name: Declared, roles: [VIEWER] }\n');
+      assert.equal((await applying.json()).code, 0);
       assert.deepEqual(await look(cli.database), ['key.created CREATE Declared']);
-      declare('keys: []\n');
-      assert.equal((await json('--prune')).code, 0);
+      applying.declare('keys: []\n');
+      assert.equal((await applying.json('--prune')).code, 0);
       assert.deepEqual(await look(cli.database), ['key.deleted DELETE Declared']);
     });
 
@@ -86,6 +87,20 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       ]);
       await succeed(cli, 'restore', backup, '--yes', '--bring-back', 'Deleted');
       assert.deepEqual(await look(cli.database), ['key.created RESTORE Deleted', 'key.deleted DELETE Newer']);
+    });
+
+    it('restore --without-comparison: what waited in the backup, again under the same id', async () => {
+      const cli = testCli();
+      await cli.given('Here');
+      await look(cli.database);
+      const backup = join(tempFolder(), 'backup.sqlite');
+      await cli.given('Waiting');
+      await succeed(cli, 'backup', backup);
+      assert.deepEqual(await look(cli.database), ['key.created CREATE Waiting']);
+      const other = testCli();
+      await succeed(other, 'restore', backup, '--yes', '--without-comparison');
+      assert.deepEqual(await look(other.database), ['key.created CREATE Waiting']);
+      assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 1);
     });
 
     it('copy: what was not told yet, by the servers of both, under the same ids', async () => {
