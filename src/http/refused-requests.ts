@@ -5,6 +5,7 @@ import { RequestError } from '@hono/node-server';
 import { isForProxies } from './for-proxies.ts';
 import type { ReplyCode } from './error-codes.ts';
 import { errorBody, REPLY_HEADERS } from './replies.ts';
+import { headerValue } from './request-head.ts';
 import { REQUEST_ID } from './request-id.ts';
 import { isAnswering } from './unread-answers.ts';
 
@@ -61,6 +62,22 @@ export function answerInvalidRequest(error: ParserError, socket: Duplex): { id: 
   socket.end(`HTTP/1.1 ${status}\r\n${headers.map((header) => `${header.join(': ')}\r\n`).join('')}\r\n${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS);
   return { id, status: Number.parseInt(status, 10) };
+}
+
+/**
+ * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), or with a
+ * body that is encoded for its way (section 6.1), without reading that.
+ * @returns whether it was refused
+ */
+export function refuseAmbiguous({ rawHeaders }: IncomingMessage, outgoing: ServerResponse): boolean {
+  const coding = headerValue(rawHeaders, 'transfer-encoding');
+  const hasOneHost = !headerValue(rawHeaders, 'host')?.includes(',');
+  if (hasOneHost && (coding === undefined || coding.toLowerCase() === 'chunked')) return false;
+  const message = hasOneHost ? 'Only "Transfer-Encoding: chunked" is supported.' : 'The Host or target is invalid.';
+  const body = JSON.stringify(errorBody(message, 'BAD_REQUEST'));
+  outgoing.writeHead(400, headersOf(body));
+  outgoing.end(body);
+  return true;
 }
 
 /** Refuses an Expect other than 100-continue (RFC 9110, section 10.1.1), without reading the body. */

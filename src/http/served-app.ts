@@ -6,7 +6,7 @@ import { ClientAddresses } from './client-address.ts';
 import { GraphQLRoutes } from './graphql-routes.ts';
 import { isOldHealthCheck } from './health.ts';
 import { answerByNode } from './node-adapter.ts';
-import { answerFailedRequest } from './refused-requests.ts';
+import { answerFailedRequest, refuseAmbiguous } from './refused-requests.ts';
 
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
@@ -37,6 +37,7 @@ export class ServedApp {
     if (this.answerProxy(incoming, outgoing)) return;
     const pipeline = this.#routes.find(incoming);
     if (pipeline && answerByNode(pipeline, incoming, outgoing)) return;
+    if (refuseAmbiguous(incoming, outgoing)) return;
     if (isOldHealthCheck(incoming)) this.#answerWithoutHost(incoming, outgoing);
     else this.#answer(incoming, outgoing);
   }

@@ -15,6 +15,7 @@ import { postgresStore } from '../support/postgres.ts';
 import { ROOT } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
+import { Visitor } from '../support/console.ts';
 import { until } from '../support/until.ts';
 
 /** The SQL of docs/storage.md, for a role of a test and the schema of its store. */
@@ -71,6 +72,13 @@ describeOn('postgres', "the server's database user", () => {
     const actions = (await test.keys.auditLog({}, OPERATOR)).map(({ action }) => action);
     assert.ok(actions.includes('ROTATE_ACTIVATE') && actions.includes('REFUSE'), actions.join(' '));
     assert.ok(!('broken' in (await test.keys.verifyAuditLog())));
+  });
+
+  it('lets nobody sign in at the console, and says why', async () => {
+    const visitor = new Visitor(server.url);
+    const page = await visitor.signIn(admin.secret);
+    assert.equal(page.status, 503, page.text);
+    assert.match(page.text, /This server has no right to change the key store, so that nobody can sign in either\./);
   });
 
   it('bounds what is kept of the use of keys', async () => {

@@ -44,6 +44,13 @@ describe('a request that is not valid HTTP', () => {
       [417, 'EXPECTATION_FAILED', 'Only "Expect: 100-continue" is supported.'],
     ],
     ['without a Host', head('GET /graphql HTTP/1.1'), nowhere],
+    ['with two Hosts', head('GET /healthz HTTP/1.1', 'Host: x', 'host: y'), nowhere],
+    ['with two Hosts and a query', head('POST /graphql HTTP/1.1', 'Host: x', 'Host: x', 'Content-Length: 0'), nowhere],
+    [
+      'with a body that is encoded for its way',
+      head('POST /graphql HTTP/1.1', 'Host: x', 'Transfer-Encoding: gzip, chunked'),
+      [400, 'BAD_REQUEST', 'Only "Transfer-Encoding: chunked" is supported.'],
+    ],
     ['with a bad Host', head('GET /graphql HTTP/1.1', 'Host: a b'), nowhere],
     ['with a bad address', head('GET http://[ HTTP/1.1', 'Host: x'), nowhere],
     ['with a backslash in its path', head('GET /a\\b HTTP/1.1', 'Host: x'), nowhere],

@@ -17,7 +17,7 @@ import { withoutStackTrace } from '../../keys/errors.ts';
 import { FieldErrors } from './field-errors.ts';
 import { isSerialized, serialize } from './leaf-values.ts';
 import { type ExecutedOperation, propertyOf, Resolution } from './resolution.ts';
-import { type Eventual, isThenable, resolved, set } from './results.ts';
+import { type Eventual, expectRejections, isThenable, resolved, set } from './results.ts';
 import { type OutputType, possibleType, type SelectedField } from './selection.ts';
 
 /**
@@ -190,6 +190,7 @@ export class Execution {
       for (let index = from; index < items.length; index += 1) {
         this.#items += 1;
         if (this.#items % GROUP_SIZE === 0 && budget.turns.isTimeUp) {
+          if (from === 0) expectRejections(items.slice(index));
           const rest = budget.nextTurn().then(() => this.#completeItems(item, field, path, items, index));
           return Promise.all([Promise.all(completed), rest]).then((parts) => parts.flat(1));
         }
@@ -198,7 +199,8 @@ export class Execution {
         completed.push(value);
       }
     } catch (error) {
-      for (const value of completed) if (isThenable(value)) value.then(undefined, () => {});
+      expectRejections(completed);
+      expectRejections(items.slice(from + completed.length));
       throw error;
     }
     return hasPromise ? Promise.all(completed) : completed;

@@ -23,3 +23,8 @@ export function isThenable(value: unknown): value is Promise<unknown> {
     typeof (value as PromiseLike<unknown>).then === 'function'
   );
 }
+
+/** Has promises that nobody waits for, or only later, not end the process when they reject. */
+export function expectRejections(values: readonly unknown[]): void {
+  for (const value of values) if (isThenable(value)) value.then(undefined, () => {});
+}
