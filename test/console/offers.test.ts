@@ -8,7 +8,7 @@ import { query, type TestService } from '../support/server.ts';
 const SEED = Number(process.env['TEST_SEED'] ?? 20);
 const WORLDS = 40;
 
-// That this is what is done in the end, test/graphql/offers.test.ts shows.
+// That this is what is done in the end, test/attacks/offers.test.ts shows.
 const QUERY = `query ($id: ID!) { apiKey(id: $id) {
   disabledAt rotation { startedAt } possibleChanges { change allowed }
   grantable { roles { role } permissions { resource actions } ends { reason } }

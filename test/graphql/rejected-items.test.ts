@@ -12,7 +12,7 @@ const typeDefs = `
 `;
 const failed = () => Promise.reject(new Error('no such disk'));
 const busy = () => {
-  for (const end = performance.now() + 0.2; performance.now() < end; );
+  for (const end = performance.now() + 0.2; performance.now() < end;);
   return 1;
 };
 const resolvers = {

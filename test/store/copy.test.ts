@@ -16,10 +16,11 @@ import { countKeys, createPrincipal, openTestKeys, storedKey } from '../support/
 import { postgresStore } from '../support/postgres.ts';
 import { keyNamed } from '../support/stored.ts';
 import { runCliHere } from '../support/cli-here.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
+  await makeStore(database);
   const { keys, store, time } = await openTestKeys({ asServer: true, database });
   const parent = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], description: 'Käse 日本 😀' });
   const held = { limits: ['100/m', '5/h'], allowFrom: ['10.0.0.0/8'] };
@@ -177,7 +178,7 @@ describeOnEach('copying a store', () => {
   it('leaves the indexes of a new store, by which all keys are found, and those of other tables', async () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
-    await (await openTestKeys({ asServer: true, database: to })).store.close();
+    await makeStore(to);
     const odd = 'create index "of ""an operator""" on api_keys (description)';
     await changeDirectly(to, 'create table other (a integer unique)', 'create index other_by_a on other (a)', odd);
     const before = await indexesOf(to);
@@ -225,7 +226,7 @@ describeOnEach('copying a store', () => {
     it(`is refused where ${table} comes out otherwise there, and then nothing is copied`, async () => {
       const [from, to] = [tempStore(), tempStore()];
       await fullStore(from);
-      await (await openTestKeys({ asServer: true, database: to })).store.close();
+      await makeStore(to);
       await changeDirectly(to, ...alteringTrigger(to, table, column));
       const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
       await assert.rejects(copyStore(source, target), {
@@ -241,7 +242,7 @@ describeOnEach('copying a store', () => {
   it('is refused where a row cannot be inserted, and then nothing is copied', async () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
-    await (await openTestKeys({ asServer: true, database: to })).store.close();
+    await makeStore(to);
     const before = await indexesOf(to);
     await changeDirectly(
       to,

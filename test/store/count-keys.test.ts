@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { STATUSES, type Status } from '../../src/keys/key/status.ts';
-import { openStore } from '../../src/store/open.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
-import { largeStore } from '../support/large-store.ts';
 import { Random } from '../support/random.ts';
 
 const NOW = 1000;
@@ -36,32 +34,5 @@ describeOnEach('the count of keys by status', () => {
     }
     const ends = (await listed('ACTIVE')).flatMap(({ expiresAt }) => expiresAt ?? []);
     assert.equal(nextExpiry, Math.min(...ends));
-  });
-});
-
-describe('the count of many keys that created one another', () => {
-  it('lets others have their turns', async () => {
-    const { path } = await largeStore({ keys: 24_000, entries: 0 });
-    const store = await openStore({ database: path });
-    const longest = async () => {
-      let most = 0;
-      let isCounting = true;
-      let before = process.threadCpuUsage();
-      const turn = () => {
-        const { user, system } = process.threadCpuUsage(before);
-        before = process.threadCpuUsage();
-        most = Math.max(most, (user + system) / 1000);
-        if (isCounting) setImmediate(turn);
-      };
-      setImmediate(turn);
-      await store.repository.count(NOW);
-      isCounting = false;
-      return most;
-    };
-    // V8 has compiled it then.
-    await longest();
-    const turns = [await longest(), await longest(), await longest()];
-    await store.close();
-    assert.ok(Math.min(...turns) < 15, turns.join());
   });
 });

@@ -7,7 +7,7 @@ import { runCliHere, type Surroundings } from './cli-here.ts';
 import { isRemote } from './dialects.ts';
 import { type Finished, runCli } from './process.ts';
 import { asOperator, remoteStore } from './remote.ts';
-import { tempStore } from './temp.ts';
+import { makeStore, tempStore } from './temp.ts';
 
 /** What a secret looks like; its public id is the first group. */
 export const SECRET = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
@@ -58,6 +58,7 @@ export function testCli(database = tempStore()): TestCli {
       return JSON.parse(stdout) as CreatedKey;
     },
     async given(name, fields = {}) {
+      await makeStore(database);
       const keys = await openKeys({ database });
       const { secret, key } = await keys.create(
         { name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields },

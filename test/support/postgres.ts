@@ -21,6 +21,8 @@ let pool: Pool | undefined;
 /** What makes the tables of a store, once it is known. */
 let creation: Promise<string> | undefined;
 const schemas = new Set<string>();
+/** Those of them that nothing has made yet, as far as is known. */
+const unmade = new Set<string>();
 
 /** Starts the PostgreSQL server that all test files share, unless TEST_DATABASE_URL names another. */
 export async function startPostgres(): Promise<void> {
@@ -63,16 +65,25 @@ export function postgresStore(): string {
   const schema = `test_${randomBytes(8).toString('hex')}`;
   url.searchParams.set('schema', schema);
   schemas.add(schema);
+  unmade.add(url.href);
   return url.href;
 }
 
 /** The URL of a store without keys, as its first start leaves it. */
 export async function migratedPostgresStore(): Promise<string> {
   const store = postgresStore();
+  await migratePostgresStore(store);
+  return store;
+}
+
+/** Makes a store that `postgresStore` has named, unless it is there. */
+export async function migratePostgresStore(store: string): Promise<void> {
+  if (!unmade.delete(store)) return;
   const { schema } = readPostgresUrl(store);
+  const found = await ask(`select 1 from pg_namespace where nspname = '${schema}'`);
+  if (found.length > 0) return;
   creation ??= recordCreation();
   await ask(`create schema ${schema}; set search_path = ${schema}; ${await creation}`);
-  return store;
 }
 
 /** Queries the database of a store directly, as the URL's user. @returns the rows of the last statement */

@@ -4,6 +4,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { openKeys } from '../../src/open-keys.ts';
 import type { Finished } from './process.ts';
+import { makeStore } from './temp.ts';
 
 /** A running server over a store, and a key that may do everything there. */
 export interface RemoteStore {
@@ -32,6 +33,7 @@ export async function stopRemoteStores(): Promise<void> {
 }
 
 async function start(database: string): Promise<RemoteStore> {
+  await makeStore(database);
   const keys = await openKeys({ database });
   const { secret, key } = await keys.create({ name: CALLER, roles: ['ADMIN'] }, OPERATOR);
   const server = await listen({ app: await createApp({ keys, log: NO_LOG }), host: '127.0.0.1', port: 0 });

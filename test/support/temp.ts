@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { openStore } from '../../src/store/open.ts';
+import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { currentDialect } from './dialects.ts';
-import { migratedPostgresStore, postgresStore } from './postgres.ts';
+import { migratedPostgresStore, migratePostgresStore, postgresStore } from './postgres.ts';
 
 /** The bytes of an SQLite store without keys, once they are known. */
 let migrated: Promise<Buffer> | undefined;
@@ -29,6 +30,13 @@ export async function migratedStore(): Promise<string> {
   const path = tempStore();
   writeFileSync(path, await (migrated ??= migrate()), { mode: 0o600 });
   return path;
+}
+
+/** Makes a store that `tempStore` has named, without keys, as its first start would, in less time; leaves one that is there. */
+export async function makeStore(location: string): Promise<void> {
+  if (isPostgresUrl(location)) return migratePostgresStore(location);
+  if (!folders.has(dirname(location)) || existsSync(location)) return;
+  writeFileSync(location, await (migrated ??= migrate()), { mode: 0o600, flag: 'wx' });
 }
 
 async function migrate(): Promise<Buffer> {

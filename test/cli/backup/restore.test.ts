@@ -10,7 +10,7 @@ import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
-import { tempFolder } from '../../support/temp.ts';
+import { makeStore, tempFolder } from '../../support/temp.ts';
 
 interface Named {
   name: string;
@@ -43,8 +43,13 @@ describeOnEach('restore', () => {
   beforeEach(async () => {
     cli = testCli();
     backup = join(tempFolder(), 'backup.sqlite');
-    for (const name of ['Same', 'Deleted', 'Disabled', 'Rotated', 'Narrowed', 'Widened'])
-      given.set(name, await cli.given(name));
+    await makeStore(cli.database);
+    await act(async (keys) => {
+      for (const name of ['Same', 'Deleted', 'Disabled', 'Rotated', 'Narrowed', 'Widened']) {
+        const { secret, key: made } = await keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
+        given.set(name, { key: secret, id: made.id, name });
+      }
+    });
     const { code, stderr } = await cli.run(['backup', backup]);
     assert.equal(code, 0, stderr);
     await act(async (keys) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { finished, ROOT } from '../../support/process.ts';
+import { finished, ROOT } from '../support/process.ts';
 
 describe('the memory of a verified key', () => {
   it('is less than 1 KB, as docs/operations.md says', async () => {
