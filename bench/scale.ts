@@ -19,6 +19,7 @@ const ROWS: readonly [title: string, field: keyof ProbeReport][] = [
   ['list, search that finds all keys, first page of 50, µs', 'searchAll'],
   ['count by status, µs', 'count'],
   ['count by status, longest turn, µs', 'countTurn'],
+  ['first count by status, longest turn, µs', 'firstCountTurn'],
   ['create, µs', 'create'],
   ['delete, µs', 'delete'],
   ['apply 1,000 new keys, µs for each', 'apply'],

@@ -27,7 +27,10 @@ export async function withDeferredIndexes(
 async function indexesOnSqlite(db: Kysely<Tables>): Promise<Index[]> {
   const { rows } = await sql<{ name: string; definition: string }>`select name, sql as definition from sqlite_schema
     where type = 'index' and sql is not null and tbl_name in (${sql.join(TABLE_NAMES)}) order by rowid`.execute(db);
-  return rows.map(({ name, definition }) => ({ drop: `drop index "${name}"`, create: definition }));
+  return rows.map(({ name, definition }) => ({
+    drop: `drop index "${name.replaceAll('"', '""')}"`,
+    create: definition,
+  }));
 }
 
 /** But for those that a foreign key rests on. Others may have tables in the same schema. */

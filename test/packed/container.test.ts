@@ -3,6 +3,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { parse } from 'yaml';
 import { SECRET } from '../support/cli.ts';
 import { Container, type Image, IMAGE_USER, instructionsOf, shellsIn } from '../support/container.ts';
@@ -150,6 +151,21 @@ describe('examples/docker/Dockerfile', () => {
         [`${process.platform}-${process.arch}.node`],
       );
       assert.deepEqual(shellsIn(image.root), []);
+    });
+
+    it('has the licenses of all that is in it', () => {
+      for (const [path, text] of [
+        ['opt/svc-api/LICENSE', 'Permission is hereby granted'],
+        ['opt/svc-api/dist/LICENSES.txt', 'Permission is hereby granted'],
+        ['opt/svc-api/dist/better-sqlite3/LICENSE', 'Permission is hereby granted'],
+        ['usr/share/doc/libc6/copyright', 'GNU Lesser General Public'],
+        ['usr/share/doc/libstdc++6/copyright', 'GCC Runtime Library Exception'],
+        ['usr/share/common-licenses/LGPL-2.1', 'GNU LESSER GENERAL PUBLIC LICENSE'],
+        ['usr/share/common-licenses/GPL-3', 'GNU GENERAL PUBLIC LICENSE'],
+      ] as const)
+        assert.ok(readFileSync(join(image.root, path), 'utf8').replaceAll(/\s+/g, ' ').includes(text), path);
+      const ofNode = gunzipSync(readFileSync(join(image.root, 'usr/share/doc/node/LICENSE.gz'))).toString();
+      assert.match(ofNode, /^Node\.js is licensed for use as follows/);
     });
 
     it('is at most 50 MB packed and 120 MB unpacked', () => {

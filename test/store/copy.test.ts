@@ -179,7 +179,8 @@ describeOnEach('copying a store', () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
     await makeStore(to);
-    await changeDirectly(to, 'create table other (a integer unique)', 'create index other_by_a on other (a)');
+    const odd = 'create index "of ""an operator""" on api_keys (description)';
+    await changeDirectly(to, 'create table other (a integer unique)', 'create index other_by_a on other (a)', odd);
     const before = await indexesOf(to);
     const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
     await copyStore(source, target);

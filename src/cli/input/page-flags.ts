@@ -20,9 +20,9 @@ export function readLimit(text: string | undefined, plural: string): number | un
   throw new KeysError('INPUT_INVALID', `--limit is ${limit}; a page has 1 to ${MAX_PAGE_SIZE} ${plural}.`);
 }
 
-/** Reads the value of `--after`; a script's empty variable counts as none. @throws KeysError INPUT_INVALID */
+/** Reads the value of `--after`. @throws KeysError INPUT_INVALID */
 export function readAfter(text: string | undefined): string | undefined {
-  if (!text || isCursor(text)) return text;
+  if (text === undefined || isCursor(text)) return text;
   const remedy = 'Pass the one that the previous page ended with: "next" in JSON.';
   throw new KeysError('INPUT_INVALID', `--after is "${printable(text)}", which is no cursor of this list. ${remedy}`);
 }

@@ -27,15 +27,24 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
   if (!Number.isInteger(limit) || limit < 0 || limit > MAX_PAGE_SIZE) {
     throw new KeysError('INPUT_INVALID', `"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} entries.`);
   }
-  for (const text of [request.key, request.actor]) checkSearchText(text ?? '');
   return {
     limit,
-    key: normalizeText(request.key ?? '') || undefined,
-    actor: normalizeText(request.actor ?? '') || undefined,
+    key: readName('key', request.key),
+    actor: readName('actor', request.actor),
     action: readAction(request.action),
     since: request.since == null ? undefined : requirePastTime(request.since, now),
     until: request.until == null ? undefined : requirePastTime(request.until, now),
   };
+}
+
+/** An empty one, as by a variable that is not set, must not stand for all. */
+function readName(field: 'key' | 'actor', text: string | null | undefined): string | undefined {
+  if (text == null) return undefined;
+  checkSearchText(text);
+  const name = normalizeText(text);
+  if (name.trim() === '')
+    throw new KeysError('INPUT_INVALID', `"${field}" is empty. Give a name or an id, or leave it out.`);
+  return name;
 }
 
 function readAction(text: string | null | undefined): AuditAction | undefined {

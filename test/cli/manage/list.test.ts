@@ -177,6 +177,10 @@ describe('apikey list', () => {
         ['--after', 'x'],
         '--after is "x", which is no cursor of this list. Pass the one that the previous page ended with: "next" in JSON.',
       ],
+      [
+        ['--after='],
+        '--after is "", which is no cursor of this list. Pass the one that the previous page ended with: "next" in JSON.',
+      ],
     ] as const) {
       const { stdout, stderr, code } = await cli.run(['apikey', 'list', ...args]);
       assert.deepEqual([stdout, stderr.split('\n')[0], code], ['', `Error: ${text}`, 2]);

@@ -153,6 +153,8 @@ describeOnEach('the audit log', (dialect) => {
       { since: 'yesterday' },
       { until: '2030-02-30T00:00:00Z' },
       { action: '' },
+      { key: '' },
+      { actor: ' ' },
       { since: '' },
       { until: '' },
       { first: 501 },
