@@ -165,7 +165,9 @@ describe('the console over a store that takes no writes', () => {
           await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], description }, OPERATOR);
       };
       await assert.rejects(fill, { code: 'STORE_FULL' });
-      const last = await signIn();
+      // A session needs less room than a key.
+      let last = await signIn();
+      for (let count = 0; count < 100 && last.status === 200; count += 1) last = await signIn();
       assert.deepEqual([last.status, last.cookie], [503, undefined]);
       assert.match(last.text, /The disk of the key store is full: nothing can be written/);
       disk.empty();
