@@ -324,12 +324,12 @@ describe('a costly request', () => {
   it('lets others have their turns', async () => {
     const order: string[] = [];
     const page = '{ apiKeys(first: 150) { edges { node { effectivePermissions { resource actions } } } } }';
-    const costly = ask('ADMIN', page).finally(() => order.push('costly'));
+    const costly = Promise.all(Array.from({ length: 5 }, () => ask('ADMIN', page))).finally(() => order.push('costly'));
     while (!order.includes('costly')) {
       await (await fetch(`${server.url}/healthz`)).text();
       order.push('other');
     }
-    assert.equal((await costly).errors, undefined);
+    for (const { errors } of await costly) assert.equal(errors, undefined);
     assert.ok(order.indexOf('costly') >= 3, `${order.indexOf('costly')} others were answered meanwhile`);
   });
 });
