@@ -90,6 +90,7 @@ const ROOMS: Record<string, string[]> = {
     'operator-keys',
   ],
   store: [
+    'notice-tables',
     'tables',
     'connection',
     'timed-connection',
@@ -111,6 +112,7 @@ const ROOMS: Record<string, string[]> = {
     'usage',
     'rotated-secrets',
     'limit-states',
+    'noticed-keys',
     'notices',
     'application-keys',
     'consent-requests',

@@ -6,6 +6,7 @@ import { noticeOf } from '../../src/keys/notices/notice.ts';
 import { type Answer, postNotice } from '../../src/notices/post.ts';
 import { readSigningKey } from '../../src/notices/signature.ts';
 import { pairOf } from '../support/certificates.ts';
+import { skipUnlessCI } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 import { newNoticeSecret } from '../support/webhook.ts';
 
@@ -102,7 +103,7 @@ describe('an attempt to deliver a notice', () => {
     try {
       port = await listen(once200, '::1');
     } catch {
-      this.skip();
+      skipUnlessCI(this, 'it has no IPv6');
     }
     assert.deepEqual(await post(`http://[::1]:${port}/`), { is: 'taken' });
   });

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { isPostgresUrl } from '../../src/store/postgres/postgres-address.ts';
 import { changeDirectly } from './direct.ts';
 
@@ -9,4 +11,17 @@ export async function damageKey(store: string, name: string, change: string): Pr
     `drop trigger if exists api_keys_without_checksum${isPostgres ? ' on api_keys' : ''}`,
     `update api_keys set ${change} where name = '${name}'`,
   );
+}
+
+/** Overwrites the entries of an index of the audit log, in the file, as a fault of the disk would. */
+export function damageIndex(path: string): void {
+  const bytes = readFileSync(path);
+  const db = new Database(path);
+  const root = db
+    .prepare<[], number>("select rootpage from sqlite_schema where name = 'audit_log_by_action'")
+    .pluck()
+    .get()!;
+  db.close();
+  bytes.fill(0, (root - 1) * 4096 + 8, root * 4096);
+  writeFileSync(path, bytes);
 }

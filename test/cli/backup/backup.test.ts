@@ -19,6 +19,7 @@ import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-migrate.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
+import { damageIndex } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, namesIn } from '../../support/stored.ts';
@@ -202,15 +203,7 @@ describeOnEach('backup', (dialect) => {
 
     it('of a store that is damaged says that it is the store', async () => {
       await cli.given('A');
-      const bytes = readFileSync(cli.database);
-      const db = new Database(cli.database);
-      const root = db
-        .prepare<[], number>("select rootpage from sqlite_schema where name = 'audit_log_by_action'")
-        .pluck()
-        .get()!;
-      db.close();
-      bytes.fill(0, (root - 1) * 4096 + 8, root * 4096);
-      writeFileSync(cli.database, bytes);
+      damageIndex(cli.database);
       const { stdout } = await cli.run(['backup', path, '--json']);
       const { code, error } = JSON.parse(stdout) as { code: string; error: string };
       assert.deepEqual([code, error.includes(cli.database)], ['STORE_CORRUPT', true], error);

@@ -15,7 +15,7 @@ import Database from 'better-sqlite3';
 import { inspectNode } from '../../../src/cli/doctor/inspect-environment.ts';
 import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
-import { damageKey } from '../../support/damage.ts';
+import { damageIndex, damageKey } from '../../support/damage.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, unlockAuditLog } from '../../support/direct.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -221,15 +221,7 @@ describeOnEach('doctor', (dialect) => {
   });
 
   it('finds damage of the file', async () => {
-    const bytes = readFileSync(cli.database);
-    const db = new Database(cli.database);
-    const root = db
-      .prepare<[], number>("select rootpage from sqlite_schema where name = 'audit_log_by_action'")
-      .pluck()
-      .get()!;
-    db.close();
-    bytes.fill(0, (root - 1) * 4096 + 8, root * 4096);
-    writeFileSync(cli.database, bytes);
+    damageIndex(cli.database);
     assert.ok(wrong(await examine()).includes('INTEGRITY failure'));
   });
 
