@@ -99,8 +99,14 @@ async function openPresent(database: string, options: RestoreOptions): Promise<S
     return store;
   } catch (error) {
     await store?.close();
-    throw isKeysError(error) && LOST.has(error.code) ? blindError(error.message, error) : error;
+    throw isLost(error, database) ? blindError(error.message, error) : error;
   }
+}
+
+/** A file that fails for a reason that has no name is lost, too; a database server may work again in a moment. */
+function isLost(error: unknown, database: string): error is KeysError {
+  if (!isKeysError(error)) return false;
+  return LOST.has(error.code) || (error.code === 'STORE_FAILED' && !isPostgresUrl(database));
 }
 
 async function damageOf(database: string, { env, busyTimeoutMs }: RestoreOptions): Promise<string | undefined> {

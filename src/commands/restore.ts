@@ -50,7 +50,7 @@ export default class Restore extends StoreCommand {
     'bring-back': Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: 'Name of a key that was revoked since the backup and is to be as it was then. Repeatable.',
+      description: 'Name or id of a key that was revoked since the backup and is to be as it was then. Repeatable.',
       helpValue: '<name>',
     }),
     'bring-back-all': Flags.boolean({ description: 'The same for all keys that were revoked since.' }),
@@ -144,6 +144,8 @@ const NOTHING: RestorePlan = {
   created: [],
   changed: [],
   damaged: [],
+  altered: [],
+  logDiffersFrom: null,
 };
 
 function linesOf(plan: RestorePlan | undefined, contents: BackupContents): string[] {

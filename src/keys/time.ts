@@ -65,11 +65,23 @@ export function pastTimeRemedy(text: string): string {
   );
 }
 
-/** Formats a time in milliseconds since 1970 by RFC 3339, in UTC. */
+/** The first and the last instant that RFC 3339 can tell, in milliseconds since 1970: of the years 0000 and 9999. */
+export const [FIRST_MS, LAST_MS] = [Date.parse('0000-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+
+/** Whether a number is a time, in milliseconds since 1970, that can be told by RFC 3339. */
+export function isTime(instant: number): boolean {
+  return Number.isInteger(instant) && instant >= FIRST_MS && instant <= LAST_MS;
+}
+
+/**
+ * Formats a time in milliseconds since 1970 by RFC 3339, in UTC. What is none, in a damaged row, becomes the first or
+ * the last one: a list must not fail for one key.
+ */
 export function formatTime(instant: number): string;
 export function formatTime(instant: number | null): string | null;
 export function formatTime(instant: number | null): string | null {
-  return instant === null ? null : new Date(instant).toISOString();
+  if (instant === null) return null;
+  return new Date(Math.min(Math.max(Number.isNaN(instant) ? FIRST_MS : instant, FIRST_MS), LAST_MS)).toISOString();
 }
 
 /** A duration in milliseconds in its largest unit that is whole, as `readDuration` parses it: `90m`, `1h`, `30d`. */

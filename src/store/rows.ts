@@ -4,9 +4,13 @@ import { parseNetworks } from '../keys/key/allow-from.ts';
 import { NO_LIMITS, parseLimits } from '../keys/limit.ts';
 import type { AuditEntry } from '../keys/audit/audit-entry.ts';
 import type { Permission } from '../keys/permissions/catalog.ts';
+import { isTime } from '../keys/time.ts';
 import type { Rotation } from '../keys/key/rotation.ts';
 import { skeletonOf } from '../keys/key/skeleton.ts';
 import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
+
+/** The columns of a key that have times. */
+export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated_at', 'previous_ends_at'] as const;
 
 /** The key in a row. */
 export function apiKeyOf(row: KeyRow): ApiKey {
@@ -14,7 +18,8 @@ export function apiKeyOf(row: KeyRow): ApiKey {
   const limits = row.limits === null ? NO_LIMITS : listIn(row.limits, parseLimits);
   const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, parseNetworks);
   const isReadable = roles && permissions && limits && allowFrom !== undefined && allowFrom?.length !== 0;
-  const isDamaged = !isReadable || (row.checksum !== null && row.checksum !== checksumOf(row));
+  const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
+  const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && row.checksum !== checksumOf(row));
   return {
     id: row.id,
     name: row.name,
@@ -26,8 +31,8 @@ export function apiKeyOf(row: KeyRow): ApiKey {
     publicId: row.public_id,
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
-    expiresAt: numberOf(row.expires_at),
-    disabledAt: numberOf(row.disabled_at),
+    expiresAt: timeOf(row.expires_at),
+    disabledAt: timeOf(row.disabled_at),
     managed: row.managed !== 0,
     rotation: rotationOf(row),
     ...(isDamaged && { damaged: true }),
@@ -172,13 +177,19 @@ export function numberOf(value: number | null): number | null {
   return value === null ? null : Number(value);
 }
 
+/** A time in a row. What is none has passed. */
+function timeOf(value: number | null): number | null {
+  const time = numberOf(value);
+  return time === null || isTime(time) ? time : 0;
+}
+
 function rotationOf(row: KeyRow): Rotation | null {
   if (row.previous_public_id === null) return null;
   return {
     previousPublicId: row.previous_public_id,
-    startedAt: Number(row.rotated_at),
+    startedAt: timeOf(row.rotated_at) ?? 0,
     grace: Number(row.rotation_grace),
-    previousEndsAt: numberOf(row.previous_ends_at),
+    previousEndsAt: timeOf(row.previous_ends_at),
   };
 }
 

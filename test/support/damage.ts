@@ -25,3 +25,22 @@ export function damageIndex(path: string): void {
   bytes.fill(0, (root - 1) * 4096 + 8, root * 4096);
   writeFileSync(path, bytes);
 }
+
+/** Changes a word in the definitions of a store's tables, as a fault of the disk would. */
+export function damageSchema(path: string, { name, word, by }: { name: string; word: string; by: string }): void {
+  const db = new Database(path).unsafeMode();
+  db.pragma('writable_schema = on');
+  const { changes } = db
+    .prepare('update sqlite_schema set sql = replace(sql, ?, ?) where name = ? and instr(sql, ?)')
+    .run(word, by, name, word);
+  db.close();
+  if (changes !== 1) throw new Error(`${name} has no ${word}.`);
+}
+
+/** Damaged definitions that SQLite reads without a complaint. */
+export const SCHEMA_DAMAGES = [
+  { name: 'api_keys', word: 'rotation_grace', by: 'rotation_grabe' },
+  { name: 'audit_log', word: 'actor_name', by: 'actor_nane' },
+  { name: 'api_keys_search', word: 'contentless', by: 'contentness' },
+  { name: 'api_keys_search_after_update', word: 'search_text', by: 'search_tex_' },
+] as const;

@@ -19,7 +19,8 @@ const KEPT_TEXTS: Readonly<Record<Kept, string>> = {
 };
 
 /** What a restore does to keys, as JSON: a closed list of fields. */
-export function planJson({ deleted, kept, broughtBack, created, changed, damaged }: RestorePlan): object {
+export function planJson(plan: RestorePlan): object {
+  const { deleted, kept, broughtBack, created, changed, damaged, altered, logDiffersFrom } = plan;
   return {
     deleted: deleted.map(({ status, since, ...key }) => ({ ...named(key), status, ...sinceJson(since) })),
     kept: kept.map(({ kept: fields, since, ...key }) => ({ ...named(key), fields, ...sinceJson(since) })),
@@ -27,12 +28,26 @@ export function planJson({ deleted, kept, broughtBack, created, changed, damaged
     created: created.map(named),
     changed: changed.length,
     damaged: damaged.map(named),
+    altered: altered.map(({ reason, ...key }) => ({ ...named(key), reason })),
+    logDiffersFrom,
   };
 }
 
 /** What a restore does to keys, for somebody who is to agree to it. */
-export function planLines({ deleted, kept, broughtBack, created, changed, damaged }: RestorePlan): string[] {
+export function planLines(plan: RestorePlan): string[] {
+  const { deleted, kept, broughtBack, created, changed, damaged, altered, logDiffersFrom } = plan;
   return [
+    ...(logDiffersFrom === null
+      ? []
+      : [
+          `Its audit log is not that of the store from entry ${logDiffersFrom} on: it was changed, or an older backup ` +
+            'was put in the place of the store since.',
+        ]),
+    ...list(
+      altered,
+      (count) => `${keys(count)} that would get more ${isOrAre(count)} not as the audit log of the backup says:`,
+      ({ reason }) => reason,
+    ),
     ...list(
       deleted,
       (count) => `${keys(count)} of the backup ${was(count)} deleted since, and ${stay(count)} deleted:`,
@@ -43,9 +58,9 @@ export function planLines({ deleted, kept, broughtBack, created, changed, damage
       (count) => `${keys(count)} ${has(count)} less than in the backup, and ${count === 1 ? 'gets' : 'get'} no more:`,
       (key) => `${key.kept.map((field) => KEPT_TEXTS[field]).join(', ')} (${sinceText(key.since)})`,
     ),
-    ...list(broughtBack, (count) => `${keys(count)} ${count === 1 ? 'is' : 'are'} brought back as in the backup:`),
+    ...list(broughtBack, (count) => `${keys(count)} ${isOrAre(count)} brought back as in the backup:`),
     ...list(created, (count) => `${keys(count)} ${was(count)} created since, and will be deleted:`),
-    ...list(damaged, (count) => `${keys(count)} ${count === 1 ? 'is' : 'are'} damaged in the backup, and left alone:`),
+    ...list(damaged, (count) => `${keys(count)} ${isOrAre(count)} damaged in the backup, and left alone:`),
     ...(changed.length > 0 ? [`${keys(changed.length)} will be as in the backup again.`] : []),
   ];
 }
@@ -71,6 +86,10 @@ function list<Key extends NamedKey>(
 
 function keys(count: number): string {
   return countOf(count, 'key', 'keys');
+}
+
+function isOrAre(count: number): string {
+  return count === 1 ? 'is' : 'are';
 }
 
 function was(count: number): string {

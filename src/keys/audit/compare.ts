@@ -85,6 +85,28 @@ export async function compareKeys(
   return result;
 }
 
+/** In what each of these keys is not as the log says, by their ids, where nobody changes keys or log meanwhile. */
+export async function findDifferences(
+  log: Pick<AuditReader, 'find'>,
+  keys: readonly ApiKey[],
+): Promise<Map<string, string>> {
+  const [first] = await log.find({ order: 'oldest', limit: 1 });
+  const began = first?.at ?? Number.POSITIVE_INFINITY;
+  const differences = new Map<string, string>();
+  for (let at = 0; at < keys.length; at += PAGE_KEYS) {
+    const page = keys.slice(at, at + PAGE_KEYS);
+    const recorded = await recordedOf(
+      page.map(({ id }) => id),
+      log,
+    );
+    for (const key of page) {
+      const reason = reasonOf(key, recorded.get(key.id), began);
+      if (reason !== undefined) differences.set(key.id, reason);
+    }
+  }
+  return differences;
+}
+
 /** Why a key is not as the log says, once neither of them changes while they are compared. */
 async function settledReason(
   id: string,
@@ -112,7 +134,7 @@ function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): s
 }
 
 /** What the log says of these keys, by their ids. */
-async function recordedOf(ids: readonly string[], log: AuditReader): Promise<Map<string, Recorded>> {
+async function recordedOf(ids: readonly string[], log: Pick<AuditReader, 'find'>): Promise<Map<string, Recorded>> {
   const recorded = new Map<string, Recorded>();
   if (ids.length === 0) return recorded;
   for (let after: number | undefined = 0; after !== undefined;) {

@@ -2,16 +2,17 @@ import { KeysError } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import { normalizeName } from '../key/name.ts';
 import type { KeyFinder } from '../repository.ts';
+import { prefixOf } from '../secret/secret.ts';
 import { printable } from '../text.ts';
 
-/** Which of the revoked keys a restore brings back: those of these names, or all. */
+/** Which of the revoked keys a restore brings back: those of these names or ids in the backup, or all. */
 export type BringBack = readonly string[] | 'all';
 
-/** Which names are to be brought back, and whether the backup has them. */
+/** Which keys are to be brought back, and whether the backup has them. */
 export interface Wanted {
   /** Whether a key of the backup is to be brought back. */
-  take(name: string): boolean;
-  /** @throws KeysError NOT_FOUND that names those that no key of the backup has */
+  take(key: Pick<ApiKey, 'id' | 'name'>): boolean;
+  /** @throws KeysError NOT_FOUND that tells those that no key of the backup has */
   requireAllTaken(): void;
 }
 
@@ -20,16 +21,39 @@ export function wantedBy(bringBack: BringBack): Wanted {
   const missing = new Set(bringBack.map(normalizeName));
   const wanted = new Set(missing);
   return {
-    take: (name) => {
-      missing.delete(name);
-      return wanted.has(name);
+    // No id is a name: it has hyphens.
+    take: ({ id, name }) => {
+      for (const one of [id, name]) missing.delete(one);
+      return wanted.has(id) || wanted.has(name);
     },
     requireAllTaken: () => {
       if (missing.size === 0) return;
       const names = [...missing].map((name) => `"${printable(name)}"`).join(', ');
-      throw new KeysError('NOT_FOUND', `The backup has no API key named ${names}. Nothing was changed.`);
+      throw new KeysError('NOT_FOUND', `The backup has no API key with the name or id ${names}. Nothing was changed.`);
     },
   };
+}
+
+/**
+ * Requires that no key is to get a name that another one keeps: one that is damaged in the backup stays as it is.
+ * @param stay the names that such keys have now, each with its key
+ * @param gets whether a key gets the name that it has in the backup
+ * @throws KeysError INPUT_INVALID
+ */
+export async function requireFreeNames(
+  stay: ReadonlyMap<string, ApiKey>,
+  backup: Pick<KeyFinder, 'findBy'>,
+  gets: (keys: readonly ApiKey[]) => Promise<readonly ApiKey[]>,
+): Promise<void> {
+  const named = (stay.size > 0 ? await backup.findBy('name', [...stay.keys()]) : []).filter(({ damaged }) => !damaged);
+  const [key] = await gets(named);
+  if (!key) return;
+  const { publicId } = stay.get(key.name)!;
+  throw new KeysError(
+    'INPUT_INVALID',
+    `"${printable(key.name)}" is the name of ${prefixOf(key.publicId)} in the backup, and now that of ` +
+      `${prefixOf(publicId)}, which is damaged in the backup and stays as it is. Rename or delete that key first.`,
+  );
 }
 
 /**

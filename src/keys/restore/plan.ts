@@ -1,11 +1,13 @@
 import type { AuditReader } from '../audit/audit-entry.ts';
+import { findDifferences } from '../audit/compare.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import { type Status, statusOf } from '../key/status.ts';
 import { MAX_PAGE_SIZE } from '../page.ts';
 import type { ProgressReport } from '../progress.ts';
 import type { KeyRepository } from '../repository.ts';
 import { prefixOf } from '../secret/secret.ts';
-import { type BringBack, requireCreators, wantedBy } from './bring-back.ts';
+import { type BringBack, requireCreators, requireFreeNames, wantedBy } from './bring-back.ts';
+import { findDivergence } from './origin.ts';
 import { broughtBackKey, type Kept, type RestoreContext, restoredKey } from './restored-key.ts';
 import { findSince, type Since } from './since.ts';
 
@@ -48,11 +50,21 @@ export interface RestorePlan {
   changed: string[];
   /** Keys that are damaged in the backup: nothing is done about them. */
   damaged: NamedKey[];
+  /** Keys that would get more than they have now, and are not as the audit log of the backup says. */
+  altered: AlteredKey[];
+  /** The first entry of the audit log that differs between backup and store; null if there is none. */
+  logDiffersFrom: number | null;
+}
+
+/** A key that somebody may have changed in the backup. */
+export interface AlteredKey extends NamedKey {
+  /** What is wrong. */
+  reason: string;
 }
 
 /** What a plan is made of. */
 export interface RestoreSources extends RestoreContext {
-  backup: Pick<KeyRepository, 'list' | 'findBy'>;
+  backup: Pick<KeyRepository, 'list' | 'findBy' | 'auditLog'>;
   present: Pick<KeyRepository, 'list' | 'findBy' | 'auditLog'>;
   onProgress?: ProgressReport | undefined;
 }
@@ -73,22 +85,31 @@ export async function planRestore(bringBack: BringBack, sources: RestoreSources)
     created: [],
     changed: [],
     damaged: [],
+    altered: [],
+    logDiffersFrom: (await findDivergence(backup.auditLog, present.auditLog)) ?? null,
   };
   const wanted = wantedBy(bringBack);
   const returning: ApiKey[] = [];
+  const stay = new Map<string, ApiKey>();
   for await (const { keys, others } of pairsOf(backup, present)) {
     for (const key of keys) {
       const now = others.get(key.id);
-      if (addKey(plan, key, now, { ...sources, isWanted: wanted.take(key.name) }) && !now) returning.push(key);
+      if (addKey(plan, key, now, { ...sources, isWanted: wanted.take(key) }) && !now) returning.push(key);
+      if (key.damaged && now) stay.set(now.name, now);
     }
     plan.keys += keys.length;
     await onProgress?.(plan.keys);
   }
   wanted.requireAllTaken();
   await requireCreators(returning, present);
+  await requireFreeNames(stay, backup, async (named) => {
+    const there = new Set((await findByIds(present, named)).map(({ id }) => id));
+    return named.filter(({ id }) => there.has(id) || returning.some((key) => key.id === id));
+  });
   for await (const { keys, others } of pairsOf(present, backup))
     plan.created.push(...keys.filter(({ id }) => !others.has(id)).map(namedKey));
   await addSince(plan, present.auditLog);
+  await addAltered(plan, backup);
   return plan;
 }
 
@@ -149,6 +170,25 @@ async function* pairsOf(
     yield { keys, others: new Map(others.map((key) => [key.id, key])) };
     after = keys.at(-1);
   }
+}
+
+/** What is only narrowed, cannot get more by what somebody has written into the backup. */
+async function addAltered(plan: RestorePlan, backup: RestoreSources['backup']): Promise<void> {
+  const widened = [...plan.broughtBack, ...plan.kept.filter(({ kept }) => kept.includes('damaged'))];
+  const keys = await findByIds(backup, widened);
+  const reasons = await findDifferences(backup.auditLog, keys);
+  for (const key of keys) {
+    const reason = reasons.get(key.id);
+    if (reason !== undefined) plan.altered.push({ ...namedKey(key), reason });
+  }
+}
+
+async function findByIds(keys: Pick<KeyRepository, 'findBy'>, wanted: readonly { id: string }[]): Promise<ApiKey[]> {
+  if (wanted.length === 0) return [];
+  return keys.findBy(
+    'id',
+    wanted.map(({ id }) => id),
+  );
 }
 
 async function addSince(plan: RestorePlan, log: AuditReader): Promise<void> {

@@ -1,16 +1,22 @@
 import type { KeyObject } from 'node:crypto';
+import type { Kysely } from 'kysely';
 import { compareKeys } from '../../keys/audit/compare.ts';
 import { verifyAuditLog } from '../../keys/audit/verify.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
-import { formatTime } from '../../keys/time.ts';
+import { printable } from '../../keys/text.ts';
+import { FIRST_MS, formatTime, isTime, LAST_MS } from '../../keys/time.ts';
 import type { Connection } from '../connection.ts';
 import { createKeyRepository } from '../key-repository.ts';
+import { TIME_COLUMNS } from '../rows.ts';
+import type { Tables } from '../tables.ts';
 import { failure, failureBy, type Finding, ok, warning } from './finding.ts';
 
 /** How far a clock may run back: see `SteadyClock`. */
 const MAX_BACK_MS = 60_000;
 /** How many of the newest entries are looked at for jumps of the clock. */
 const ENTRIES = 1000;
+/** How many keys or entries are named, at most. */
+const MAX_KEYS = 100;
 
 /** Whether the audit log is whole, and the keys are as it says. */
 export async function inspectAuditLog(
@@ -38,13 +44,34 @@ export async function inspectAuditLog(
         ),
       ];
     const { differences } = await compareKeys(repository.auditLog, repository);
+    const noTimes = await connection.run(findNoTimes);
     const findings = differences.map(({ name, id, reason }) =>
-      failure('AUDIT_LOG', `The key "${name}" (${id}) ${reason}.`, 'Delete it, or restore it from a backup.'),
+      failure(
+        'AUDIT_LOG',
+        `The key "${printable(name, 100)}" (${id}) ${noTimes.get(id) ?? reason}.`,
+        'Delete it, or restore it from a backup.',
+      ),
     );
     return findings.length > 0 ? findings : [ok('AUDIT_LOG', `The audit log is whole: ${result.entries} entries.`)];
   } catch (error) {
     return [failureBy('AUDIT_LOG', error)];
   }
+}
+
+/** What is wrong with keys that have a time that is none, by their ids. */
+async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .select(['id', ...TIME_COLUMNS])
+    .where((row) => row.or(TIME_COLUMNS.flatMap((column) => [row(column, '<', FIRST_MS), row(column, '>', LAST_MS)])))
+    .limit(MAX_KEYS)
+    .execute();
+  return new Map(
+    rows.map((row) => {
+      const column = TIME_COLUMNS.find((name) => row[name] !== null && !isTime(Number(row[name])))!;
+      return [row.id, `is damaged: its ${column} is ${printable(String(row[column]), 50)}, which is no time`];
+    }),
+  );
 }
 
 /**
@@ -58,8 +85,17 @@ export async function inspectClock(connection: Connection, now: number): Promise
       repository.latestTime(),
       repository.auditLog.find({ order: 'newest', limit: ENTRIES }),
     ]);
+    const findings = [
+      ...(isTime(latest)
+        ? []
+        : [noTime('The store remembers', latest, 'Stop the servers, and run "delete from clock" in the store.')]),
+      ...entries
+        .filter(({ at }) => !isTime(at))
+        .slice(0, MAX_KEYS)
+        .map(({ number, at }) => noTime(`Entry ${number} of the audit log is of`, at, 'See what AUDIT_LOG found.')),
+    ];
+    if (findings.length > 0) return findings;
     const newest = Math.max(latest, entries[0]?.at ?? 0);
-    const findings: Finding[] = [];
     if (now < newest - MAX_BACK_MS)
       findings.push(
         failure(
@@ -68,7 +104,7 @@ export async function inspectClock(connection: Connection, now: number): Promise
           'Set the clock. If it is right, stop the servers and run "delete from clock" in the store.',
         ),
       );
-    const jump = entries.findIndex((entry, index) => entry.at < (entries[index + 1]?.at ?? 0) - MAX_BACK_MS);
+    const jump = entries.findIndex((entry, index) => entry.at < (entries[index + 1]?.at ?? entry.at) - MAX_BACK_MS);
     if (jump >= 0) {
       const [after, before] = [entries[jump]!, entries[jump + 1]!];
       findings.push(
@@ -86,4 +122,8 @@ export async function inspectClock(connection: Connection, now: number): Promise
   } catch (error) {
     return [failureBy('CLOCK', error)];
   }
+}
+
+function noTime(what: string, time: number, remedy: string): Finding {
+  return failure('CLOCK', `${what} the time ${time}, which is none.`, remedy);
 }

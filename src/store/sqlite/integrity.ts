@@ -1,9 +1,68 @@
-import { sql } from 'kysely';
+import Database from 'better-sqlite3';
+import { Kysely, sql } from 'kysely';
+import { isKeysError } from '../../keys/errors.ts';
 import type { Connection } from '../connection.ts';
+import { driverCodeOf } from '../errors.ts';
+import { MIGRATIONS } from '../migrations/index.ts';
+import type { Tables } from '../tables.ts';
+import { dialectOf } from './sqlite-driver.ts';
 
 /** What is wrong with an SQLite file as a whole; undefined for a sound one. It takes seconds for a million keys. */
 export async function findDamage(file: Pick<Connection, 'run'>): Promise<string | undefined> {
-  const { rows } = await file.run((db) => sql<{ integrity_check: string }>`pragma integrity_check(1)`.execute(db));
-  const result = rows[0]?.integrity_check ?? 'it could not be checked';
-  return result === 'ok' ? undefined : result;
+  try {
+    const { rows } = await file.run((db) => sql<{ integrity_check: string }>`pragma integrity_check(1)`.execute(db));
+    const result = rows[0]?.integrity_check ?? 'it could not be checked';
+    return result === 'ok' ? await file.run(findDamagedSchema) : result;
+  } catch (error) {
+    // A definition that means nothing is found when it is used: before the pages of the table are looked at.
+    const cause = isKeysError(error) ? error.cause : error;
+    if (driverCodeOf(cause) === 'SQLITE_ERROR') return (cause as Error).message;
+    throw error;
+  }
+}
+
+/**
+ * What is missing in the definitions of the tables: a changed letter gives a column another name, and the file is sound.
+ * @throws an error of SQLite where a statement does not compile
+ */
+async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined> {
+  const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(db);
+  const present = new Map((await columnsIn(db)).map(({ table, columns }) => [table, columns]));
+  for (const { table, columns } of await expectedColumns(rows[0]!.user_version)) {
+    const missing = columns.find((column) => !present.get(table)?.includes(column));
+    if (missing !== undefined) return `the table ${table} has no column ${missing}`;
+    const sets = columns.map((column) => sql`${sql.id(column)} = ${sql.id(column)}`);
+    // Compiles the triggers as well, and runs nothing.
+    await sql`explain insert into ${sql.table(table)} default values`.execute(db);
+    await sql`explain update ${sql.table(table)} set ${sql.join(sets)}`.execute(db);
+    await sql`explain delete from ${sql.table(table)}`.execute(db);
+  }
+  return undefined;
+}
+
+interface TableColumns {
+  table: string;
+  columns: string[];
+}
+
+/** The columns of a store with a version of the schema. */
+async function expectedColumns(version: number): Promise<TableColumns[]> {
+  const driver = new Database(':memory:');
+  try {
+    const db = new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) });
+    for (const migrate of MIGRATIONS.slice(0, version)) await migrate(db, 'sqlite');
+    return await columnsIn(db);
+  } finally {
+    driver.close();
+  }
+}
+
+/** Of tables that can be written: those in which SQLite keeps an index of texts are its own. */
+async function columnsIn(db: Kysely<Tables>): Promise<TableColumns[]> {
+  const { rows } = await sql<{ table: string; columns: string }>`
+    select listed.name as "table", json_group_array(found.name) as columns
+    from pragma_table_list as listed, pragma_table_info(listed.name) as found
+    where listed.schema = 'main' and listed.type = 'table' and listed.name not like 'sqlite\\_%' escape '\\'
+    group by listed.name`.execute(db);
+  return rows.map(({ table, columns }) => ({ table, columns: JSON.parse(columns) as string[] }));
 }

@@ -59,10 +59,23 @@ const CAUSES: readonly Cause[] = [
   ['ENAMETOOLONG', 'STORE_UNAVAILABLE', 'cannot be opened: its path is too long. Choose another'],
 ];
 
+/** What SQLite says where the tables are not as a migration has made them. */
+const OTHER_SCHEMA =
+  /^(?:no such (?:table|column|module)|unrecognized option|parse error|error in tokenizer|table \S+ has)/;
+const DAMAGED_SCHEMA: readonly Cause[] = [
+  [
+    'SQLITE_ERROR',
+    'STORE_CORRUPT',
+    'is damaged: its tables are not as svc-api has made them. Restore it from a backup',
+  ],
+];
+
 /** Turns an error of SQLite or the file system into one for users. */
 export function sqliteError(error: unknown, location: string): Error {
-  const [, column] =
-    /^UNIQUE constraint failed: api_keys\.(\w+)/.exec(error instanceof Error ? error.message : '') ?? [];
+  const message = error instanceof Error ? error.message : '';
+  const [, column] = /^UNIQUE constraint failed: api_keys\.(\w+)/.exec(message) ?? [];
+  if (driverCodeOf(error) === 'SQLITE_ERROR' && OTHER_SCHEMA.test(message))
+    return storeError(error, location, DAMAGED_SCHEMA);
   return takenError(column, error) ?? storeError(error, location, causesAt(location, error));
 }
 

@@ -19,7 +19,7 @@ import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-migrate.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
-import { damageIndex } from '../../support/damage.ts';
+import { damageIndex, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, namesIn } from '../../support/stored.ts';
@@ -210,6 +210,16 @@ describeOnEach('backup', (dialect) => {
       assert.deepEqual(readdirSync(folder), []);
     });
 
+    for (const damage of SCHEMA_DAMAGES)
+      it(`of a store with ${damage.word} in ${damage.name} damaged says that it is the store`, async () => {
+        await cli.given('A');
+        damageSchema(cli.database, damage);
+        const { stdout } = await cli.run(['backup', path, '--json']);
+        const { code, error } = JSON.parse(stdout) as { code: string; error: string };
+        assert.deepEqual([code, error.includes(cli.database)], ['STORE_CORRUPT', true], error);
+        assert.deepEqual(readdirSync(folder), []);
+      });
+
     /** A backup elsewhere. */
     async function backedUp(): Promise<string> {
       const file = join(tempFolder(), 'other.sqlite');
@@ -320,6 +330,15 @@ describe('restore refuses a file', () => {
     });
   }
 
+  for (const damage of SCHEMA_DAMAGES)
+    it(`with ${damage.word} in ${damage.name} damaged, with a comparison and without`, async () => {
+      write('bad', good());
+      damageSchema(join(folder, 'bad'), damage);
+      await refused('bad', 'BACKUP_INVALID', '--dry-run');
+      await refused('bad', 'BACKUP_INVALID');
+      await refused('bad', 'BACKUP_INVALID', '--without-comparison');
+    });
+
   it('a page of which was overwritten', async () => {
     const bytes = good();
     bytes.fill(0xff, 5 * 4096, 6 * 4096);
@@ -356,8 +375,18 @@ describe('restore without a comparison', () => {
         },
       ],
     ];
+    for (const damage of SCHEMA_DAMAGES)
+      states.push([
+        `damaged in ${damage.name}`,
+        () => {
+          writeFileSync(cli.database, store);
+          damageSchema(cli.database, damage);
+        },
+      ]);
     for (const [state, make] of states) {
       make();
+      const dry = await cli.run(['restore', backup, '--dry-run', '--json']);
+      assert.equal((JSON.parse(dry.stdout) as { code: string }).code, 'RESTORE_BLIND', `${state}: ${dry.stdout}`);
       const refused = await cli.run(['restore', backup, '--yes', '--json']);
       const { code, error } = JSON.parse(refused.stdout) as { code: string; error: string };
       assert.deepEqual([refused.code, code], [1, 'RESTORE_BLIND'], `${state}: ${error}`);

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { chainHash } from '../../../src/keys/audit/audit-entry.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { OpenKeys } from '../../../src/open-keys.ts';
+import { auditEntryOf } from '../../../src/store/rows.ts';
+import type { AuditLogTable } from '../../../src/store/tables.ts';
 import { isPostgresUrl } from '../../../src/store/postgres/postgres-address.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { damageKey } from '../../support/damage.ts';
@@ -28,6 +31,8 @@ interface Restored {
   created: Named[];
   changed: number;
   damaged: Named[];
+  altered: (Named & { reason: string })[];
+  logDiffersFrom: number | null;
   previous: string | null;
 }
 
@@ -285,6 +290,76 @@ describeOnEach('restore', () => {
     assert.equal((await keyNamed(cli.database, 'Same'))?.id, key('Same').id);
     assert.equal((await keyNamed(cli.database, 'Widened'))?.id, key('Widened').id);
     await verifies();
+  });
+
+  it('says in a dry run as well that a name is taken by a key that is damaged in the backup', async () => {
+    await act(async (keys) => {
+      await keys.update(key('Same').id, { name: 'Passing' }, OPERATOR);
+      await keys.update(key('Widened').id, { name: 'Same' }, OPERATOR);
+      await keys.update(key('Same').id, { name: 'Widened' }, OPERATOR);
+    });
+    await damageKey(backup, 'Same', 'roles = \'["ADMIN"]\'');
+    const before = await contentOf(cli.database);
+    for (const args of [['--dry-run'], ['--yes']]) {
+      const { code, stdout } = await cli.run(['restore', backup, '--json', ...args]);
+      const { code: error, error: text } = JSON.parse(stdout) as { code: string; error: string };
+      assert.deepEqual([code, error], [2, 'INPUT_INVALID'], stdout);
+      assert.match(
+        text,
+        /^"Widened" is the name of svc_\w+… in the backup, and now that of svc_\w+…, .* Rename or delete that key first\.$/,
+      );
+    }
+    assert.equal(await contentOf(cli.database), before);
+    await act((keys) => keys.update(key('Same').id, { name: 'Aside' }, OPERATOR));
+    assert.deepEqual(names((await restore()).damaged), ['Same']);
+    assert.equal((await keyNamed(cli.database, 'Widened'))?.id, key('Widened').id);
+    await verifies();
+  });
+
+  it('brings back keys that are named by their ids, whatever they are called', async () => {
+    const { broughtBack } = await restore('--bring-back', key('Deleted').id, '--bring-back', key('Disabled').id);
+    assert.deepEqual(names(broughtBack), ['Deleted', 'Disabled']);
+    assert.equal(await isAccepted(cli.database, key('Deleted').key), true);
+    const id = '00000000-0000-4000-8000-000000000000';
+    const { code, stdout } = await cli.run(['restore', backup, '--yes', '--json', '--bring-back', id]);
+    assert.deepEqual([code, (JSON.parse(stdout) as { code: string }).code], [1, 'NOT_FOUND']);
+    await verifies();
+  });
+
+  it('says before that a key which is to come back was changed in the backup', async () => {
+    assert.deepEqual((await restore('--dry-run', '--bring-back-all')).altered, []);
+    // By SQL, through the database: the triggers remove the checksum, which would show a fault of the disk.
+    await changeDirectly(backup, `update api_keys set roles = '["ADMIN"]' where name in ('Deleted', 'Disabled')`);
+    assert.deepEqual((await restore('--dry-run')).altered, [], 'what does not come back gets nothing');
+    const { altered, logDiffersFrom } = await restore('--dry-run', '--bring-back', 'Deleted');
+    assert.deepEqual([names(altered), altered[0]!.reason, logDiffersFrom], [['Deleted'], 'differs in roles', null]);
+    const { stderr } = await cli.run(['restore', backup, '--bring-back', 'Deleted']);
+    assert.match(stderr, /1 key that would get more is not as the audit log of the backup says:\n {2}Deleted \(svc_/);
+  });
+
+  it('says before that the audit log of the backup was written anew', async () => {
+    assert.equal((await restore('--dry-run')).logDiffersFrom, null);
+    const entries = (await readDirectly(backup, 'select * from audit_log order by number')).map((row) =>
+      auditEntryOf(row as unknown as AuditLogTable),
+    );
+    // With the second key, somebody who can write the backup changes all that tells of it.
+    await unlockAuditLog(backup);
+    await changeDirectly(backup, `update api_keys set roles = '["ADMIN"]' where name = 'Deleted'`);
+    let previous = entries[0]!.hash;
+    for (const entry of entries.slice(1)) {
+      const after = entry.number === 2 ? { ...entry.after, roles: ['ADMIN'] } : entry.after;
+      const changed = { ...entry, after };
+      previous = chainHash(changed, previous);
+      await changeDirectly(
+        backup,
+        `update audit_log set after = '${JSON.stringify(after)}', hash = '${previous}' where number = ${entry.number}`,
+        `update audit_head set hash = '${previous}'`,
+      );
+    }
+    const { altered, logDiffersFrom } = await restore('--dry-run', '--bring-back', 'Deleted');
+    assert.deepEqual([altered, logDiffersFrom], [[], 2]);
+    const { stderr } = await cli.run(['restore', backup, '--bring-back', 'Deleted']);
+    assert.match(stderr, /Its audit log is not that of the store from entry 2 on/);
   });
 
   it('makes a key whole that is damaged, and leaves it disabled', async () => {

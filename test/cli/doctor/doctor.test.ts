@@ -15,7 +15,7 @@ import Database from 'better-sqlite3';
 import { inspectNode } from '../../../src/cli/doctor/inspect-environment.ts';
 import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
-import { damageIndex, damageKey } from '../../support/damage.ts';
+import { damageIndex, damageKey, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, unlockAuditLog } from '../../support/direct.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -172,6 +172,41 @@ describeOnEach('doctor', (dialect) => {
     assert.match(clock[0]!.message, /ran back between the entries 1 \(.*\) and 2/);
   });
 
+  it('says which key, entry or clock has a time that is none', async () => {
+    const absurd = ['9500000000000000', '-9500000000000000', '300000000000000'];
+    const messages = async (check: string) =>
+      (await examine()).filter((found) => found.check === check).map(({ message }) => message);
+    for (const value of absurd)
+      for (const column of ['created_at', 'expires_at', 'disabled_at']) {
+        await changeDirectly(cli.database, `update api_keys set ${column} = ${value}`);
+        const found = await messages('AUDIT_LOG');
+        assert.match(
+          found.join('\n'),
+          new RegExp(`^The key "A" \\(.*\\) is damaged: its ${column} is ${value}, which is no`),
+        );
+        for (const args of [['list'], ['show', 'A']]) {
+          const { code, stdout } = await cli.run(['apikey', ...args, '--json']);
+          assert.equal(code, 0, stdout);
+        }
+        assert.match((await cli.run(['apikey', 'export'])).stderr, /is damaged/);
+        await changeDirectly(cli.database, `update api_keys set created_at = 1, expires_at = null, disabled_at = null`);
+      }
+    for (const value of absurd) {
+      await changeDirectly(cli.database, `update clock set latest = ${value}`);
+      assert.deepEqual(await messages('CLOCK'), [`The store remembers the time ${value}, which is none.`]);
+    }
+    await changeDirectly(cli.database, 'delete from clock');
+    await unlockAuditLog(cli.database);
+    for (const value of absurd) {
+      await changeDirectly(cli.database, `update audit_log set at = ${value}`);
+      assert.deepEqual(await messages('CLOCK'), [`Entry 1 of the audit log is of the time ${value}, which is none.`]);
+      const { code, stdout } = await cli.run(['apikey', 'log', '--json']);
+      assert.equal(code, 0, stdout);
+    }
+    await changeDirectly(cli.database, 'update audit_log set at = -5');
+    assert.equal((await messages('CLOCK')).join().includes('unexpectedly'), false);
+  });
+
   if (dialect === 'postgres') return;
 
   it('finds who else may use the files, and does not change that', async () => {
@@ -224,6 +259,12 @@ describeOnEach('doctor', (dialect) => {
     damageIndex(cli.database);
     assert.ok(wrong(await examine()).includes('INTEGRITY failure'));
   });
+
+  for (const damage of SCHEMA_DAMAGES)
+    it(`finds that ${damage.word} in ${damage.name} is damaged`, async () => {
+      damageSchema(cli.database, damage);
+      assert.ok(wrong(await examine()).includes('INTEGRITY failure'));
+    });
 
   it('finds the -wal of another file beside it', async () => {
     const other = testCli();
