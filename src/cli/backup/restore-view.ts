@@ -40,8 +40,8 @@ export function planLines(plan: RestorePlan): string[] {
     ...(logDiffersFrom === null
       ? []
       : [
-          `Its audit log is not that of the store from entry ${logDiffersFrom} on: it was changed, or an older backup ` +
-            'was put in the place of the store since.',
+          `Its audit log is not that of the store from entry ${logDiffersFrom} on: it was changed, or an older ` +
+            'backup was put in the place of the store since.',
         ]),
     ...list(
       altered,

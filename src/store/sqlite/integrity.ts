@@ -22,7 +22,7 @@ export async function findDamage(file: Pick<Connection, 'run'>): Promise<string 
 }
 
 /**
- * What is missing in the definitions of the tables: a changed letter gives a column another name, and the file is sound.
+ * What is missing in the definitions of the tables: a changed letter renames a column, and the file is sound.
  * @throws an error of SQLite where a statement does not compile
  */
 async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined> {
