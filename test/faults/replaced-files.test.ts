@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readdirSync, readlinkSync, renameSync, rmSync, statSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { readDirectly } from '../support/direct.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { runCli } from '../support/process.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
+import { startStoreChild } from '../support/store-process.ts';
 import { tempStore } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 interface Place {
   path: string;
@@ -97,22 +102,15 @@ describe('a store under a running server', () => {
     for (const first of ['a command', 'the server'])
       it(`loses nothing that is reported as done after ${what}, and ${first} writes first`, async () => {
         const expected = new Set(['Kept', 'Doomed', ...(restores ? [] : ['Later'])]);
-        // While another program still has what was there, a command may say so and do nothing: "try again".
-        const retried = async (args: string[]) => {
-          let result = await runCli(args);
-          for (let count = 0; count < 5 && result.stdout.includes('STORE_CORRUPT'); count += 1)
-            result = await runCli(args);
-          return result;
-        };
         const [create, remove] = [
           async () => {
-            const { code, stdout } = await retried(argsFor(path, 'create', '--name', 'After', '--roles', 'GUEST'));
+            const { code, stdout } = await runCli(argsFor(path, 'create', '--name', 'After', '--roles', 'GUEST'));
             assert.equal(code, 0, stdout);
             expected.add('After');
             return (JSON.parse(stdout) as { key: string }).key;
           },
           async () => {
-            const { code, stdout } = await retried(argsFor(path, 'delete', '--name', 'Doomed'));
+            const { code, stdout } = await runCli(argsFor(path, 'delete', '--name', 'Doomed'));
             assert.equal(code, 0, stdout);
             expected.delete('Doomed');
           },
@@ -154,5 +152,92 @@ describe('a store under a running server', () => {
     server = await startServe(path);
     assert.equal(await statusOf(later), 401);
     assert.equal(await statusOf(kept), 200);
+  });
+});
+
+describe('programs that have a store open while a file beside it is removed', () => {
+  const children: ChildProcess[] = [];
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+  });
+
+  /** A program that has the store open. @returns it, and how to tell it what to do: it answers with all names */
+  async function open(database: string, as: 'server' | 'command') {
+    const child = startStoreChild(['hold', database, as], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    children.push(child);
+    const [opened] = (await Promise.race([once(child, 'message'), once(child.stdout!, 'data')])) as unknown[];
+    assert.deepEqual(opened, [], String(opened));
+    const tell = async (message: { create?: string }): Promise<unknown> => {
+      child.send(message);
+      return ((await once(child, 'message')) as unknown[])[0];
+    };
+    const close = async () => {
+      child.send({ close: true });
+      await once(child, 'exit');
+    };
+    return { child, tell, close };
+  }
+
+  /** What a process has open. */
+  const filesOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  const linkOf = (path: string) => {
+    try {
+      return readlinkSync(path);
+    } catch {
+      return ''; // It was closed meanwhile.
+    }
+  };
+
+  const made = async () => {
+    const { keys, store } = await openTestKeys();
+    await keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
+    await store.close();
+    return store.location;
+  };
+
+  for (const removed of [['-wal'], ['-shm'], ['-wal', '-shm']])
+    it(`go on together, and with new ones, after rm of ${removed.join(' and ')}`, async () => {
+      const path = await made();
+      const server = await open(path, 'server');
+      assert.deepEqual(await server.tell({ create: 'Server' }), ['Old', 'Server']);
+      remove(path, ...removed);
+      const first = await open(path, 'command');
+      assert.deepEqual(await first.tell({}), ['Old', 'Server']);
+      assert.deepEqual(await server.tell({}), ['Old', 'Server']);
+      assert.deepEqual(await first.tell({ create: 'First' }), ['First', 'Old', 'Server']);
+      assert.deepEqual(await server.tell({}), ['First', 'Old', 'Server']);
+      // It looks once a second, and must not need to.
+      server.child.kill('SIGSTOP');
+      await first.close();
+      const second = await open(path, 'command');
+      const all = ['First', 'Old', 'Second', 'Server'];
+      assert.deepEqual(await second.tell({ create: 'Second' }), all);
+      server.child.kill('SIGCONT');
+      assert.deepEqual(await server.tell({}), all);
+      await second.close();
+      assert.deepEqual(await server.tell({ create: 'Third' }), [...all, 'Third']);
+      await server.close();
+      await assertHolds(path, new Set([...all, 'Third']));
+    });
+
+  it('do not take a change along that is only in the new -wal file', async () => {
+    const path = await made();
+    const server = await open(path, 'server');
+    assert.deepEqual(await server.tell({ create: 'Server' }), ['Old', 'Server']);
+    server.child.kill('SIGSTOP'); // It looks once a second.
+    remove(path, '-wal', '-shm');
+    const reader = new Database(path);
+    reader.exec('begin');
+    reader.prepare('select * from api_keys').all();
+    const command = await open(path, 'command');
+    assert.deepEqual(await command.tell({ create: 'New' }), ['New', 'Old', 'Server']);
+    await command.close();
+    reader.close();
+    server.child.kill('SIGCONT');
+    // The file itself was not written: only its look once a second shows that what is beside it is gone.
+    await until(() => filesOf(server.child.pid!).every((file) => !file.endsWith('(deleted)')));
+    assert.deepEqual(await server.tell({}), ['New', 'Old', 'Server']);
+    await server.close();
+    await assertHolds(path, new Set(['New', 'Old', 'Server']));
   });
 });

@@ -1,4 +1,5 @@
 // A program for tests that need a process of its own: another user, umask or limit, or one that is killed.
+import { once } from 'node:events';
 import { readdirSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isKeysError } from '../../src/keys/errors.ts';
@@ -7,7 +8,7 @@ import { openStore } from '../../src/store/open.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 
 const [, , task = '', database = '', ...rest] = process.argv;
-const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn, change, reopen };
+const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn, change, reopen, hold };
 
 try {
   report(await tasks[task]!());
@@ -35,6 +36,25 @@ async function reopen(): Promise<object> {
     await store.close();
   }
   return { reopened: Number(rest[0]) };
+}
+
+/** Has the store open, and does what it is told by messages, until `close`: lists names, or creates keys. */
+async function hold(): Promise<object> {
+  const { keys, store } = await openTestKeys({ asServer: rest[0] === 'server', database });
+  process.send!([]);
+  for (;;) {
+    const [message] = (await once(process, 'message')) as [{ create?: string; close?: true }];
+    if (message.close) break;
+    try {
+      if (message.create !== undefined) await keys.create({ name: message.create, roles: ['GUEST'] }, OPERATOR);
+      process.send!((await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted());
+    } catch (error) {
+      process.send!(String((error as Error).message));
+    }
+  }
+  await store.close();
+  process.disconnect();
+  return {};
 }
 
 /** The modes of everything that is created below a folder, while the store is open. */

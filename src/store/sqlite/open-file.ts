@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { realpathSync, statSync, truncateSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import type { FoundRow, MustExist } from '../connection.ts';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
 import { ChangedKeys } from './changed-keys.ts';
+import { backfill, checkpoint } from './checkpoint.ts';
 import { KeyRows } from './key-rows.ts';
 import { KnownChanges } from './known-changes.ts';
 import { MainFile } from './main-file.ts';
-import { requireOwnWal } from './replaced.ts';
+import { FileReplaced, requireOwnWal } from './replaced.ts';
 import { requireSecureFile } from './sqlite-access.ts';
-import { dialectOf } from './sqlite-driver.ts';
+import { besideOthers, dialectOf, PRAGMAS } from './sqlite-driver.ts';
 import { isLocked } from './sqlite-errors.ts';
-import { identifySideFiles, isSameFile, removeSideFiles, type SideFiles } from './sqlite-file.ts';
+import { areShared, emptyWal, identifySideFiles, isSameFile, removeSideFiles, type SideFiles } from './sqlite-file.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
 import { threadDialectOf } from './thread-driver.ts';
 import { WriteThread } from './write-thread.ts';
@@ -32,19 +33,6 @@ export interface OpenFileOptions extends Waits {
   committed: () => void;
 }
 
-/** What each connection is told. */
-const PRAGMAS = [
-  // A secret is shown after its transaction, which must be on disk by then.
-  'synchronous = full',
-  'foreign_keys = on',
-  'trusted_schema = off',
-  // Only after it was checked that the -wal file and the file belong together.
-  'wal_autocheckpoint = 0',
-];
-
-/** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
-export class FileReplaced extends Error {}
-
 interface Parts {
   driver: Database.Database;
   db: Kysely<Tables>;
@@ -58,6 +46,8 @@ interface Parts {
 export class OpenFile {
   readonly db: Kysely<Tables>;
   readonly #path: string;
+  /** Where the path leads to. */
+  readonly #file: string;
   readonly #driver: Database.Database;
   readonly #thread: WriteThread | undefined;
   readonly #writer: Kysely<Tables>;
@@ -73,6 +63,7 @@ export class OpenFile {
   private constructor(path: string, file: string, { driver, db, thread, writer, main }: Parts) {
     this.db = db;
     this.#path = path;
+    this.#file = file;
     this.#driver = driver;
     this.#thread = thread;
     this.#writer = writer;
@@ -123,7 +114,7 @@ export class OpenFile {
 
   /** Until the file itself has the mark of a migration, another file in its place could not be told from it. */
   #settleMigration(): void {
-    if (!this.#known.isLastInFile()) this.#backfill();
+    if (!this.#known.isLastInFile()) backfill(this.#driver);
     this.#known.areHeld();
   }
 
@@ -191,10 +182,10 @@ export class OpenFile {
     if (!this.isSurelyCurrent()) return false;
     try {
       // Nobody in this process reads what was before the change: it is written as a whole.
-      await sql`pragma wal_checkpoint(passive)`.execute(this.#writer);
+      await checkpoint(this.#writer);
     } catch {
       // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
-      this.#backfill();
+      backfill(this.#driver);
     }
     return this.isSurelyCurrent();
   }
@@ -204,37 +195,44 @@ export class OpenFile {
    * @returns false while another program reads what is only in the -wal file: then it stays open
    */
   leave(): boolean {
-    if (this.#driver.inTransaction || this.#thread?.isBusy) return false;
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     const isMoved = !stat || !isSameFile(stat, this.#main.identity);
-    if (isMoved || this.#known.areHeld()) {
-      if (!this.#backfill()) return false;
-    } else {
-      // The file was overwritten: what the -wal file has must not be written into it.
-      for (const [path, identity] of this.#sideFiles)
-        if (path.endsWith('-wal') && isSameFile(statSync(path, { throwIfNoEntry: false }), identity))
-          truncateSync(path);
-    }
+    // What others write into a new -wal, this connection would read from the old one.
+    if (!isMoved && areShared(this.#sideFiles, this.#file)) return this.abandon();
+    if (this.#isBusy) return false;
+    const isHeld = isMoved || this.#known.areHeld();
+    if (isHeld && !backfill(this.#driver)) return false;
+    // The file was overwritten: what the -wal file has must not be written into it.
+    if (!isHeld) emptyWal(this.#sideFiles);
+    // Beside a file that stays as it is, others may be using them by now: one must not go without the other. Once they
+    // are closed, files of others may get the numbers by which they are known.
+    if (isMoved || !isHeld) removeSideFiles(this.#sideFiles);
+    if (!isMoved) return this.abandon();
     this.close();
-    removeSideFiles(this.#sideFiles);
     return true;
+  }
+
+  /** Closes a file beside which others go on. Returns false in the middle of a change. */
+  abandon(): boolean {
+    if (this.#isBusy) return false;
+    besideOthers(this.#file, () => this.#disconnect());
+    this.#main.close();
+    return true;
+  }
+
+  get #isBusy(): boolean {
+    return this.#driver.inTransaction || (this.#thread?.isBusy ?? false);
   }
 
   /** Closes the connections. Kysely would leave one open that was never used. */
   close(): void {
-    this.#thread?.close();
-    this.#driver.close();
+    this.#disconnect();
     this.#main.close();
   }
 
-  /** Writes what was committed into the file. Returns whether that was possible for all of it. */
-  #backfill(): boolean {
-    try {
-      const [result] = this.#driver.pragma('wal_checkpoint(passive)') as { log: number; checkpointed: number }[];
-      return result?.log === result?.checkpointed;
-    } catch (error) {
-      return !isLocked(error); // What cannot be written now cannot be written later either.
-    }
+  #disconnect(): void {
+    this.#thread?.close();
+    this.#driver.close();
   }
 
   #hasSideFiles(): boolean {

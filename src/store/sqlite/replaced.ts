@@ -1,7 +1,41 @@
 import { statSync } from 'node:fs';
-import { KeysError } from '../../keys/errors.ts';
+import { isKeysError, KeysError } from '../../keys/errors.ts';
 import { lastChangesInWal, precedes } from './last-change.ts';
 import type { MainFile } from './main-file.ts';
+import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
+
+/** How long a server that is idle may take to notice that its file was replaced, twice, in milliseconds. */
+export const REPLACED_WAIT_MS = 2000;
+
+/** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
+export class FileReplaced extends Error {}
+
+/** Whether opening may succeed once another process has noticed that the file was replaced. */
+export function isReplaced(error: unknown): boolean {
+  return (isKeysError(error) && error.code === 'STORE_REPLACED') || isMixedUp(error);
+}
+
+/**
+ * Whether work that has changed nothing yet is repeated after an error: until a deadline of `performance.now()`. Side
+ * files that do not belong together are waited for only until those who have them open must have noticed.
+ */
+export function repeatableUntil(deadline: number): (error: unknown) => boolean {
+  const mixedUpUntil = Math.min(deadline, performance.now() + REPLACED_WAIT_MS);
+  return (error) => {
+    if (isMixedUp(causeOf(error))) return performance.now() <= mixedUpUntil;
+    return (isLocked(error) || error instanceof FileReplaced) && performance.now() <= deadline;
+  };
+}
+
+/** An error after which work is not repeated any more, for users. */
+export function givenUp(error: unknown, path: string): Error {
+  const cause = causeOf(error);
+  return cause instanceof FileReplaced ? replacedInUse(path) : sqliteError(cause, path);
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof FileReplaced && isMixedUp(error.cause) ? error.cause : error;
+}
 
 /**
  * Refuses a file beside which the -wal file of another one lies: SQLite would apply that to it.
@@ -49,6 +83,6 @@ export function stillRead(path: string): KeysError {
 }
 
 /** The error where a file was replaced before anything was changed, again and again. */
-export function replacedInUse(path: string): KeysError {
+function replacedInUse(path: string): KeysError {
   return new KeysError('STORE_REPLACED', `The key store ${path} was replaced while it was used. Try again.`);
 }

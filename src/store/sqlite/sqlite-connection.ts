@@ -1,26 +1,28 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
 import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '../connection.ts';
 import { KeyChanges } from '../key-changes.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
-import { FileReplaced, OpenFile, type Waits } from './open-file.ts';
+import { runMarked } from './marked-transaction.ts';
+import { OpenFile, type Waits } from './open-file.ts';
 import { Reserve } from './reserve.ts';
-import { replacedInUse, replacedMeanwhile, stillRead } from './replaced.ts';
-import { isLocked, sqliteError } from './sqlite-errors.ts';
+import {
+  FileReplaced,
+  givenUp,
+  isReplaced,
+  REPLACED_WAIT_MS,
+  repeatableUntil,
+  replacedMeanwhile,
+  stillRead,
+} from './replaced.ts';
+import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
 import { createStore } from './sqlite-access.ts';
+import { MAX_CHECK_AGE_MS, outdateChecks } from './trusted-checks.ts';
 
-/**
- * How long a check of the file is trusted, by every process that has it open. A change returns only when all checks
- * that were made before it are older.
- */
-const MAX_CHECK_AGE_MS = 1;
 /** How often an idle connection checks whether its files are still there. */
-const WATCH_MS = 1000;
-/** How long opening waits for another process to notice that the file was replaced. */
-const REPLACED_WAIT_MS = 2 * WATCH_MS;
+const WATCH_MS = REPLACED_WAIT_MS / 2;
 
 interface SqliteOptions extends Waits {
   /** How long a change waits for the lock, in all. Default: `lockWaitMs`. */
@@ -92,26 +94,21 @@ export class SqliteConnection implements Connection {
 
   /** Runs work in a transaction that marks the change, and returns once the change is in the file itself. */
   async #change<Result>(file: OpenFile, work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
-    let changes = 0;
-    const writer = await file.writer();
-    const result = await writer.transaction().execute(async (transaction) => {
-      const before = await changesBy(transaction);
-      const done = await work(transaction);
-      changes = (await changesBy(transaction)) - before;
-      if (changes > 0) await file.mark(transaction);
-      return done;
+    const { result, changes } = await runMarked(await file.writer(), {
+      work,
+      mark: (transaction) => file.mark(transaction),
+      location: this.location,
     });
     if (changes > 0 && !(await file.settle())) throw replacedMeanwhile(this.location);
     return result;
   }
 
   async #runUntil<Result>(deadline: number, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
-    const isRetryable = (error: unknown) =>
-      (isLocked(error) || error instanceof FileReplaced) && performance.now() <= deadline;
+    const isRetryable = repeatableUntil(deadline);
     try {
       return await retry(async () => this.#onFile(await this.#currentFile(), work), { isRetryable });
     } catch (error) {
-      throw error instanceof FileReplaced ? replacedInUse(this.location) : sqliteError(error, this.location);
+      throw givenUp(error, this.location);
     }
   }
 
@@ -120,9 +117,23 @@ export class SqliteConnection implements Connection {
     try {
       return await work(file);
     } catch (error) {
-      if (file === this.#file || this.#isClosed || isKeysError(error)) throw error;
+      if (this.#isClosed || isKeysError(error) || error instanceof FileReplaced || isLocked(error)) throw error;
+      if (file === this.#file && !this.#isReplaced(file, error)) throw error;
       throw new FileReplaced('', { cause: error });
     }
+  }
+
+  /** Whether what failed before anything was changed did so since the file was replaced, which is left then. */
+  #isReplaced(file: OpenFile, error: unknown): boolean {
+    if (!isMixedUp(error)) {
+      try {
+        if (file.isSurelyCurrent()) return false;
+        this.#leaveFile(file);
+      } catch (reason) {
+        return isKeysError(reason); // Who tries again is told.
+      }
+    } else if (file.abandon()) this.#forgetFile();
+    return true;
   }
 
   /** The file at the path now. */
@@ -207,6 +218,10 @@ export class SqliteConnection implements Connection {
   /** @throws KeysError STORE_REPLACED while another program still reads it */
   #leaveFile(file: OpenFile): void {
     if (!file.leave()) throw stillRead(this.location);
+    this.#forgetFile();
+  }
+
+  #forgetFile(): void {
     this.#file = undefined;
     this.#recheckFile();
   }
@@ -224,21 +239,4 @@ export class SqliteConnection implements Connection {
     if (!file) return;
     if (file.isSurelyCurrent() || !file.leave()) file.close();
   }
-}
-
-function isReplaced(error: unknown): boolean {
-  return isKeysError(error) && error.code === 'STORE_REPLACED';
-}
-
-/** How many rows a connection has changed. */
-async function changesBy(db: Kysely<Tables>): Promise<number> {
-  const { rows } = await sql<{ changes: number }>`select total_changes() as changes`.execute(db);
-  return rows[0]!.changes;
-}
-
-/** Waits until no process trusts a check of the file any more that it made before now. */
-async function outdateChecks(): Promise<void> {
-  const changedAt = performance.now();
-  // A timer may fire early, by less than a millisecond.
-  while (performance.now() - changedAt <= MAX_CHECK_AGE_MS) await delay(MAX_CHECK_AGE_MS);
 }

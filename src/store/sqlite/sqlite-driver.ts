@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type Database from 'better-sqlite3';
+import Database from 'better-sqlite3';
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -11,6 +11,16 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+
+/** What each connection to a store is told. */
+export const PRAGMAS = [
+  // A secret is shown after its transaction, which must be on disk by then.
+  'synchronous = full',
+  'foreign_keys = on',
+  'trusted_schema = off',
+  // Only after it was checked that the -wal file and the file belong together.
+  'wal_autocheckpoint = 0',
+];
 
 class ImmediateSqliteDriver extends SqliteDriver {
   readonly #database: Database.Database;
@@ -87,4 +97,21 @@ export function sqliteDialect(createDriver: () => Driver): Dialect {
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
+}
+
+/**
+ * Closes connections to a file, and leaves what is beside it by now. SQLite removes that, by its name, with the last
+ * connection of all programs: though there may be what only that has, where the connection was opened with other files.
+ * One that only reads can remove nothing, and keeps the others from being the last.
+ */
+export function besideOthers(path: string, close: () => void): void {
+  let reader: Database.Database | undefined;
+  try {
+    reader = new Database(path, { fileMustExist: true, readonly: true, timeout: 0 });
+    reader.pragma('user_version');
+  } catch {
+    // Who opens it next is told what is wrong.
+  }
+  close();
+  reader?.close();
 }

@@ -99,3 +99,11 @@ export function isLocked(error: unknown): boolean {
   const code = driverCodeOf(error);
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }
+
+/**
+ * Whether the -wal file is not the one that the -shm file tells of: somebody has removed one of them while programs had
+ * it open. Of a file itself that is too short, SQLite says something else.
+ */
+export function isMixedUp(error: unknown): boolean {
+  return driverCodeOf(error) === 'SQLITE_IOERR_SHORT_READ';
+}

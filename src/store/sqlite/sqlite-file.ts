@@ -8,6 +8,7 @@ import {
   openSync,
   rmSync,
   statSync,
+  truncateSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { KeysError } from '../../keys/errors.ts';
@@ -82,6 +83,25 @@ export function identifySideFiles(path: string): SideFiles {
     if (stat) found.set(side, { dev: stat.dev, ino: stat.ino });
   }
   return found;
+}
+
+/**
+ * Whether one of the two files that belong together, -wal and -shm, is still the one that was opened, and others use
+ * it with a new one in the place of the other. Who opens a store creates an empty -wal, and writes there what it changes.
+ */
+export function areShared(sideFiles: SideFiles, path: string): boolean {
+  const [wal, shm] = [`${path}-wal`, `${path}-shm`].map((side) => {
+    const stat = statSync(side, { throwIfNoEntry: false });
+    const isOwn = stat !== undefined && isSameFile(stat, sideFiles.get(side));
+    return { isOwn, isOthers: !isOwn && (stat?.size ?? 0) > 0 };
+  });
+  return (wal!.isOwn && shm!.isOthers) || (shm!.isOwn && wal!.isOthers);
+}
+
+/** Empties the -wal file of a store, unless another one is at its path. */
+export function emptyWal(sideFiles: SideFiles): void {
+  for (const [path, identity] of sideFiles)
+    if (path.endsWith('-wal') && isSameFile(statSync(path, { throwIfNoEntry: false }), identity)) truncateSync(path);
 }
 
 /**
