@@ -42,6 +42,8 @@ export type PlaceBefore = Omit<Place, 'find'> & { readonly find: KeyRepository }
 
 /** How many created keys are looked at at a time. */
 const PAGE = 100;
+/** How many such pages: a request may ask for many keys, and each may have created any number. */
+const MAX_PAGES = 5;
 
 /** What refuses each change: the rules by which it is made. */
 const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) => void | Promise<unknown>>> = {
@@ -107,13 +109,17 @@ async function changed(place: PlaceBefore, key: ApiKey, rule: () => unknown): Pr
   requireWhole(key);
 }
 
-/** For all keys that a key has created the same counts, but for the caller itself: what two of them allow, all do. */
+/**
+ * For all keys that a key has created the same counts, but for the caller itself: what two of them allow, all do. Where
+ * it does not, only those count that are enabled. Among very many there may be one: what may be refused is refused.
+ */
 async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Promise<void> {
-  for (let after: { createdAt: number; id: string } | undefined; ;) {
+  let after: { createdAt: number; id: string } | undefined;
+  for (let pages = 1; ; pages += 1) {
     const page = await place.find.listCreatedBy([id], { limit: PAGE, after });
     const refusal = await refusalOf(() => requireToUpdate(place, page));
     if (!refusal && page.length > 1) return;
-    requireToUpdate(place, leakedSince(page, 0));
+    requireToUpdate(place, pages < MAX_PAGES ? leakedSince(page, 0) : page);
     if (page.length < PAGE) return;
     after = page.at(-1);
     await setImmediate();

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createPrincipal, openTestKeys } from '../../support/keys.ts';
+
+describe('what may be done to a key', () => {
+  it('is told of one that has created very many, all disabled, without a look at all of them', async () => {
+    let pages = 0;
+    const test = await openTestKeys({
+      repository: (repository) => ({
+        ...repository,
+        // As many as are asked for, again and again: as a store answers that has millions.
+        listCreatedBy: async (creators, page) => {
+          pages += 1;
+          assert.ok(pages < 1000, 'It goes on and on.');
+          const created = await repository.listCreatedBy(creators, { limit: page.limit });
+          return Array.from({ length: page.limit }, (_, index) => created[index % created.length]!);
+        },
+      }),
+    });
+    const permissions = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_OWN'];
+    const { principal: caller } = await createPrincipal(test.keys, { name: 'Caller', permissions }, OPERATOR);
+    const { principal } = await createPrincipal(test.keys, { name: 'Creator', permissions }, caller);
+    const { principal: created } = await createPrincipal(test.keys, { name: 'Created', permissions: permissions.slice(1) }, principal);
+    await test.keys.setEnabled(created.key.id, false, OPERATOR);
+    const [changes] = await test.keys.possibleChanges([principal.key], caller);
+    const refusals = new Map(changes!.map(({ change, refusal }) => [change, refusal?.code ?? null]));
+    assert.equal(refusals.get('ROTATE'), null);
+    // Nobody knows whether one of them is enabled: what may be refused is not offered.
+    assert.equal(refusals.get('ROTATE_AND_DISABLE_CREATED'), 'FORBIDDEN');
+    assert.ok(pages <= 10, `${pages} pages`);
+    await test.store.close();
+  });
+});
