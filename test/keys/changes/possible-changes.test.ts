@@ -20,7 +20,11 @@ describe('what may be done to a key', () => {
     const permissions = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_OWN'];
     const { principal: caller } = await createPrincipal(test.keys, { name: 'Caller', permissions }, OPERATOR);
     const { principal } = await createPrincipal(test.keys, { name: 'Creator', permissions }, caller);
-    const { principal: created } = await createPrincipal(test.keys, { name: 'Created', permissions: permissions.slice(1) }, principal);
+    const { principal: created } = await createPrincipal(
+      test.keys,
+      { name: 'Created', permissions: permissions.slice(1) },
+      principal,
+    );
     await test.keys.setEnabled(created.key.id, false, OPERATOR);
     const [changes] = await test.keys.possibleChanges([principal.key], caller);
     const refusals = new Map(changes!.map(({ change, refusal }) => [change, refusal?.code ?? null]));
