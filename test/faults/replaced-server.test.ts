@@ -13,8 +13,14 @@ import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-/** Within which time a server follows its address: docs/storage.md. */
-const FOLLOWED_WITHIN_MS = 5000;
+/**
+ * After how many heartbeats, two a second, a server has followed its address: each fourth of them looks where it leads
+ * to. docs/storage.md says 5 seconds; on a busy machine they take longer.
+ */
+const FOLLOWED_WITHIN = 10;
+/** When a process that listens sent its last heartbeat to a PostgreSQL server. */
+const LAST_HEARTBEAT = `select query_start::text as at from pg_stat_activity
+  where query like 'select current_schema() as schema%'`;
 /** Those past the limit of failed credentials are refused by it. */
 const REFUSED: ReadonlySet<number> = new Set([401, 429]);
 
@@ -58,13 +64,14 @@ describe('a PostgreSQL server that is replaced, but lives on', () => {
   /** Leads new connections to the second, and waits until the key that was deleted there is refused, in time. */
   async function replaced(): Promise<void> {
     proxy.redirect(portOf(second!));
-    const replacedAt = performance.now();
+    const heartbeats = new Set<unknown>();
     await until(async () => {
-      const afterMs = performance.now() - replacedAt;
       const status = await ask(secrets.deleted);
-      if (!REFUSED.has(status))
-        assert.ok(afterMs < FOLLOWED_WITHIN_MS, `${status}, ${afterMs} ms after it was replaced`);
-      return REFUSED.has(status);
+      if (REFUSED.has(status)) return true;
+      const [row] = await readDirectly(first!.url, LAST_HEARTBEAT);
+      heartbeats.add(row?.['at']);
+      assert.ok(heartbeats.size <= FOLLOWED_WITHIN, `${status}, after ${heartbeats.size} heartbeats`);
+      return false;
     });
     for (let request = 0; request < 100; request += 1) assert.ok(REFUSED.has(await ask(secrets.deleted)));
     assert.equal(await ask(secrets.kept), 200);
@@ -101,11 +108,7 @@ describe('a process that listens on PostgreSQL', () => {
     await until(() => store.repository.revision() !== undefined);
     const [listening, heartbeats] = [proxy.connections(), new Set<unknown>()];
     await until(async () => {
-      const [row] = await readDirectly(
-        url.href,
-        `select query_start::text as at from pg_stat_activity
-          where application_name = '${name}' and query like 'select current_schema() as schema%'`,
-      );
+      const [row] = await readDirectly(url.href, `${LAST_HEARTBEAT} and application_name = '${name}'`);
       return heartbeats.add(row?.['at']).size > 12;
     });
     const made = proxy.connections() - listening;

@@ -45,22 +45,27 @@ describe('a store that another process writes', () => {
     const { key, secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const read = async () => {
       const started = performance.now();
-      for (let count = 0; count < 200; count += 1) {
+      for (let count = 0; count < 10_000; count += 1) {
         await nextTurn();
         assert.ok('principal' in (await keys.authenticate(secret)));
       }
       return performance.now() - started;
     };
-    await read();
-    const alone = await read();
+    // Of several, each longer than writers wait at a time: what else the machine does may take the time of one of them.
+    const shortest = async () => {
+      const took: number[] = [];
+      for (let round = 0; round < 5; round += 1) took.push(await read());
+      return Math.min(...took);
+    };
+    const alone = await shortest();
     const { release } = lock(store.location);
     const waiting = Array.from({ length: 100 }, (_, index) =>
       keys.update(key.id, { description: String(index) }, OPERATOR),
     );
-    const beside = await read();
+    const beside = await shortest();
     release();
     await Promise.all(waiting);
-    assert.ok(beside < 10 * alone, `${beside} ms beside writers, ${alone} ms alone`);
+    assert.ok(beside < 2 * alone, `${beside} ms beside writers, ${alone} ms alone`);
     await store.close();
   });
 
