@@ -87,7 +87,7 @@ export function identifySideFiles(path: string): SideFiles {
 
 /**
  * Whether one of the two files that belong together, -wal and -shm, is still the one that was opened, and others use
- * it with a new one in the place of the other. Who opens a store creates an empty -wal, and writes there what it changes.
+ * it with a new one in the place of the other. Who opens a store creates an empty -wal, and writes its changes there.
  */
 export function areShared(sideFiles: SideFiles, path: string): boolean {
   const [wal, shm] = [`${path}-wal`, `${path}-shm`].map((side) => {
