@@ -123,6 +123,8 @@ export abstract class ServingCommand extends BaseCommand {
       await this.serveStore(context, telemetry);
     } finally {
       await telemetry?.stop();
+      // What sends traces tries again for seconds more, and nothing can end that.
+      if (context.telemetry.traces) setTimeout(() => process.exit(), 2 * FLUSH_MS).unref();
     }
   }
 
