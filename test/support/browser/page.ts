@@ -1,10 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
 
-/** Waits until a page says what it is, for the one before it may still be there, and has all that belongs to it. */
-export async function isHeaded(page: Page, name: string | RegExp): Promise<void> {
-  await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
-  await page.waitForLoadState();
-}
+/** Waits until a page says what it is: the one before it may still be there. */
+export const isHeaded = (page: Page, name: string | RegExp) =>
+  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 
 /** What a page says that is wrong. */
 export const problem = (page: Page) => page.getByRole('alert').innerText();
