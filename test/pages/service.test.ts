@@ -77,7 +77,7 @@ describe('docs/service.md, as root', () => {
     assert.match((await run(LIST)).stdout, /^A\t/);
   });
 
-  it('has a unit whose program needs no home, and goes by the same configuration as the commands of the page', async () => {
+  it('has a unit whose program needs no home, and goes by the configuration of the commands', async () => {
     const { folder, store, env, here, run } = serviceMachine();
     const unit = readFileSync(join(ROOT, 'examples/systemd/svc-api.service'), 'utf8');
     const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)![1]!;
