@@ -123,9 +123,9 @@ export abstract class ServingCommand extends BaseCommand {
       await this.serveStore(context, telemetry);
     } finally {
       await telemetry?.stop();
-      // What sends traces tries again for seconds more, and nothing can end that.
-      if (context.telemetry.traces) setTimeout(() => process.exit(), 2 * FLUSH_MS).unref();
     }
+    // A signal has ended it. What sends traces would try again for seconds more, and nothing else can end that.
+    if (context.telemetry.traces) setTimeout(() => process.exit(), 2 * FLUSH_MS).unref();
   }
 
   private async serveStore(context: ServingContext, telemetry: Telemetry | undefined): Promise<void> {
