@@ -32,7 +32,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
   } catch (error) {
     findings.push(failureBy('AUDIT_LOG', error));
   }
-  return [...findings, ...(await inspectStore(database, env, { auditKey, now: Date.now(), onVerified }))];
+  return [...findings, ...(await inspectStore(database, env, { auditKey, clock: Date.now, onVerified }))];
 }
 
 async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding[]> {

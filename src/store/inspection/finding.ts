@@ -38,8 +38,8 @@ export interface Finding {
 export interface InspectOptions {
   /** The key of the audit log, if there is one. */
   auditKey: KeyObject | undefined;
-  /** Milliseconds since 1970. */
-  now: number;
+  /** In milliseconds since 1970. It is read when a check is made: others take minutes, and servers write meanwhile. */
+  clock: () => number;
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }

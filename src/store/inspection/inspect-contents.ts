@@ -76,15 +76,16 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
 
 /**
  * Whether the clock of this machine is behind what the store remembers, or ran back between entries of its audit log.
- * @param now milliseconds since 1970
+ * @param clock milliseconds since 1970
  */
-export async function inspectClock(connection: Connection, now: number): Promise<Finding[]> {
+export async function inspectClock(connection: Connection, clock: () => number): Promise<Finding[]> {
   const repository = createKeyRepository(connection);
   try {
     const [latest, entries] = await Promise.all([
       repository.latestTime(),
       repository.auditLog.find({ order: 'newest', limit: ENTRIES }),
     ]);
+    const now = clock(); // After all that was just read.
     const findings = [
       ...(isTime(latest)
         ? []

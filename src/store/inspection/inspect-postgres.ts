@@ -34,7 +34,10 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
 const LOCK_WAIT_MS = 2000;
 
 /** Checks a store on PostgreSQL, and changes nothing. */
-export async function inspectPostgres(url: string, { auditKey, now, onVerified }: InspectOptions): Promise<Finding[]> {
+export async function inspectPostgres(
+  url: string,
+  { auditKey, clock, onVerified }: InspectOptions,
+): Promise<Finding[]> {
   let connection: PostgresConnection;
   try {
     connection = await PostgresConnection.open(url, { lockWaitMs: LOCK_WAIT_MS, mustExist: 'migrated' });
@@ -47,8 +50,8 @@ export async function inspectPostgres(url: string, { auditKey, now, onVerified }
       ok('SCHEMA', `The store has schema ${MIGRATIONS.length}.`),
       ...(await inspectRights(connection)),
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
-      ...(await inspectClock(connection, now)),
-      ...(await inspectNotices(connection, now)),
+      ...(await inspectClock(connection, clock)),
+      ...(await inspectNotices(connection, clock())),
     ];
   } finally {
     await connection.close();

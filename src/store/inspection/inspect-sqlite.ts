@@ -58,7 +58,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
 async function inspectOpened(
   file: PrivateFile,
   files: readonly Finding[],
-  { auditKey, now, onVerified }: InspectOptions,
+  { auditKey, clock, onVerified }: InspectOptions,
 ): Promise<Finding[]> {
   const { location } = file;
   let version: number;
@@ -92,8 +92,8 @@ async function inspectOpened(
       ? skipped(['AUDIT_LOG', 'CLOCK'], 'They can be checked once the store is migrated.')
       : [
           ...(await inspectAuditLog(file, auditKey, onVerified)),
-          ...(await inspectClock(file, now)),
-          ...(await inspectNotices(file, now)),
+          ...(await inspectClock(file, clock)),
+          ...(await inspectNotices(file, clock())),
         ]),
   ];
 }
