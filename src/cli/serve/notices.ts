@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { NoticeStore } from '../../keys/notices/notice-store.ts';
 import type { Log } from '../../log.ts';
-import type { Courier, CourierCounts, Destination } from '../../notices/courier.ts';
+import type { Courier } from '../../notices/courier.ts';
+import type { DeliveryCounts } from '../../notices/deliveries.ts';
+import type { Destination } from '../../notices/destination.ts';
 
 /** How often the store is asked for what is new. */
 const EVERY_MS = 1000;
@@ -31,7 +33,7 @@ export class NoticeDelivery {
   }
 
   /** What became of attempts. */
-  get counts(): CourierCounts | undefined {
+  get counts(): DeliveryCounts | undefined {
     return this.#courier?.counts;
   }
 
