@@ -46,8 +46,8 @@ export default class Verify extends StoreCommand {
     // The permission is validated first: nobody should type a secret for an invalid command.
     const permission =
       wanted === undefined ? undefined : readPermission(wanted, createCatalog(await this.additions([wanted])));
-    const secret = await readSecretInput(this.interactive);
     return this.withStore(flags, async (keys) => {
+      const secret = await readSecretInput(this.interactive);
       const found = await keys.identify(secret, OPERATOR);
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
       if (!verdict.valid) process.exitCode = NOT_VALID;
