@@ -20,8 +20,8 @@ const RENEW_MS = 5000;
 const REFUSALS_MS = 60_000;
 
 /**
- * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that is
- * not known to have happened is repeated, by this process or another one.
+ * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that
+ * is not known to have happened is repeated, by this process or another one.
  */
 export class Courier {
   readonly #options: CourierOptions;

@@ -138,7 +138,9 @@ describe('metrics', () => {
     const ofNotices = async () => [...(await scrape()).keys()].filter((name) => name.includes('notice'));
     assert.deepEqual(await ofNotices(), []);
     const receiver = await Receiver.start();
-    const { courier, run } = testCourier(test, destinationOf(receiver));
+    const server = testCourier(test, destinationOf(receiver));
+    const { courier } = server;
+    const run = () => server.run();
     const { notices } = test.store;
     let isWebhook = true;
     const countWaiting = async () => (isWebhook ? notices.countWaiting() : undefined);

@@ -48,7 +48,7 @@ function inspectLeft({ waiting, seenAt }: NoticeStatus, now: number): Finding[] 
   const left = `${waiting} ${waiting === 1 ? 'notice waits' : 'notices wait'} from when there was a webhook`;
   const end =
     until > now
-      ? `One that is named by ${formatTime(until)} gets what waits, and what has happened since; a later one nothing of it.`
+      ? `One that is named by ${formatTime(until)} gets what waits, and what has happened since; a later one nothing.`
       : 'One that is named gets nothing of it: that was too long ago.';
   return [ok('NOTICES', `${left}, until ${formatTime(seenAt)}. ${end}`)];
 }
