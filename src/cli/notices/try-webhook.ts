@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type NoticeSettings, shownWebhook } from '../../keys/notices/settings.ts';
-import { testNotice } from '../../keys/notices/test-notice.ts';
+import { testNotice } from '../../keys/notices/trial.ts';
 import { CliError } from '../errors.ts';
 
 /** What came of a test notice. */
