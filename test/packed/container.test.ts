@@ -57,6 +57,7 @@ const COMMANDS: Record<string, number> = {
   'apikey delete --name Two': 0,
   'apikey help': 0,
   'help apikey create': 0,
+  'notices test': 1,
   [`backup ${VOLUME}/backup.sqlite`]: 0,
   [`restore ${VOLUME}/backup.sqlite --dry-run`]: 0,
   doctor: 0,
