@@ -1,6 +1,7 @@
 import { configLocation } from './config/location.ts';
 import { readConfigFile } from './config/config-file.ts';
 import { parseConfig } from './config/load-config.ts';
+import { readCertificate } from './http/certificate.ts';
 import { type NoticeSettings, shownWebhook } from './keys/notices/settings.ts';
 import type { HostResource } from './keys/permissions/catalog.ts';
 import type { ProgressReport } from './keys/progress.ts';
@@ -39,7 +40,8 @@ async function inspectConfig({ configFile, env, resources }: ExamineOptions): Pr
     const location = configLocation(configFile, env);
     const file = location && readConfigFile(location);
     if (!file) return [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK];
-    const { notices } = await parseConfig(file, await resources());
+    const { notices, tls } = await parseConfig(file, await resources());
+    if (tls) await readCertificate(tls);
     return [ok('CONFIG', `${file.path} has no faults.`), notices ? inspectSecrets(notices, env) : NO_WEBHOOK];
   } catch (error) {
     return [failureBy('CONFIG', error)];

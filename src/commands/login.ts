@@ -3,7 +3,8 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.ts';
 import { CliError } from '../cli/errors.ts';
 import { permissionsFlag, rolesFlag } from '../cli/input/key-flags.ts';
-import { keepKey } from '../cli/remote/credentials.ts';
+import { requirePlace } from '../cli/remote/credentials.ts';
+import { keepGivenKey } from '../cli/remote/keep-given-key.ts';
 import { loginServer } from '../cli/remote/login-server.ts';
 import { scopeItems } from '../keys/requests/scope.ts';
 import { printable } from '../keys/text.ts';
@@ -49,6 +50,7 @@ export default class Login extends BaseCommand {
     const { flags } = await this.parse(Login);
     const server = loginServer(flags, this.environment, { isSent: true });
     const scope = readScope(flags);
+    requirePlace(server, this.environment);
     const { askForKey } = await import('../remote/ask-for-key.ts');
     const given = await askForKey(
       { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
@@ -58,7 +60,7 @@ export default class Login extends BaseCommand {
         wait: (milliseconds) => delay(milliseconds),
       },
     );
-    const file = keepKey(server, given.secret, this.environment);
+    const file = await keepGivenKey(server, given.secret, this.environment);
     const expiresAt = given.expiresIn === null ? null : formatTime(Date.now() + given.expiresIn * 1000);
     const end = expiresAt === null ? '' : ` until ${expiresAt}`;
     return this.print(

@@ -1,5 +1,5 @@
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { FileWatch, type Schedule } from './file-watch.ts';
+import { FileWatch, type Schedule } from '../file-watch.ts';
 import type { ConfigLocation } from './location.ts';
 
 /** What becomes of the versions of a file. */
@@ -26,7 +26,7 @@ export class ConfigFollower {
   /** @param schedule when to look at the file next */
   constructor(location: ConfigLocation, schedule?: Schedule) {
     this.#location = location;
-    this.#watch = new FileWatch(location.path, schedule);
+    this.#watch = new FileWatch([location.path], schedule);
   }
 
   /** The file as it is; undefined if there is none, and never was, and need not be. @throws as `readConfigFile` */

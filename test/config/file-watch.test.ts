@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FileWatch } from '../../src/config/file-watch.ts';
+import { FileWatch } from '../../src/file-watch.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
@@ -14,7 +14,7 @@ describe('a watched file', () => {
     path = join(tempFolder(), 'file');
     writeFileSync(path, 'one');
     [changes, due] = [0, []];
-    watch = new FileWatch(path, (work) => due.push(work));
+    watch = new FileWatch([path], (work) => due.push(work));
   });
 
   /** Lets it look at the file once. */

@@ -24,7 +24,7 @@ describe('a certificate whose files change', () => {
   });
 
   async function start(files: CertificateFiles): Promise<Server> {
-    const watch = new CertificateWatch(files, log, PERIOD_MS);
+    const watch = new CertificateWatch(files, log, (work) => void setTimeout(work, PERIOD_MS).unref());
     const server = createServer(await watch.read()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     watch.start(server);

@@ -68,7 +68,7 @@ describe('the audit log, as docs/operations.md has it', () => {
       `${block}${asService} create --name A --roles GUEST && ${asService} log --verify`,
     );
     assert.equal(code, 0, stderr);
-    const key = statSync(join(folder, 'settings', 'audit.key'));
+    const key = statSync(join(folder, 'etc/svc-api/audit.key'));
     assert.deepEqual([key.uid, key.mode & 0o777], [NOBODY, 0o600]);
     const without = await run(`${asService} create --name B --roles GUEST --json`);
     assert.match(without.stdout, /"STORE_AUDIT_KEY"/);

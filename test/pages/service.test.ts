@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SECRET } from '../support/cli.ts';
 import { blockWith } from '../support/pages.ts';
@@ -39,7 +39,7 @@ describe('docs/service.md, as root', () => {
   });
 
   it('says what happens to the service’s user who does not name the store', async () => {
-    const { stderr, code } = await serviceMachine().run(LIST.replace(/env \S+/, ''));
+    const { stderr, code } = await serviceMachine().run(LIST.replace(/env SVC_API_DATABASE=\S+/, 'env'));
     assert.match(stderr, /does not exist|permission denied/);
     assert.equal(code, 1);
   });
@@ -77,25 +77,41 @@ describe('docs/service.md, as root', () => {
     assert.match((await run(LIST)).stdout, /^A\t/);
   });
 
-  it('has a unit whose program serves a store in a folder of its own, with no home', async () => {
-    const { folder, database, env, run } = serviceMachine();
+  it('has a unit whose program needs no home, and goes by the configuration of the commands', async () => {
+    const { folder, store, env, here, run } = serviceMachine();
     const unit = readFileSync(join(ROOT, 'examples/systemd/svc-api.service'), 'utf8');
     const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)![1]!;
     assert.deepEqual([setting('User'), setting('StateDirectory')], ['svc-api', 'svc-api']);
-    const [variable, path] = setting('Environment').split('=') as [string, string];
-    assert.equal(path, '/var/lib/svc-api/keys.sqlite');
+    const assignments = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line]) => line!.split(' '));
+    const given = Object.fromEntries(assignments.map((each) => here(each).split('=') as [string, string]));
+    assert.ok(assignments.includes('SVC_API_DATABASE=/var/lib/svc-api/keys.sqlite'));
+    const config = join(folder, 'etc/svc-api');
+    mkdirSync(config, { recursive: true });
+    writeFileSync(join(config, 'svc-api.yaml'), 'resources: [WIKI]');
+    // What ProtectHome=yes makes of all homes.
+    assert.equal(setting('ProtectHome'), 'yes');
+    const homes = join(folder, 'homes');
+    mkdirSync(homes, { mode: 0 });
     const server = spawn('sh', ['-c', `umask ${setting('UMask')}; exec ${setting('ExecStart')} --port 0`], {
       cwd: '/',
       uid: NOBODY,
       gid: NOBODY,
-      env: cleanEnv({ ...env, HOME: join(folder, 'none'), [variable]: database, LOG_LEVEL: 'error' }),
+      env: cleanEnv({ ...env, HOME: join(homes, 'svc-api'), ...given, LOG_LEVEL: 'error' }),
     });
     try {
-      const [line] = (await once(server.stdout, 'data')) as [Buffer];
-      const url = /^Listening on (\S+)\n$/.exec(String(line))![1]!;
-      const { stdout } = await run(CREATE);
-      const { body } = await query(url, stdout.trim(), '{ me { name } }');
-      assert.deepEqual(body, { data: { me: { name: 'Own' } } });
+      const [line] = (await Promise.race([once(server.stdout, 'data'), once(server.stderr, 'data')])) as [Buffer];
+      const [, url] = /^Listening on (\S+)\n$/.exec(String(line)) ?? assert.fail(String(line));
+      const { stdout } = await run(CREATE.replace('GUEST', 'GUEST --permissions WIKI:READ_ANY'));
+      const { body } = await query(url!, stdout.trim(), '{ me { name effectivePermissions { resource } } }');
+      assert.deepEqual(body, {
+        data: {
+          me: {
+            name: 'Own',
+            effectivePermissions: ['ME', 'ONLINE', 'WELCOME', 'WIKI'].map((resource) => ({ resource })),
+          },
+        },
+      });
+      assert.ok(existsSync(join(store, 'keys.sqlite')));
     } finally {
       server.kill();
     }

@@ -22,9 +22,10 @@ export function serviceMachine() {
       .replaceAll('/var/lib/svc-api', store)
       .replaceAll('/usr/local/bin', join(folder, 'bin'))
       .replaceAll('/etc/systemd/system', join(folder, 'units'))
-      .replaceAll('/etc/svc-api', join(folder, 'settings'))
+      .replaceAll('/etc/svc-api', join(folder, 'etc/svc-api'))
+      .replaceAll('XDG_CONFIG_HOME=/etc', `XDG_CONFIG_HOME=${join(folder, 'etc')}`)
       .replaceAll(/runuser -u svc-api\b|chown -R svc-api:/g, (text) => text.replace('svc-api', 'nobody'));
   const run = (script: string, variables: NodeJS.ProcessEnv = {}): Promise<Finished> =>
     runBlock(here(script), folder, { ...env, ...variables });
-  return { folder, home, store, database: join(store, 'keys.sqlite'), run, env };
+  return { folder, home, store, database: join(store, 'keys.sqlite'), here, run, env };
 }

@@ -108,8 +108,13 @@ export abstract class KeyCommand extends BaseCommand {
     ifMissing: OpenKeysOptions['ifMissing'] = 'fail',
   ): Promise<Result> {
     const { database } = flags;
-    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    this.requireStore(flags);
     return withKeys({ database, ...(await this.additions()), ifMissing }, work);
+  }
+
+  /** Refuses a server, before something is asked for in vain. @throws KeysError STORE_REQUIRED, USAGE */
+  protected requireStore(flags: PlaceFlags): void {
+    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
   }
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */

@@ -62,25 +62,39 @@ export function keptKey(server: string, env: NodeJS.ProcessEnv): string | undefi
  * @throws KeysError CREDENTIALS_INVALID if it cannot be written
  */
 export function keepKey(server: string, key: string, env: NodeJS.ProcessEnv): string {
-  const path = pathFor(server, env);
-  if (path === undefined) throw invalid('There is no place to keep a key: this user has no home folder. Set HOME');
+  const path = placeFor(server, env);
+  writeFile(path, `${JSON.stringify({ server, key }, null, 2)}\n`, (temporary) => renameSync(temporary, path));
+  return path;
+}
+
+/**
+ * Refuses a place at which no key could be kept, before one is asked for.
+ * @throws KeysError CREDENTIALS_INVALID
+ */
+export function requirePlace(server: string, env: NodeJS.ProcessEnv): void {
+  writeFile(placeFor(server, env), '', (temporary) => rmSync(temporary));
+}
+
+/** Writes a file beside the path, and hands it on. @throws KeysError CREDENTIALS_INVALID */
+function writeFile(path: string, text: string, done: (temporary: string) => void): void {
   const temporary = `${path}.${randomBytes(8).toString('hex')}`;
+  let isThere = false;
   try {
     mkdirSync(join(path, '..'), { recursive: true, mode: OWN_FOLDER });
     const descriptor = openSync(temporary, 'wx', OWN_FILE);
+    isThere = true;
     try {
       fchmodSync(descriptor, OWN_FILE);
-      writeFileSync(descriptor, `${JSON.stringify({ server, key }, null, 2)}\n`);
+      writeFileSync(descriptor, text);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
-    renameSync(temporary, path);
+    done(temporary);
   } catch (error) {
-    rmSync(temporary, { force: true });
+    if (isThere) rmSync(temporary, { force: true });
     throw orUnusable(error, path);
   }
-  return path;
 }
 
 /**
@@ -121,6 +135,12 @@ function parse(text: string): { server?: unknown; key?: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+function placeFor(server: string, env: NodeJS.ProcessEnv): string {
+  const path = pathFor(server, env);
+  if (path === undefined) throw invalid('There is no place to keep a key: this user has no home folder. Set HOME');
+  return path;
 }
 
 /** Where the key of a server is kept; undefined for a user without a home folder. */

@@ -124,6 +124,8 @@ export abstract class ServingCommand extends BaseCommand {
     } finally {
       await telemetry?.stop();
     }
+    // A signal has ended it. What sends traces would try again for seconds more, and nothing else can end that.
+    if (context.telemetry.traces) setTimeout(() => process.exit(), 2 * FLUSH_MS).unref();
   }
 
   private async serveStore(context: ServingContext, telemetry: Telemetry | undefined): Promise<void> {

@@ -43,9 +43,10 @@ export default class Verify extends StoreCommand {
   async run(): Promise<object> {
     const { flags } = await this.parseArguments();
     const { permission: wanted } = flags;
-    // The permission is validated first: nobody should type a secret for an invalid command.
+    // The permission and the place are validated first: nobody should type a secret for an invalid command.
     const permission =
       wanted === undefined ? undefined : readPermission(wanted, createCatalog(await this.additions([wanted])));
+    this.requireStore(flags);
     const secret = await readSecretInput(this.interactive);
     return this.withStore(flags, async (keys) => {
       const found = await keys.identify(secret, OPERATOR);

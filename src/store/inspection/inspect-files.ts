@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { requireSecureFile } from '../sqlite/sqlite-access.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
@@ -27,6 +27,14 @@ export function inspectAccess(path: string): Finding[] {
       const mode = `0${(stat.mode & 0o7777).toString(8)}`;
       if ((stat.mode & OTHERS) !== 0)
         findings.push(warning('ACCESS', `${each} can be used by others: its mode is ${mode}.`, `chmod 600 ${each}`));
+      if (!isUsable(each))
+        findings.push(
+          failure(
+            'ACCESS',
+            `${each} cannot be read and written by this user: its mode is ${mode}.`,
+            `Run as the user who owns it (${stat.uid}), or chmod u+rw ${each}`,
+          ),
+        );
       if (stat.uid !== uid)
         findings.push(
           failure(
@@ -41,6 +49,16 @@ export function inspectAccess(path: string): Finding[] {
       : [ok('ACCESS', `${file} and its folder are those of the user ${uid} alone.`)];
   } catch (error) {
     return findings.length > 0 ? findings : [failureBy('ACCESS', sqliteError(error, path))];
+  }
+}
+
+/** Whether the rights of a file let this user read and write it; on a file system that can only be read as well. */
+function isUsable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS';
   }
 }
 

@@ -122,6 +122,7 @@ describeOnEach('doctor', (dialect) => {
       [{ SVC_API_TLS_CERT: '/nowhere.pem', SVC_API_TLS_KEY: '/nowhere.pem' }, ['ENVIRONMENT failure']],
       [{ SVC_API_SOCKET: '/run/x', SVC_API_PORT: '1' }, ['ENVIRONMENT failure']],
       [{ SVC_API_PORT: 'x' }, ['ENVIRONMENT failure']],
+      [{ SVC_API_FASTCGI_PORT: 'x' }, ['ENVIRONMENT failure']],
       [{ SVC_API_KEEP_ALIVE: '-1' }, ['ENVIRONMENT failure']],
       [{ XDG_DATA_HOME: 'data', XDG_CONFIG_HOME: 'config' }, ['ENVIRONMENT warning', 'ENVIRONMENT warning']],
     ];
@@ -140,6 +141,14 @@ describeOnEach('doctor', (dialect) => {
     assert.deepEqual(wrong(found), ['CONFIG failure']);
     assert.match(found.find(({ check }) => check === 'CONFIG')!.message, /svc-api\.yaml:1:1.*rooles/);
     assert.deepEqual(wrong(await examine({ SVC_API_CONFIG: `${config}.missing` })), ['CONFIG failure']);
+  });
+
+  it('finds a certificate that svc-api.yaml names, and no server could use', async () => {
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'tls: { cert: cert.pem, key: key.pem }\n');
+    const found = await examine({}, '--config', config);
+    assert.deepEqual(wrong(found), ['CONFIG failure']);
+    assert.match(found.find(({ check }) => check === 'CONFIG')!.message, /cert\.pem cannot be read \(ENOENT\)/);
   });
 
   it('finds an audit log that is broken, or whose key is not usable', async () => {

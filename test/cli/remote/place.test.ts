@@ -30,7 +30,7 @@ describe('whose keys a command works on', () => {
   });
   after(stopRemoteStores);
   const run = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
-    const { stdout, stderr, code } = await runCliHere(args, { env, input: 'x' });
+    const { stdout, stderr, code } = await runCliHere(args, { env, input: '' });
     return { stdout, stderr, code, error: stderr.split('\n')[0]!.replace('Error: ', '') };
   };
 

@@ -107,6 +107,18 @@ describe('what operators see of serve', () => {
     assert.doesNotMatch(modules, /telemetry|prom-client|opentelemetry/);
   });
 
+  for (const processes of [1, 2])
+    it(`ends soon where nobody takes its spans, by processes: ${processes}`, async () => {
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_EXPORTER_OTLP_TIMEOUT: '60000' };
+      const server = await start(['--workers', `${processes}`], { env, processes });
+      for (let count = 0; count < 8; count += 1) assert.equal(await server.ask(), 200);
+      const began = performance.now();
+      assert.equal(await server.stop(), 0);
+      // OpenTelemetry tries five times more, which takes some 13 seconds.
+      const took = performance.now() - began;
+      assert.ok(took < 9000, `${took} ms`);
+    });
+
   it('is traced where the variables of OpenTelemetry say so, up to the last request', async () => {
     const receiver = await startOtlpReceiver();
     const server = await start([], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url } });

@@ -253,6 +253,12 @@ describe('a user who may not', () => {
     const { code } = await runStoreChild(['write', path, 'New'], AS_NOBODY);
     assert.equal(code, 'STORE_READONLY');
     assertCliFailure(await runCli(create(path), CLI_AS_NOBODY), 'STORE_READONLY', /is read-only for this user/);
+    const { stdout, code: found } = await runCli(['doctor', '--database', path], CLI_AS_NOBODY);
+    assert.match(
+      stdout,
+      /^failure +ACCESS .*keys\.sqlite cannot be read and written by this user: its mode is 0400\.$/m,
+    );
+    assert.equal(found, 1);
   });
 
   it('write the file system gets STORE_READONLY, with what it is', async function () {

@@ -9,6 +9,9 @@ export interface Trace {
 /** That a response was none is known already; this message says no more. */
 const ANSWERED_WITH_ERROR = /^Failed to load resource: the server responded with a status of/;
 
+/** What a page may be left before it is there, by Playwright's names: icons are images or other. */
+const BELONGS_TO_PAGES = new Set(['image', 'other', 'script', 'stylesheet']);
+
 /**
  * What happens in a browser during a test: what is wrong there, and where something could be read that is secret.
  * Nothing is added to the pages for that, so that they are as everybody has them, and those without JavaScript, too.
@@ -39,8 +42,7 @@ export class Recording {
     context.on('request', (request) => this.#request(request));
     context.on('requestfailed', (request) => {
       const error = request.failure()?.errorText;
-      // The icon of a page that was left before it was there.
-      if (error === 'net::ERR_ABORTED' && ['image', 'other'].includes(request.resourceType())) return;
+      if (error === 'net::ERR_ABORTED' && BELONGS_TO_PAGES.has(request.resourceType())) return;
       this.troubles.push(`failed: ${request.method()} ${request.url()}: ${error}`);
     });
     context.on('response', (response) => {

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { keptKey } from '../../../src/cli/remote/credentials.ts';
+import { keepGivenKey } from '../../../src/cli/remote/keep-given-key.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { runCliHere } from '../../support/cli-here.ts';
+import { pollDevice, postJson, startConsentService } from '../../support/consent.ts';
+import { freePort } from '../../support/port.ts';
+import type { TestService } from '../../support/server.ts';
+import { tempFolder } from '../../support/temp.ts';
+
+describe('the key of a login', () => {
+  let test: TestService;
+  let env: NodeJS.ProcessEnv;
+  let credentials: string;
+  beforeEach(async () => {
+    test = await startConsentService();
+    env = { XDG_DATA_HOME: tempFolder() };
+    credentials = join(env['XDG_DATA_HOME']!, 'svc-api/credentials');
+  });
+  afterEach(() => test.stop());
+  const spoilPlace = () => {
+    mkdirSync(dirname(credentials));
+    writeFileSync(credentials, 'a file');
+  };
+  /** A key that the server has given, as it does to somebody who logs in. */
+  async function given(): Promise<string> {
+    const form = { client_id: 'svc-api', scope: 'role:GUEST' };
+    const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
+    const { consent } = test.keys;
+    await consent.approve(await consent.show({ userCode: body['user_code'] as string, source: 'x' }), {}, OPERATOR);
+    const answer = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
+    return answer.body['access_token'] as string;
+  }
+
+  it('keeps what it was given, and nothing else is left', async () => {
+    const secret = await given();
+    assert.equal(dirname(await keepGivenKey(test.url, secret, env)), credentials);
+    assert.deepEqual([keptKey(test.url, env), readdirSync(credentials).length], [secret, 1]);
+    assert.ok('principal' in (await test.keys.authenticate(secret)));
+  });
+
+  it('asks for nothing where a key could not be kept', async () => {
+    spoilPlace();
+    let asked = 0;
+    const server = createServer((_, response) => void ((asked += 1), response.end()));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const { stderr, code } = await runCliHere(['login', '--server', url], { env });
+      assert.match(stderr, /^Error: The file \S+ cannot be used \((ENOTDIR|EEXIST)\)\. Check it and its folder\.$/m);
+      assert.match(stderr, /^Code: CREDENTIALS_INVALID$/m);
+      assert.deepEqual([code, asked], [1, 0]);
+    } finally {
+      server.close();
+    }
+  });
+
+  it('ends a key that it cannot keep, as nobody has its secret', async () => {
+    const secret = await given();
+    spoilPlace();
+    await assert.rejects(keepGivenKey(test.url, secret, env), {
+      code: 'CREDENTIALS_INVALID',
+      message: /cannot be used \(.*\)\. Check it and its folder\. The new key is ended again\.$/,
+    });
+    assert.equal('principal' in (await test.keys.authenticate(secret)), false);
+  });
+
+  it('names a key that it can neither keep nor end', async () => {
+    const secret = await given();
+    spoilPlace();
+    await assert.rejects(keepGivenKey(`http://127.0.0.1:${await freePort()}`, secret, env), {
+      message: new RegExp(
+        `The new key, ${secret.slice(0, 17)}…, is valid, and nobody has it: delete it on the server\\.$`,
+      ),
+    });
+  });
+});
