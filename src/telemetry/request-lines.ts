@@ -61,7 +61,8 @@ export class RequestLines {
     const asked = method === undefined ? '' : `,"method":"${method}"`;
     const answered = status === undefined ? '' : `,"status":${status}`;
     this.#answer = { endpoint, method, status };
-    return (this.#answerText = flat(`","endpoint":"${endpoint}"${asked}${answered},"durationMs":`));
+    this.#answerText = flat(`","endpoint":"${endpoint}"${asked}${answered},"durationMs":`);
+    return this.#answerText;
   }
 
   #operationOf(operation: NamedOperation): string {
@@ -94,8 +95,8 @@ function milliseconds(duration: number): string {
 }
 
 /**
- * A text in ASCII in one piece: V8 keeps one that was put together as a tree of its parts, and would walk through all of
- * them for each line.
+ * A text in ASCII in one piece: V8 keeps one that was put together as a tree of its parts, and would walk through all
+ * of them for each line.
  */
 function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');

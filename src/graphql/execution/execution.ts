@@ -92,14 +92,10 @@ export class Execution {
     path: ResponsePath | undefined,
   ): Eventual<Record<string, unknown>> {
     const results: Record<string, unknown> = {};
-    let index = 0;
-    let read: Read | undefined;
-    if (typeof source === 'object' && source !== null) {
-      this.#plain.takeOver(fields, source, results);
-      ({ count: index, read } = this.#plain);
-      this.#count(this.#plain.characters);
-      if (index === fields.length) return results;
-    }
+    this.#plain.takeOver(fields, source, results);
+    let { count: index, read } = this.#plain;
+    this.#count(this.#plain.characters);
+    if (index === fields.length) return results;
     let hasPromise = false;
     try {
       for (; index < fields.length; index += 1) {

@@ -12,7 +12,7 @@ export function valueOf(read: Read): unknown {
 
 /**
  * Takes over the fields with which a selection begins, as long as they are properties that scalars of GraphQL serialize
- * as they are. The items of most lists have no others: one loop for these takes half as long as to execute each field.
+ * as they are. The items of most lists have no others: one loop for these is faster than to execute each field.
  */
 export class PlainFields {
   /** How many were taken over. */
@@ -22,9 +22,11 @@ export class PlainFields {
   /** What the next one has given, where it was read already. */
   read: Read | undefined = undefined;
 
-  takeOver(fields: readonly SelectedField[], source: object, results: Record<string, unknown>): void {
+  takeOver(fields: readonly SelectedField[], source: unknown, results: Record<string, unknown>): void {
     this.read = undefined;
     this.count = 0;
+    this.characters = 0;
+    if (typeof source !== 'object' || source === null) return;
     let characters = 0;
     try {
       for (let index = 0; index < fields.length; index += 1) {
