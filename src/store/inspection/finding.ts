@@ -40,6 +40,8 @@ export interface InspectOptions {
   auditKey: KeyObject | undefined;
   /** Milliseconds since 1970. */
   now: number;
+  /** Whether the configuration names no webhook; false where that is not known. */
+  isWithoutWebhook: boolean;
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }
