@@ -25,14 +25,17 @@ export interface ExamineOptions {
 /** Checks all that the program depends on, and changes nothing. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
-  const findings = [...environment, ...(await inspectConfig(options))];
+  const config = await inspectConfig(options);
+  const findings = [...environment, ...config];
   let auditKey;
   try {
     auditKey = readAuditKey(env);
   } catch (error) {
     findings.push(failureBy('AUDIT_LOG', error));
   }
-  return [...findings, ...(await inspectStore(database, env, { auditKey, clock: Date.now, onVerified }))];
+  const isWithoutWebhook = config.includes(NO_WEBHOOK);
+  const inspected = await inspectStore(database, env, { auditKey, clock: Date.now, isWithoutWebhook, onVerified });
+  return [...findings, ...inspected];
 }
 
 async function inspectConfig({ configFile, env, resources }: ExamineOptions): Promise<Finding[]> {

@@ -80,9 +80,19 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     causes: [
       '`--config` or `SVC_API_CONFIG` names a file that does not exist',
       'this user may not read it',
-      '`routes` is to say something about it, and there is none',
+      '`routes` or `notices` is to say something about it, and there is none',
+      'it names no webhook that `notices test` could try, or the secret that signs notices is not there',
     ],
-    remedy: 'Correct the path, or let the user read the file.',
+    remedy: 'Correct the path, or let the user read the file. See [Notices](notices.md).',
+  },
+  WEBHOOK_FAILED: {
+    meaning: 'The webhook did not take the test notice that `notices test` has sent; the error says what it answered.',
+    causes: [
+      'nobody listens at its address, or its certificate is not trusted here',
+      'the receiver has another secret, or a clock that is wrong: mostly 401',
+      'the receiver fails, takes longer than 15 seconds, or redirects',
+    ],
+    remedy: "Look into the receiver's log, by the id of the notice. See [Receiving](notices.md#receiving).",
   },
   SCHEMA_INVALID: {
     meaning: "The host's part of the GraphQL schema is invalid.",

@@ -9,7 +9,8 @@ export type CliErrorCode =
   | 'INTERRUPTED'
   | 'OUTPUT_FAILED'
   | 'COMMAND_NOT_FOUND'
-  | 'COMMAND_NOT_RUN';
+  | 'COMMAND_NOT_RUN'
+  | 'WEBHOOK_FAILED';
 
 /** An error of the command line itself. */
 export class CliError extends Error {

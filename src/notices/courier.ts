@@ -1,41 +1,16 @@
 import { hash } from 'node:crypto';
 import { type Collected, collectNotices } from '../keys/notices/collect.ts';
-import type { WaitingNotice } from '../keys/notices/notice.ts';
-import type { Attempt, NoticeStore } from '../keys/notices/notice-store.ts';
+import type { NoticeStore } from '../keys/notices/notice-store.ts';
 import { MAX_REFUSED_KEYS, refusalHour } from '../keys/notices/refusals.ts';
-import { nextAttempt } from '../keys/notices/retries.ts';
 import { type NoticeSettings, shownWebhook } from '../keys/notices/settings.ts';
-import type { Log } from '../log.ts';
-import type { Answer, Webhook } from './post.ts';
-
-/** Whom to tell, and of what. */
-export interface Destination extends Webhook {
-  readonly settings: NoticeSettings;
-}
+import { Deliveries, type DeliveriesOptions, type DeliveryCounts } from './deliveries.ts';
+import type { Destination } from './destination.ts';
 
 /** What a courier needs from outside. */
-export interface CourierOptions {
+export interface CourierOptions extends DeliveriesOptions {
   store: NoticeStore;
-  /** Undefined while there is no webhook. */
-  destination: () => Destination | undefined;
-  /** Sends a notice once. */
-  post: (notice: WaitingNotice, webhook: Webhook, options: { now: number; signal: AbortSignal }) => Promise<Answer>;
-  /** Milliseconds since 1970. */
-  clock: () => number;
-  /** Milliseconds since any moment, which nobody can set. */
-  elapsed: () => number;
-  /** From 0 up to 1. */
-  random: () => number;
   /** A random id of this process. */
   id: string;
-  log: Log;
-}
-
-/** What became of attempts in this process. */
-export interface CourierCounts {
-  delivered: number;
-  failed: number;
-  givenUp: number;
 }
 
 /** For how long the lease is taken, and how soon it is taken again: one that dies is followed within the first. */
@@ -43,40 +18,34 @@ const LEASE_MS = 15_000;
 const RENEW_MS = 5000;
 /** How often keys that are refused often are looked for. */
 const REFUSALS_MS = 60_000;
-/** How many are sent at the same time, and how many before it is written that they were. */
-const [CONCURRENCY, BATCH] = [4, 100];
-/** Whatever a receiver asks for, it is asked again after so long. */
-const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /**
- * Collects notices and delivers them, as the one of all processes of a store that has the lease. A delivery that is not
- * known to have happened is repeated, by this process or another one.
+ * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that
+ * is not known to have happened is repeated, by this process or another one.
  */
 export class Courier {
-  readonly counts: CourierCounts = { delivered: 0, failed: 0, givenUp: 0 };
   readonly #options: CourierOptions;
-  readonly #lanes = new Set<Promise<void>>();
-  readonly #underWay = new Set<string>();
-  /** What the lanes are to take next. */
-  #queue: WaitingNotice[] = [];
-  readonly #ended = new AbortController();
-  #settled: Attempt[] = [];
+  readonly #deliveries: Deliveries;
   /** What looks at the store now. */
   #looking: Promise<void> = Promise.resolve();
   /** Until when the lease is this process's, and when it was last asked for, by `elapsed`. */
   #leasedUntil = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #refusalsAt = Number.NEGATIVE_INFINITY;
-  /** Until when the receiver wants to be left alone, by `elapsed`. */
-  #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the last attempt failed: then they are made one by one. */
-  #isFailing = false;
-  #isGone = false;
   #isFull = false;
   #isStuck = false;
 
   constructor(options: CourierOptions) {
     this.#options = options;
+    this.#deliveries = new Deliveries(options, {
+      isHolder: () => this.isHolder,
+      retire: (url) => this.#retire(url),
+    });
+  }
+
+  /** What became of attempts in this process. */
+  get counts(): DeliveryCounts {
+    return this.#deliveries.counts;
   }
 
   /** Whether it is this process that delivers. */
@@ -112,10 +81,10 @@ export class Courier {
 
   async #pass(): Promise<void> {
     const destination = this.#options.destination();
-    if (!destination || this.#ended.signal.aborted) return;
+    if (!destination || this.#deliveries.isEnded) return;
     try {
       await this.#collect(destination);
-      if (this.isHolder) await this.#deliver();
+      if (this.isHolder) await this.#deliveries.begin();
       if (this.#isStuck) this.#options.log.info({}, 'notices are collected again');
       this.#isStuck = false;
     } catch (error) {
@@ -126,13 +95,13 @@ export class Courier {
 
   /** Resolves once all attempts under way have ended, and that is written. @throws KeysError STORE_… */
   async idle(): Promise<void> {
-    await Promise.all(this.#lanes);
+    await this.#deliveries.idle();
     await this.#write();
   }
 
   /** Ends attempts, writes what is known of them, and lets another process go on. */
   async stop(): Promise<void> {
-    this.#ended.abort();
+    this.#deliveries.end();
     const { store, id } = this.#options;
     try {
       await this.#looking;
@@ -150,12 +119,12 @@ export class Courier {
     if (!isDue) {
       if (!this.isHolder) return;
       const isBehind = !this.#isFull && (await store.behind()) > 0;
-      if (!isBehind && this.#settled.length === 0) return;
+      if (!isBehind && !this.#deliveries.hasSettled) return;
     } else if (!(await store.isFree(id))) return this.#lose();
     const refused = await this.#findRefused(settings);
-    for (let more = true; more && !this.#ended.signal.aborted;) {
+    for (let more = true; more && !this.#deliveries.isEnded;) {
       const began = elapsed();
-      const settled = this.#settled.splice(0);
+      const settled = this.#deliveries.takeSettled();
       let collected: Collected | undefined;
       try {
         collected = await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
@@ -163,7 +132,7 @@ export class Courier {
           return collectNotices(writer, { events: settings.events, endpoint: endpointOf(url), now: clock(), refused });
         });
       } catch (error) {
-        this.#settled.unshift(...settled);
+        this.#deliveries.giveBack(settled);
         throw error;
       }
       if (!collected) return this.#lose();
@@ -181,11 +150,11 @@ export class Courier {
   #report({ isGone, isFull }: Collected, url: string): void {
     const { log } = this.#options;
     const webhook = shownWebhook(url);
-    if (isGone && !this.#isGone)
+    if (isGone && !this.#deliveries.isGone)
       log.error({ webhook }, 'the webhook answered 410 (Gone) and gets no notices until a server starts or reloads');
     if (isFull && !this.#isFull)
       log.error({ webhook }, 'too many notices wait for the webhook: the others wait in the audit log');
-    [this.#isGone, this.#isFull] = [isGone, isFull];
+    [this.#deliveries.isGone, this.#isFull] = [isGone, isFull];
   }
 
   async #findRefused({ events, refusedOften }: NoticeSettings) {
@@ -193,71 +162,6 @@ export class Courier {
     if (!events.includes('key.refused_often') || elapsed() < this.#refusalsAt + REFUSALS_MS) return [];
     this.#refusalsAt = elapsed();
     return store.findRefused(refusalHour(clock()), { least: refusedOften, limit: 2 * MAX_REFUSED_KEYS });
-  }
-
-  /** Begins to deliver what is due, as far as that is not under way. */
-  async #deliver(): Promise<void> {
-    const { store, clock } = this.#options;
-    const most = this.#isFailing ? 1 : CONCURRENCY;
-    if (this.#lanes.size >= most || this.#isPaused) return;
-    if (this.#queue.length === 0) {
-      const known = new Set([...this.#underWay, ...this.#settled.map(({ id }) => id)]);
-      const due = await store.due(clock(), BATCH + known.size);
-      this.#queue = due.filter(({ id }) => !known.has(id));
-    }
-    for (let count = Math.min(most - this.#lanes.size, this.#queue.length); count > 0; count -= 1) {
-      const lane = this.#deliverAll().finally(() => this.#lanes.delete(lane));
-      this.#lanes.add(lane);
-    }
-  }
-
-  get #isPaused(): boolean {
-    return this.#isGone || this.#options.elapsed() < this.#pausedUntil;
-  }
-
-  /** Delivers one after another. The first that fails is the last: what is left is asked for again. */
-  async #deliverAll(): Promise<void> {
-    for (let notice = this.#queue.shift(); notice; notice = this.#queue.shift()) {
-      const destination = this.#options.destination();
-      if (!destination || !this.isHolder || this.#isPaused || this.#ended.signal.aborted) break;
-      this.#underWay.add(notice.id);
-      await this.#attempt(notice, destination).finally(() => this.#underWay.delete(notice.id));
-      if (this.#isFailing) break;
-    }
-    this.#queue = [];
-  }
-
-  async #attempt(notice: WaitingNotice, { url, keys }: Destination): Promise<void> {
-    const { post, clock, elapsed, random, log } = this.#options;
-    const { id, type } = notice;
-    const { signal } = this.#ended;
-    const answer = await post(notice, { url, keys }, { now: clock(), signal });
-    // It may have arrived, and is repeated.
-    if (signal.aborted && answer.is !== 'taken') return;
-    const at = clock();
-    if (answer.is === 'taken') {
-      this.counts.delivered += 1;
-      this.#isFailing = false;
-      this.#settled.push({ id, at, failure: null, nextAt: null });
-      return;
-    }
-    const { failure } = answer;
-    this.counts.failed += 1;
-    this.#isFailing = true;
-    const fields = { webhook: shownWebhook(url), notice: id, type, attempt: notice.attempts + 1, reason: failure };
-    if (answer.is === 'gone') {
-      this.#settled.push({ id, at, failure, nextAt: null });
-      await this.#retire(url);
-      return;
-    }
-    const wait = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-    if (wait > 0) this.#pausedUntil = elapsed() + wait;
-    const next = nextAttempt(notice.attempts + 1, at, random());
-    this.#settled.push({ id, at, failure, nextAt: next === undefined ? null : Math.max(next, at + wait) });
-    if (next === undefined) {
-      this.counts.givenUp += 1;
-      log.error(fields, 'a notice could not be delivered, and is given up');
-    } else log.warn(fields, 'a notice could not be delivered yet');
   }
 
   /** Sends nothing more to a webhook. */
@@ -275,9 +179,9 @@ export class Courier {
 
   /** Writes what became of attempts. */
   async #write(): Promise<void> {
-    if (this.#settled.length === 0) return;
+    const settled = this.#deliveries.takeSettled();
+    if (settled.length === 0) return;
     const { store, id } = this.#options;
-    const settled = this.#settled.splice(0);
     await store.withLease({ holder: id, forMs: LEASE_MS }, (writer) => writer.settle(settled));
   }
 }

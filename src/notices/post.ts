@@ -12,10 +12,16 @@ export interface Webhook {
 
 /** What a webhook answered. */
 export type Answer =
-  | { readonly is: 'taken' }
+  | { readonly is: 'taken'; readonly status: number }
   /** It wants no notices any more. */
-  | { readonly is: 'gone'; readonly failure: string }
-  | { readonly is: 'failed'; readonly failure: string; readonly retryAfterMs: number | undefined };
+  | { readonly is: 'gone'; readonly status: number; readonly failure: string }
+  | {
+      readonly is: 'failed';
+      /** Undefined where there was no answer. */
+      readonly status: number | undefined;
+      readonly failure: string;
+      readonly retryAfterMs: number | undefined;
+    };
 
 /** How a notice is sent. */
 export interface PostOptions {
@@ -65,11 +71,12 @@ export function postNotice(
 }
 
 function answerOf(status: number, retryAfter: string | undefined, now: number): Answer {
-  if (status >= 200 && status < 300) return { is: 'taken' };
-  if (status === 410) return { is: 'gone', failure: 'the answer was 410 (Gone)' };
+  if (status >= 200 && status < 300) return { is: 'taken', status };
+  if (status === 410) return { is: 'gone', status, failure: 'the answer was 410 (Gone)' };
   const isRedirect = status >= 300 && status < 400;
   const failure = `the answer was ${status}${isRedirect ? ', a redirect, which is not followed' : ''}`;
-  return failed(failure, retryAfter === undefined ? undefined : readRetryAfter(retryAfter, now));
+  const retryAfterMs = retryAfter === undefined ? undefined : readRetryAfter(retryAfter, now);
+  return { is: 'failed', status, failure, retryAfterMs };
 }
 
 /** The delay that a header asks for (RFC 9110, section 10.2.3), in milliseconds; undefined if it cannot be read. */
@@ -79,8 +86,8 @@ function readRetryAfter(text: string, now: number): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
-function failed(failure: string, retryAfterMs?: number): Answer {
-  return { is: 'failed', failure, retryAfterMs };
+function failed(failure: string): Answer {
+  return { is: 'failed', status: undefined, failure, retryAfterMs: undefined };
 }
 
 /** Why there was no answer. */

@@ -55,6 +55,7 @@ export function emptyNotices(location: string): NoticeStore {
     release: missing,
     isFree: missing,
     behind: missing,
+    countWaiting: async () => 0,
     due: async () => [],
     findRefused: async () => [],
     status: async () => undefined,

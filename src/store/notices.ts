@@ -51,6 +51,8 @@ export function createNoticeStore(
 
     behind: () => run(findBehind),
 
+    countWaiting: () => run(countWaiting),
+
     due: (now, limit) =>
       run(async (db) => {
         const rows = await db
@@ -91,6 +93,7 @@ export async function findNoticeStatus(db: Kysely<Tables>): Promise<NoticeStatus
     .select((outbox) => [outbox.fn.countAll().as('waiting'), outbox.fn.min('created_at').as('oldest')])
     .executeTakeFirstOrThrow();
   return {
+    seenAt: Number(row.seen_at),
     waiting: Number(waiting),
     oldestAt: numberOf(oldest),
     behind: await findBehind(db),
@@ -130,6 +133,14 @@ async function findBehind(db: Kysely<Tables>): Promise<number> {
   return row ? (await headOf(db)) - Number(row.log_number) : 0;
 }
 
+async function countWaiting(db: Kysely<Tables>): Promise<number> {
+  const row = await db
+    .selectFrom('notice_outbox')
+    .select((outbox) => outbox.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
 function writerOf(
   db: Kysely<Tables>,
   state: NoticeState | undefined,
@@ -140,13 +151,7 @@ function writerOf(
     head: () => headOf(db),
     entries: (after, limit) => findAuditEntries(db, { order: 'oldest', after, limit }),
     ending: (query) => findEnding(db, query),
-    async countWaiting() {
-      const row = await db
-        .selectFrom('notice_outbox')
-        .select((outbox) => outbox.fn.countAll().as('count'))
-        .executeTakeFirstOrThrow();
-      return Number(row.count);
-    },
+    countWaiting: () => countWaiting(db),
     add: (notices, now) => addNotices(db, notices, now),
     async setState({ logNumber, seenAt, endings, refusals, gone }) {
       const row = {

@@ -1,5 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import type { KeyCounts } from '../keys/repository.ts';
+import { inTime } from './in-time.ts';
 
 /** How old a count of the keys may be, in milliseconds. */
 const MAX_AGE_MS = 60_000;
@@ -22,12 +22,7 @@ export class KeyCounter {
   /** The latest count, which a later call may find renewed; undefined while there is none. */
   async latest(): Promise<KeyCounts | undefined> {
     if (performance.now() >= this.#restsUntil) this.#counting ??= this.#renew();
-    if (!this.#latest && this.#counting) {
-      const waiting = new AbortController();
-      const timeout = setTimeout(WAIT_MS, undefined, { signal: waiting.signal, ref: false }).catch(() => {});
-      await Promise.race([this.#counting, timeout]);
-      waiting.abort();
-    }
+    if (!this.#latest && this.#counting) await inTime(this.#counting, WAIT_MS);
     return this.#latest;
   }
 

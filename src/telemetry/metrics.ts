@@ -3,6 +3,7 @@ import { packageVersion } from '../version.ts';
 import { addGauge } from './collected.ts';
 import { exposed } from './exposition.ts';
 import { addKeyMetrics, type KeysInUse, type MeasuredKeys } from './key-metrics.ts';
+import { addNoticeMetrics, type MeasuredNotices } from './notice-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import type { Sample } from './sample.ts';
 import { addStoreMetrics } from './store-metrics.ts';
@@ -46,6 +47,11 @@ export class Metrics {
   /** Goes on with the keys of a service over the same store. */
   measure(keys: MeasuredKeys): void {
     this.#inUse.keys = keys;
+  }
+
+  /** Tells of notices from now on. Without a webhook, nobody calls this, and there are no such metrics. */
+  measureNotices(notices: MeasuredNotices): void {
+    addNoticeMetrics(this.#registry, notices, () => this.#inUse.counts);
   }
 
   /** In Prometheus' text format, of this process alone. */

@@ -4,6 +4,7 @@ import type { Log } from '../log.ts';
 import type { MeasuredKeys } from './key-metrics.ts';
 import type { Metrics } from './metrics.ts';
 import type { MetricsServer } from './metrics-server.ts';
+import type { MeasuredNotices } from './notice-metrics.ts';
 import { requestLog } from './request-log.ts';
 import type { addStoreMetrics } from './store-metrics.ts';
 import type { Traces } from './traces.ts';
@@ -27,6 +28,8 @@ export interface OpenTelemetry {
   readonly metrics: Metrics | undefined;
   /** Goes on with the keys of a service over the same store. */
   measure(keys: MeasuredKeys): void;
+  /** Tells of notices from now on; is called once, if there is a webhook. */
+  measureNotices(notices: MeasuredNotices): void;
   /** Sends what was not sent yet. */
   stop(): Promise<void>;
 }
@@ -52,6 +55,7 @@ export async function openTelemetry({
     storeTimer: metrics?.storeTimer,
     metrics,
     measure: (keys) => metrics?.measure(keys),
+    measureNotices: (notices) => metrics?.measureNotices(notices),
     stop: async () => traces?.stop(),
   };
 }

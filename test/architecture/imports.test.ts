@@ -202,6 +202,7 @@ const ROOMS: Record<string, string[]> = {
     'apply',
     'exec',
     'routes',
+    'notices',
     'scan',
     'serve',
     'doctor',

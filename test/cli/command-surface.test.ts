@@ -139,6 +139,7 @@ const SURFACE: Record<string, string[]> = {
   ],
   'apikey:usage': ['--by hour|day', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
+  'notices:test': ALWAYS,
   'routes:check': ALWAYS,
   'routes:explain': [
     '<method>',

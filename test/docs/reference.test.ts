@@ -20,7 +20,7 @@ describe('docs/reference.md', () => {
     .split('\n')
     .flatMap((line) => {
       const [, topic, verbs] =
-        /^svc-api (apikey|routes|backup|restore|doctor|serve|guard|login|logout)(?: ([a-z|]+))?/.exec(line)!;
+        /^svc-api (apikey|routes|notices|backup|restore|doctor|serve|guard|login|logout)(?: ([a-z|]+))?/.exec(line)!;
       return (verbs?.split('|') ?? ['']).map((verb) => ({ id: verb ? `${topic}:${verb}` : topic!, line }));
     });
 

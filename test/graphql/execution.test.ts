@@ -202,6 +202,42 @@ describe('a prepared operation', () => {
     for (const all of [false, true, false, true]) assert.equal(await run(all), all);
   });
 
+  it('reads each property of an object once, whatever comes of it', async () => {
+    const read: string[] = [];
+    const kinds: Record<string, () => unknown> = {
+      plain: () => 'text',
+      nothing: () => null,
+      promised: () => later('later'),
+      object: () => ({ toString: () => 'converted' }),
+      method: () => () => 'called',
+      throwing: () => fail('a getter failed'),
+    };
+    for (const kind of Object.keys(kinds)) {
+      read.length = 0;
+      const item = Object.defineProperties(
+        {},
+        Object.fromEntries(
+          ['a', 'b', 'c'].map((name) => [
+            name,
+            {
+              get: () => {
+                read.push(name);
+                return name === 'b' ? kinds[kind]!() : name;
+              },
+            },
+          ]),
+        ),
+      );
+      const items = makeExecutableSchema({
+        typeDefs: 'type Item { a: String b: String c: String } type Query { items: [Item] }',
+        resolvers: { Query: { items: () => [item] } },
+      });
+      await new PreparedOperation(items, parse('{ items { a b c } }'), null, 1).execute(contextOf(), null);
+      // The resolver of graphql-js reads a method once more to call it.
+      assert.deepEqual(read, kind === 'method' ? ['a', 'b', 'b', 'c'] : ['a', 'b', 'c'], kind);
+    }
+  });
+
   it('has at most 1,000 errors', async () => {
     const operation = prepare(
       `{ many { ${Array.from({ length: 60 }, (_, index) => `a${index}: failing`).join(' ')} } }`,

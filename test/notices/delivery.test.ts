@@ -205,6 +205,59 @@ describeOnEach('the delivery of notices', () => {
     assert.equal(server.courier.isHolder, true);
   });
 
+  it('goes where the server that has the lease sends it, if servers name different webhooks, and to none twice', async () => {
+    const elsewhere = await Receiver.start();
+    const other = testCourier(test, destinationOf(elsewhere, { events: ['key.created'] }));
+    const names = ({ received }: Receiver) => received.map(({ type, data }) => `${type} ${String(data['name'])}`);
+    const both = async () => {
+      test.time.now += 1000;
+      for (const each of [server, other]) await each.run();
+    };
+    const { key } = await create('First');
+    await both();
+    assert.deepEqual([names(receiver), names(elsewhere)], [['key.created First'], []]);
+    // What the one could not deliver, the other one does; of what it does not want, nobody is told.
+    receiver.answer = (response) => void response.writeHead(500).end();
+    await create('Second');
+    await both();
+    await server.courier.stop();
+    await test.keys.delete([key.id], OPERATOR);
+    await create('Third');
+    test.time.now += 5 * s;
+    await both();
+    assert.deepEqual(names(elsewhere).toSorted(), ['key.created Second', 'key.created Third']);
+    assert.deepEqual([elsewhere.received[0]!.id, receiver.forged], [receiver.received[1]!.id, 0]);
+    server = testCourier(test, destinationOf(receiver));
+    await other.courier.stop();
+    await server.run();
+    await create('Fourth');
+    await both();
+    assert.deepEqual(names(receiver), ['key.created First', 'key.created Second', 'key.created Fourth']);
+    assert.equal(elsewhere.received.length, 2);
+  });
+
+  it('ends for a receiver that is gone only as long as no server with another webhook has the lease', async () => {
+    const elsewhere = await Receiver.start();
+    receiver.answer = (response) => void response.writeHead(410).end();
+    await create('First');
+    await pass(1000);
+    assert.equal(attempts(), 1);
+    await server.courier.stop();
+    const other = testCourier(test, destinationOf(elsewhere));
+    await create('Second');
+    test.time.now += 1000;
+    await other.run();
+    await other.courier.stop();
+    assert.deepEqual(
+      elsewhere.received.map(({ data }) => data['name']),
+      ['Second'],
+    );
+    server = testCourier(test, destinationOf(receiver));
+    await create('Third');
+    await pass(1000);
+    assert.deepEqual([attempts(), await waiting()], [2, 0]);
+  });
+
   it('that is under way when a server stops is repeated by the next one, at once', async () => {
     let arrived = 0;
     receiver.answer = () => void (arrived += 1);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { testCli } from '../support/cli.ts';
 import { destinationOf, testCourier } from '../support/couriers.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { blockWith } from '../support/pages.ts';
@@ -47,7 +48,7 @@ describe('a receiver of docs/notices.md', () => {
     await stopReceivers();
   });
 
-  it('in JavaScript takes a notice, and refuses one that is signed with another secret', async () => {
+  it('in JavaScript takes a notice, also a test notice, and refuses one that is signed with another secret', async () => {
     const [folder, port, secret] = [tempFolder(), await freePort(), newNoticeSecret()];
     const code = blockWith('standardwebhooks', PAGE, 'js');
     assert.ok(code.includes("listen(8080, '127.0.0.1')"));
@@ -66,6 +67,14 @@ describe('a receiver of docs/notices.md', () => {
       const line = once(createInterface(child.stdout), 'line');
       assert.deepEqual(await tell({ url, secret }), []);
       assert.match(String(await line), /^msg_[0-9a-f]{32} key\.created CI$/);
+      const config = join(folder, 'svc-api.yaml');
+      writeFileSync(config, `notices: { url: "${url}" }\n`);
+      const [, ...command] = blockWith('notices test', PAGE, 'sh').trim().split(' ');
+      const tried = once(createInterface(child.stdout), 'line');
+      const env = { SVC_API_CONFIG: config, SVC_API_NOTICES_SECRET: secret };
+      const { code: exit, stderr } = await testCli().run(command, { env });
+      assert.deepEqual([exit, stderr], [0, '']);
+      assert.match(String(await tried), /^msg_[0-9a-f]{32} test /);
       await test.store.close();
       test = await openTestKeys();
       const log = await tell({ url, secret: newNoticeSecret() });

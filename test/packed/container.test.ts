@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { chownSync, existsSync, globSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'yaml';
+import { pairOf, writePair } from '../support/certificates.ts';
 import { SECRET } from '../support/cli.ts';
 import { Container, type Image, IMAGE_USER, instructionsOf, shellsIn } from '../support/container.ts';
 import { mustRun } from '../support/host.ts';
@@ -56,6 +57,7 @@ const COMMANDS: Record<string, number> = {
   'apikey delete --name Two': 0,
   'apikey help': 0,
   'help apikey create': 0,
+  'notices test': 1,
   [`backup ${VOLUME}/backup.sqlite`]: 0,
   [`restore ${VOLUME}/backup.sqlite --dry-run`]: 0,
   doctor: 0,
@@ -252,6 +254,21 @@ describe('examples/docker/Dockerfile', () => {
         assert.match(stdout, /^200 <!doctype html>.*assets\/console-/s);
         container.kill('SIGTERM');
         assert.equal((await end).code, 0);
+      } finally {
+        container.end();
+      }
+    });
+
+    it('is healthy with TLS, too', async () => {
+      const tls = ['--tls-cert', `${VOLUME}/cert.pem`, '--tls-key', `${VOLUME}/key.pem`];
+      const container = new Container({ ...image, command: ['serve', ...tls] }, await freePort());
+      for (const path of Object.values(writePair(pairOf('first'), container.volume)))
+        chownSync(path as string, IMAGE_USER, IMAGE_USER);
+      const { child, end } = container.start();
+      try {
+        const [first] = await Promise.race([once(child.stdout!, 'data'), end.then(({ stderr }) => [stderr])]);
+        assert.match(String(first), /^Listening on https:/);
+        await until(async () => (await container.run(image.health)).code === 0);
       } finally {
         container.end();
       }

@@ -131,7 +131,9 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.ok(help.includes(`$ acme apikey${separator}rotate`));
       assert.doesNotMatch(
         help,
-        new RegExp(`svc-api (apikey|backup|restore|doctor|serve|guard|routes|login|logout)|acme apikey${other}[a-z]`),
+        new RegExp(
+          `svc-api (apikey|backup|restore|doctor|serve|guard|routes|notices|login|logout)|acme apikey${other}[a-z]`,
+        ),
       );
       const exec = ['apikey', 'exec'].join(separator).split(' ');
       const { stderr } = await host.cli([...exec, '--roles', 'VIEWER']);

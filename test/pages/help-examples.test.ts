@@ -14,15 +14,16 @@ import { documentedPages, examplesOf } from '../support/help-pages.ts';
 import { postgresStore } from '../support/postgres.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCli } from '../support/process.ts';
 import { KEYS, TerminalSession } from '../support/pty.ts';
-import { type ServeProcess, startServe } from '../support/serve.ts';
+import { startServe } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
+import { Receiver } from '../support/webhook.ts';
 
 /** Where the examples of a page are typed. */
 interface Desk {
   folder: string;
   cli: TestCli;
   /** The server that examples send requests to, if the page needs one. */
-  server?: ServeProcess;
+  server?: { url: string; stop(): Promise<unknown> };
   /** The key that most examples are about; its secret is in API_KEY and on stdin. */
   key: CreatedKey;
 }
@@ -74,6 +75,13 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     putCertificate(desk);
   },
   serve: putCertificate,
+  'notices test': async (desk) => {
+    const receiver = await Receiver.start();
+    desk.server = receiver;
+    writeFileSync(join(desk.folder, 'notices.secret'), receiver.secret, { mode: 0o600 });
+    const secretFile = join(desk.folder, 'notices.secret');
+    declareInFiles(desk, `notices: { url: "${receiver.url}", secretFile: ${secretFile} }\n`);
+  },
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
   login: async (desk) => void (desk.server = await startServe(desk.cli.database)),
@@ -101,11 +109,15 @@ function putCertificate({ folder }: Desk): void {
   writePair(pairOf('first'), folder);
 }
 
-function declareRoutes({ folder }: Desk): void {
+function declareRoutes(desk: Desk): void {
   const routes = '{ host: grafana.example.org, path: /**, allow: GRAFANA:READ_ANY }';
+  declareInFiles(desk, `resources: [GRAFANA]\nroutes: [${routes}]\n`);
+}
+
+function declareInFiles({ folder }: Desk, text: string): void {
   for (const name of ['svc-api/svc-api.yaml', 'new.yaml']) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), `resources: [GRAFANA]\nroutes: [${routes}]\n`);
+    writeFileSync(join(folder, name), text);
   }
 }
 

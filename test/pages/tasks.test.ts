@@ -14,7 +14,7 @@ const COMMANDS = readFileSync(join(ROOT, 'docs/tasks.md'), 'utf8')
   .flatMap((line) => Array.from(line.split('|')[2]!.matchAll(/`([^`]+)`/g), ([, command]) => command!))
   .map((command) => (command.startsWith('svc-api') ? command : `svc-api apikey ${command}`));
 
-/** Those that stay until they are stopped, that need an application or another machine, or only tell how to set it up. */
+/** Those that stay until they are stopped, that need an application, a receiver or another machine, or only tell how to set it up. */
 const OTHERS = [
   'svc-api serve',
   'svc-api serve --port 8080 --workers 4',
@@ -24,6 +24,7 @@ const OTHERS = [
   'svc-api login --server https://keys.example.org',
   'svc-api apikey list --server https://keys.example.org',
   'svc-api guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
+  'svc-api notices test',
 ];
 
 /** With routes, for the commands that are about these, and without demands on keys. */

@@ -69,17 +69,22 @@ export class Container {
 
   /** Sends a signal to its first process. */
   kill(signal: NodeJS.Signals): void {
-    process.kill(this.#first(), signal);
+    process.kill(this.#first()!, signal);
   }
 
-  /** Ends it, whatever it does. */
+  /** Ends it, whatever it does: with its first process, all others end. */
   end(): void {
+    const first = this.#first();
+    if (first !== undefined) process.kill(first, 'SIGKILL');
     this.#child?.kill('SIGKILL');
   }
 
-  #first(): number {
+  /** Undefined once it has ended. */
+  #first(): number | undefined {
     const { pid } = this.#child!;
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+    const path = `/proc/${pid}/task/${pid}/children`;
+    const children = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
+    return children === '' ? undefined : Number(children);
   }
 
   #env(): NodeJS.ProcessEnv {

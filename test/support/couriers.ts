@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/notices/settings.ts';
 import { NO_LOG } from '../../src/log.ts';
-import { Courier, type Destination } from '../../src/notices/courier.ts';
+import { Courier } from '../../src/notices/courier.ts';
+import type { Destination } from '../../src/notices/destination.ts';
 import { postNotice } from '../../src/notices/post.ts';
 import { readSigningKey } from '../../src/notices/signature.ts';
 import type { TestKeys } from './keys.ts';

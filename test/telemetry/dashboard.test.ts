@@ -36,6 +36,8 @@ describe('examples/grafana', () => {
     const metrics = new Metrics();
     const { keys, store } = await openTestKeys({ asServer: true, timer: metrics.storeTimer });
     metrics.measure(keys);
+    const counts = { delivered: 1, failed: 0, givenUp: 0 };
+    metrics.measureNotices({ counts, countWaiting: () => store.notices.countWaiting() });
     const server = await listen({
       app: await createApp({ keys }),
       host: '127.0.0.1',

@@ -8,10 +8,13 @@ import { KeyCounter } from '../../src/telemetry/key-counter.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/telemetry/metrics-server.ts';
 import { parseExposition, valueOf } from '../support/exposition.ts';
+import { destinationOf, testCourier } from '../support/couriers.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { Receiver, stopReceivers } from '../support/webhook.ts';
+import { RETRY_MS } from '../../src/keys/notices/retries.ts';
 
 describe('metrics', () => {
   let test: TestKeys;
@@ -131,6 +134,64 @@ describe('metrics', () => {
     assert.equal(next, test.time.now / 1000 + 3600);
   });
 
+  it('count notices, once there is a webhook: attempts by their result, what waits, and what was given up', async () => {
+    const ofNotices = async () => [...(await scrape()).keys()].filter((name) => name.includes('notice'));
+    assert.deepEqual(await ofNotices(), []);
+    const receiver = await Receiver.start();
+    const server = testCourier(test, destinationOf(receiver));
+    const { courier } = server;
+    const run = () => server.run();
+    const { notices } = test.store;
+    let isWebhook = true;
+    const countWaiting = async () => (isWebhook ? notices.countWaiting() : undefined);
+    metrics.measureNotices({ counts: courier.counts, countWaiting });
+    const values = async () => {
+      const families = await scrape();
+      const attempts = (result: string) => valueOf(families, 'svc_api_notice_attempts_total', { result });
+      const others = ['svc_api_notices_given_up_total', 'svc_api_notices_waiting'];
+      return [attempts('delivered'), attempts('failed'), ...others.map((name) => valueOf(families, name))];
+    };
+    assert.deepEqual(await values(), [0, 0, 0, 0]);
+    await run();
+    await test.keys.create({ name: 'Taken', roles: ['GUEST'] }, OPERATOR);
+    test.time.now += 1000;
+    await run();
+    assert.deepEqual(await values(), [1, 0, 0, 0]);
+    receiver.answer = (response) => void response.writeHead(500).end();
+    for (const name of ['One', 'Two']) await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
+    test.time.now += 1000;
+    await run();
+    const [, failed, givenUp, waiting] = await values();
+    assert.ok(failed! >= 1 && failed! <= 2, String(failed));
+    assert.deepEqual([givenUp, waiting], [0, 2]);
+    for (const wait of [...RETRY_MS, ...RETRY_MS])
+      for (let time = 0; time < 2; time += 1) {
+        test.time.now += wait / 2;
+        await run();
+      }
+    await run();
+    assert.deepEqual(await values(), [1, 16, 2, 0]);
+    isWebhook = false;
+    assert.deepEqual(await values(), [1, 16, 2, undefined]);
+    await courier.stop();
+    await stopReceivers();
+  });
+
+  it('are there while the store does not say how many notices wait, which it is asked once', async () => {
+    let asked = 0;
+    const never = () => {
+      asked += 1;
+      return new Promise<never>(() => {});
+    };
+    metrics.measureNotices({ counts: { delivered: 1, failed: 0, givenUp: 0 }, countWaiting: never });
+    for (const text of await Promise.all([metrics.text(), metrics.text()])) {
+      const families = parseExposition(text);
+      assert.equal(valueOf(families, 'svc_api_notice_attempts_total', { result: 'delivered' }), 1);
+      assert.equal(valueOf(families, 'svc_api_notices_waiting'), undefined);
+    }
+    assert.equal(asked, 1);
+  });
+
   it('are served at one address alone, also while scrapes do not end', async () => {
     const { origin } = new URL(server.url);
     assert.equal((await fetch(`${origin}/`)).status, 404);
@@ -171,15 +232,19 @@ describe('metrics', () => {
 
   it('of several processes are summed up, as what they are', async () => {
     const { secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
+    metrics.measureNotices({ counts: { delivered: 2, failed: 0, givenUp: 0 }, countWaiting: async () => 3 });
     await query(service.url, secret, '{ me { name } }');
     await scrapeAtRest();
     const one = JSON.parse(JSON.stringify(await metrics.collect(true))) as Awaited<ReturnType<Metrics['collect']>>;
     const other = await metrics.collect(false);
+    assert.deepEqual(other.find(({ name }) => name === 'svc_api_notices_waiting')?.values, []);
     const families = parseExposition(await exposed([await summed([one]), other]));
     assert.equal(valueOf(families, 'svc_api_requests_total', { endpoint: 'graphql', code: '200' }), 2);
     assert.equal(valueOf(families, 'svc_api_request_duration_seconds_bucket', { endpoint: 'graphql', le: '+Inf' }), 2);
     assert.equal(valueOf(families, 'svc_api_keys', { status: 'active' }), 1, 'which one process has counted for all');
     assert.equal(valueOf(families, 'svc_api_build_info'), 1);
+    assert.equal(valueOf(families, 'svc_api_notice_attempts_total', { result: 'delivered' }), 4);
+    assert.equal(valueOf(families, 'svc_api_notices_waiting'), 3, 'which one process has counted for all');
   });
 });
 

@@ -6,7 +6,7 @@ import type { Shell } from './reply.ts';
 import { zshScript } from './zsh.ts';
 
 const OWN_BIN = 'svc-api';
-const TOPICS = ['apikey', 'backup', 'doctor', 'guard', 'login', 'logout', 'restore', 'routes', 'serve'];
+const TOPICS = ['apikey', 'backup', 'doctor', 'guard', 'login', 'logout', 'notices', 'restore', 'routes', 'serve'];
 
 /** The script that makes a shell ask this program what may follow. In a host it is for our commands alone. */
 export function scriptOf(shell: Shell, { bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>): string {

@@ -15,6 +15,7 @@ const FIRST = [
   'guard',
   'routes:check',
   'routes:explain',
+  'notices:test',
   'backup',
   'restore',
   'doctor',

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { NoticeStore } from '../../keys/notices/notice-store.ts';
 import type { Log } from '../../log.ts';
-import type { Courier, CourierCounts, Destination } from '../../notices/courier.ts';
+import type { Courier } from '../../notices/courier.ts';
+import type { DeliveryCounts } from '../../notices/deliveries.ts';
+import type { Destination } from '../../notices/destination.ts';
 
 /** How often the store is asked for what is new. */
 const EVERY_MS = 1000;
@@ -14,25 +16,32 @@ export async function destinationIn({ notices }: Config): Promise<Destination | 
   return readDestination(notices, process.env);
 }
 
+/** What can be told of deliveries. */
+export interface StartedDelivery {
+  /** What became of attempts, by now. */
+  readonly counts: DeliveryCounts;
+  /** How many wait in the store; undefined while there is no webhook. */
+  countWaiting(): Promise<number | undefined>;
+}
+
 /** Sends notices while a server runs. Nothing of it is loaded while there is no webhook. */
 export class NoticeDelivery {
   readonly #store: NoticeStore;
   readonly #clock: () => number;
   readonly #log: Log;
+  readonly #onStart: ((started: StartedDelivery) => void) | undefined;
   #destination: Destination | undefined;
   #courier: Courier | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** @param clock milliseconds since 1970 */
-  constructor(store: NoticeStore, clock: () => number, log: Log) {
+  /**
+   * @param clock milliseconds since 1970
+   * @param onStart is called when there is a webhook for the first time
+   */
+  constructor(store: NoticeStore, clock: () => number, log: Log, onStart?: (started: StartedDelivery) => void) {
     [this.#store, this.#clock] = [store, clock];
-    this.#log = log;
-  }
-
-  /** What became of attempts. */
-  get counts(): CourierCounts | undefined {
-    return this.#courier?.counts;
+    [this.#log, this.#onStart] = [log, onStart];
   }
 
   /** Goes on by another configuration; undefined for one without a webhook. */
@@ -62,6 +71,10 @@ export class NoticeDelivery {
       log: this.#log,
     });
     this.#courier = courier;
+    this.#onStart?.({
+      counts: courier.counts,
+      countWaiting: async () => this.#destination && this.#store.countWaiting(),
+    });
     await courier.begin();
     const pass = async () => {
       if (!this.#isStopped) await courier.pass();

@@ -16,7 +16,7 @@ import {
   type StartConfig,
   startConfig,
 } from './config-source.ts';
-import { destinationIn, NoticeDelivery } from './notices.ts';
+import { destinationIn, NoticeDelivery, type StartedDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave } from './output.ts';
 import { reportRefused, reportTaken } from './reload-log.ts';
@@ -157,7 +157,8 @@ export abstract class ServingCommand extends BaseCommand {
       const watchers = telemetry?.watchers ?? [];
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
-      const notices = new NoticeDelivery(opened.notices, keys.clock, this.logger);
+      const measure = (started: StartedDelivery) => telemetry?.measureNotices(started);
+      const notices = new NoticeDelivery(opened.notices, keys.clock, this.logger, measure);
       await notices.take(destination);
       source.follow(async (file) => {
         try {

@@ -15,8 +15,9 @@ import { GROUP_SIZE } from '../budget/turns.ts';
 import type { BudgetedContext } from '../context.ts';
 import { withoutStackTrace } from '../../keys/errors.ts';
 import { FieldErrors } from './field-errors.ts';
-import { isSerialized, serialize } from './leaf-values.ts';
-import { type ExecutedOperation, propertyOf, Resolution } from './resolution.ts';
+import { serialize, serializedAsItIs } from './leaf-values.ts';
+import { PlainFields, type Read, valueOf } from './plain-fields.ts';
+import { type ExecutedOperation, pathOf, propertyOf, Resolution } from './resolution.ts';
 import { type Eventual, expectRejections, isThenable, resolved, set } from './results.ts';
 import { type OutputType, possibleType, type SelectedField } from './selection.ts';
 
@@ -29,6 +30,7 @@ export class Execution {
   readonly #schema: GraphQLSchema;
   readonly #context: BudgetedContext;
   readonly #resolution: Resolution;
+  readonly #plain = new PlainFields();
   readonly #errors = new FieldErrors();
   readonly #limit: number;
   #characters = 0;
@@ -90,11 +92,16 @@ export class Execution {
     path: ResponsePath | undefined,
   ): Eventual<Record<string, unknown>> {
     const results: Record<string, unknown> = {};
+    this.#plain.takeOver(fields, source, results);
+    let { count: index, read } = this.#plain;
+    this.#count(this.#plain.characters);
+    if (index === fields.length) return results;
     let hasPromise = false;
     try {
-      for (let index = 0; index < fields.length; index += 1) {
+      for (; index < fields.length; index += 1) {
         const field = fields[index]!;
-        const value = this.#executeField(field, source, path);
+        const value = this.#executeField(field, source, path, read);
+        read = undefined;
         set(results, field.key, value);
         if (typeof value === 'object' && isThenable(value)) hasPromise = true;
       }
@@ -108,18 +115,18 @@ export class Execution {
     return hasPromise ? resolved(results) : results;
   }
 
-  #executeField(field: SelectedField, source: unknown, parent: ResponsePath | undefined): unknown {
+  #executeField(field: SelectedField, source: unknown, parent: ResponsePath | undefined, read?: Read): unknown {
     let path: ResponsePath | undefined;
     try {
       let value: unknown;
-      const { type, definition } = field;
+      const { type, definition, plain } = field;
       this.#count(field.key.length + 3);
       if (definition.resolve || field.hasArguments) {
         path = pathOf(field, parent);
         value = this.#resolution.resolve(field, source, path);
       } else {
-        value = propertyOf(source, field.name);
-        if (type.kind === 'leaf' && isSerialized(type.type, value)) {
+        value = read ? valueOf(read) : propertyOf(source, field.name);
+        if (serializedAsItIs(plain, value)) {
           this.#count(typeof value === 'string' ? value.length + 2 : 4);
           return value;
         }
@@ -240,8 +247,4 @@ export class Execution {
     this.#characters += characters;
     if (this.#characters > this.#limit) this.#context.budget.abandon(answerTooLarge('characters', this.#limit));
   }
-}
-
-function pathOf({ key, parentType }: SelectedField, prev: ResponsePath | undefined): ResponsePath {
-  return { prev, key, typename: parentType.name };
 }

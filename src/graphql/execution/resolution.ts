@@ -60,6 +60,11 @@ export class Resolution {
   }
 }
 
+/** The place of a field in the answer. */
+export function pathOf({ key, parentType }: SelectedField, prev: ResponsePath | undefined): ResponsePath {
+  return { prev, key, typename: parentType.name };
+}
+
 /** The property of a source that a field without a resolver stands for. */
 export function propertyOf(source: unknown, name: string): unknown {
   return (typeof source === 'object' && source !== null) || typeof source === 'function'

@@ -19,6 +19,7 @@ import {
   TypeNameMetaFieldDef,
 } from 'graphql';
 import { collectSubfields } from 'graphql/execution/collectFields.js';
+import { type PlainType, plainTypeOf } from './leaf-values.ts';
 
 /** An output type, taken apart. */
 export type OutputType = { readonly isNonNull: boolean } & (
@@ -37,6 +38,8 @@ export interface SelectedField {
   readonly nodes: readonly FieldNode[];
   readonly type: OutputType;
   readonly hasArguments: boolean;
+  /** Where it is a property of its object, the values that it has in the answer as they are; undefined for none. */
+  readonly plain: PlainType | undefined;
   /** The fields beneath it. */
   readonly selection: Selection;
 }
@@ -79,12 +82,20 @@ export class Selection {
         nodes,
         type: outputTypeOf(definition.type),
         hasArguments: definition.args.length > 0,
+        plain: plainTypeIn(definition, key),
         selection: new Selection(this.#scope, nodes),
       });
     }
     this.#fields.set(type, fields);
     return fields;
   }
+}
+
+/** A key `__proto__` is not set like others. */
+function plainTypeIn({ type, resolve, args }: GraphQLField<unknown, unknown>, key: string): PlainType | undefined {
+  const outputType = outputTypeOf(type);
+  const isProperty = resolve === undefined && args.length === 0 && key !== '__proto__';
+  return isProperty && outputType.kind === 'leaf' ? plainTypeOf(outputType.type) : undefined;
 }
 
 function definitionOf(

@@ -17,6 +17,8 @@ export interface NoticeState {
 
 /** How notices are doing. Times are milliseconds since 1970. */
 export interface NoticeStatus {
+  /** When a server with a webhook last looked through the store. */
+  seenAt: number;
   /** How many wait, and since when the oldest does. */
   waiting: number;
   oldestAt: number | null;
@@ -74,6 +76,8 @@ export interface NoticeStore {
   isFree(holder: string): Promise<boolean>;
   /** How many entries of the audit log were not looked at. */
   behind(): Promise<number>;
+  /** How many wait. */
+  countWaiting(): Promise<number>;
   /** Those that are due, the longest waiting first. */
   due(now: number, limit: number): Promise<WaitingNotice[]>;
   /** The keys that were refused at least so often within an hour since 1970, in no order, up to a limit. */

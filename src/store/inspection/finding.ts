@@ -40,6 +40,8 @@ export interface InspectOptions {
   auditKey: KeyObject | undefined;
   /** In milliseconds since 1970. It is read when a check is made: others take minutes, and servers write meanwhile. */
   clock: () => number;
+  /** Whether the configuration names no webhook; false where that is not known. */
+  isWithoutWebhook: boolean;
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }

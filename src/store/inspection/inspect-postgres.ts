@@ -34,10 +34,8 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
 const LOCK_WAIT_MS = 2000;
 
 /** Checks a store on PostgreSQL, and changes nothing. */
-export async function inspectPostgres(
-  url: string,
-  { auditKey, clock, onVerified }: InspectOptions,
-): Promise<Finding[]> {
+export async function inspectPostgres(url: string, options: InspectOptions): Promise<Finding[]> {
+  const { auditKey, clock, onVerified } = options;
   let connection: PostgresConnection;
   try {
     connection = await PostgresConnection.open(url, { lockWaitMs: LOCK_WAIT_MS, mustExist: 'migrated' });
@@ -51,7 +49,7 @@ export async function inspectPostgres(
       ...(await inspectRights(connection)),
       ...(await inspectAuditLog(connection, auditKey, onVerified)),
       ...(await inspectClock(connection, clock)),
-      ...(await inspectNotices(connection, clock())),
+      ...(await inspectNotices(connection, options)),
     ];
   } finally {
     await connection.close();

@@ -58,7 +58,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
 async function inspectOpened(
   file: PrivateFile,
   files: readonly Finding[],
-  { auditKey, clock, onVerified }: InspectOptions,
+  { auditKey, clock, isWithoutWebhook, onVerified }: InspectOptions,
 ): Promise<Finding[]> {
   const { location } = file;
   let version: number;
@@ -93,7 +93,7 @@ async function inspectOpened(
       : [
           ...(await inspectAuditLog(file, auditKey, onVerified)),
           ...(await inspectClock(file, clock)),
-          ...(await inspectNotices(file, clock())),
+          ...(await inspectNotices(file, { clock, isWithoutWebhook })),
         ]),
   ];
 }

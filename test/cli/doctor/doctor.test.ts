@@ -23,6 +23,7 @@ import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
 import { inspectStore } from '../../../src/store/inspection/inspect-store.ts';
 import { openStore } from '../../../src/store/open.ts';
+import { UNIT_MS } from '../../../src/keys/time.ts';
 
 /** What a check found that is not ok, as `CHECK status`. */
 const wrong = (findings: readonly Finding[]) =>
@@ -87,6 +88,56 @@ describeOnEach('doctor', (dialect) => {
         ['warning', `1 notices wait, of at most 10000; the last failure, at ${at}: the answer was 500.`],
       ],
     );
+  });
+
+  it('says what is left where no webhook is named any more, and how that ends, and finds nothing wrong with it', async () => {
+    const config = join(tempFolder(), 'svc-api.yaml');
+    const secret = newNoticeSecret();
+    const about = async (text: string) => {
+      writeFileSync(config, text);
+      const env = { SVC_API_NOTICES_SECRET: secret };
+      const found = (await examine(env, '--config', config)).filter(({ check }) => check === 'NOTICES');
+      return found.map(({ status, message }) => `${status} ${message}`);
+    };
+    const none = 'ok The configuration names no webhook: nobody is told what happens to keys.';
+    const seenAgo = (ms: number) =>
+      changeDirectly(cli.database, `update notice_state set seen_at = ${Date.now() - ms}`);
+    const store = await openStore({ database: cli.database });
+    const test = { store, time: { now: Date.now() } };
+    const receiver = await Receiver.start();
+    receiver.answer = (response) => void response.writeHead(500).end();
+    const server = testCourier(test, destinationOf(receiver));
+    await server.run();
+    // Nothing waits.
+    await seenAgo(2 * UNIT_MS.h);
+    assert.deepEqual(await about('roles: {}'), [none]);
+    await changeDirectly(cli.database, `update notice_state set gone = 'x'`);
+    assert.deepEqual(await about('roles: {}'), [none]);
+    await changeDirectly(cli.database, 'update notice_state set gone = null');
+    await cli.given('B');
+    test.time.now = Date.now();
+    await server.courier.stop();
+    const later = testCourier(test, destinationOf(receiver));
+    await later.run();
+    await later.courier.stop();
+    await store.close();
+    await stopReceivers();
+    await changeDirectly(cli.database, `update notice_outbox set created_at = created_at - ${2 * UNIT_MS.h}`);
+    // Somebody sees a webhook, whatever this configuration says.
+    const late = /^warning 1 notices wait, of at most 10000; the last failure, at \S+: the answer was 500\.$/;
+    assert.match((await about('roles: {}'))[1]!, late);
+    await seenAgo(2 * UNIT_MS.h);
+    const waits =
+      /^ok 1 notice waits from when there was a webhook, until (\S+)\. One that is named by (\S+) gets what waits, /;
+    const [first, second, ...others] = await about('roles: {}');
+    assert.deepEqual([first, others], [none, []]);
+    const [, seen, until] = waits.exec(second!) ?? assert.fail(second);
+    assert.equal(Date.parse(until!) - Date.parse(seen!), 30 * UNIT_MS.d);
+    assert.match((await about('notices: { url: "https://hooks.example.org" }'))[1]!, late);
+    // Nothing is known of a configuration with faults.
+    assert.match((await about('rooles: {}'))[0]!, late);
+    await seenAgo(31 * UNIT_MS.d);
+    assert.match((await about('roles: {}'))[1]!, /^ok 1 notice waits .* One that is named gets nothing of it: /);
   });
 
   it('finds nothing wrong with a store that is in order, makes each check, and changes nothing', async () => {
@@ -189,7 +240,7 @@ describeOnEach('doctor', (dialect) => {
       now += 100_000;
       await changeDirectly(cli.database, `delete from clock`, `insert into clock (one, latest) values (1, ${now})`);
     };
-    const options = { auditKey: undefined, clock: () => now, onVerified };
+    const options = { auditKey: undefined, clock: () => now, isWithoutWebhook: true, onVerified };
     assert.deepEqual(wrong(await inspectStore(cli.database, {}, options)), []);
   });
 

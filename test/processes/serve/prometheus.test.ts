@@ -13,6 +13,7 @@ import { query } from '../../support/server.ts';
 import { needsPrograms } from '../../support/skip.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
+import { Receiver, stopReceivers } from '../../support/webhook.ts';
 
 const GRAFANA = join(ROOT, 'examples/grafana');
 
@@ -50,8 +51,13 @@ describe("Prometheus' own programs", () => {
   async function serve(...args: string[]) {
     const cli = testCli();
     const { key: secret } = await cli.given('CI', { roles: ['ADMIN'], expiresIn: '7d' });
-    const child = startCli(['serve', '--database', cli.database, '--port', '0', '--metrics-port', '0', ...args], {
-      env: cleanEnv({ LOG_LEVEL: 'info' }),
+    const receiver = await Receiver.start();
+    stops.push(stopReceivers);
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, `notices: { url: "${receiver.url}" }\n`);
+    const places = ['--database', cli.database, '--config', config, '--port', '0', '--metrics-port', '0'];
+    const child = startCli(['serve', ...places, ...args], {
+      env: cleanEnv({ LOG_LEVEL: 'info', SVC_API_NOTICES_SECRET: receiver.secret }),
     });
     const ended = once(child, 'exit');
     stops.push(() => child.kill() && ended);

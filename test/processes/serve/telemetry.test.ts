@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { testCli } from '../../support/cli.ts';
 import { type Family, parseExposition, valueOf } from '../../support/exposition.ts';
 import { cleanEnv, finished, ROOT, startCli } from '../../support/process.ts';
 import { startOtlpReceiver } from '../../support/otlp.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
+import { Receiver, stopReceivers } from '../../support/webhook.ts';
 
 const HOOK = pathToFileURL(join(ROOT, 'test/support/loaded-child.ts')).href;
 
@@ -44,7 +46,8 @@ async function start(
     child.kill('SIGTERM');
     return (await ended)[0];
   };
-  return { child, lines, listening, url, metrics, ask, scrape, stop };
+  const create = (name: string) => cli.given(name);
+  return { child, lines, listening, url, metrics, ask, create, scrape, stop };
 }
 
 const answered = (families: Map<string, Family>) =>
@@ -69,6 +72,35 @@ describe('what operators see of serve', () => {
     await until(async () => answered(await server.scrape()) === 21);
     assert.equal(await server.stop(), 0);
     await assert.rejects(fetch(server.metrics));
+  });
+
+  it('is how notices are doing, of all workers, once svc-api.yaml names a webhook; nothing of them before', async () => {
+    const receiver = await Receiver.start();
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'roles: {}\n');
+    const env = { SVC_API_NOTICES_SECRET: receiver.secret };
+    const args = ['--workers', '2', '--metrics-port', '0', '--config', config];
+    const server = await start(args, { processes: 2, env });
+    assert.ok(![...(await server.scrape()).keys()].some((name) => name.includes('notice')));
+    writeFileSync(config, `notices: { url: "${receiver.url}" }\n`);
+    server.child.kill('SIGHUP');
+    const found = async () => {
+      const families = await server.scrape();
+      return ['svc_api_notices_waiting', 'svc_api_notices_given_up_total', 'svc_api_notice_attempts_total'].map(
+        (name) => valueOf(families, name, name.endsWith('attempts_total') ? { result: 'delivered' } : {}),
+      );
+    };
+    await until(async () => (await found())[0] === 0);
+    await server.create('Told');
+    // That it was delivered is written a second later.
+    await until(async () => isDeepStrictEqual(await found(), [0, 0, 1]));
+    assert.equal(receiver.received.length, 1);
+    writeFileSync(config, 'roles: {}\n');
+    server.child.kill('SIGHUP');
+    await until(async () => (await found())[0] === undefined);
+    assert.deepEqual(await found(), [undefined, 0, 1]);
+    assert.equal(await server.stop(), 0);
+    await stopReceivers();
   });
 
   it('is a line for each request with --request-log, and none without', async () => {
