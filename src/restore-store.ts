@@ -23,6 +23,7 @@ import { storeLocation } from './store/location.ts';
 import { type OpenBackup, withBackup } from './store/backup/open-backup.ts';
 import { openConnection, openStore, type Store } from './store/open.ts';
 import { isPostgresUrl, readPostgresUrl } from './store/postgres/postgres-address.ts';
+import { belongsToStore } from './store/backup/own-files.ts';
 import { requireNoForeignFile } from './store/backup/replace-file.ts';
 import { putBackup } from './store/backup/put-backup.ts';
 import { findDamage } from './store/sqlite/integrity.ts';
@@ -67,6 +68,7 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   const { backup, env, onVerified } = options;
   const auditKey = readAuditKey(env);
   const database = storeLocation(options.database, env);
+  requireOther(database, backup);
   const present = options.isBlind ? undefined : await openPresent(database, options);
   try {
     const near = isPostgresUrl(database) ? join(tmpdir(), 'svc-api') : placeOf(database);
@@ -77,6 +79,12 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   } finally {
     await present?.close();
   }
+}
+
+/** Nothing of the store is a backup of it. @throws KeysError USAGE */
+function requireOther(database: string, backup: string): void {
+  if (isPostgresUrl(database) || !existsSync(database) || !belongsToStore(backup, database)) return;
+  throw new KeysError('USAGE', `${printable(backup, 200)} is the key store itself, or belongs to it. Name a backup.`);
 }
 
 /** Where a path leads to, if to anything: a backup that may become that file must be on the same file system. */

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { realpathSync, statSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { statSync } from 'node:fs';
 import { isKeysError, KeysError } from '../../keys/errors.ts';
 import type { ProgressReport } from '../../keys/progress.ts';
 import { printable } from '../../keys/text.ts';
@@ -11,7 +10,7 @@ import { type CopiedFile, copySqliteFile } from '../sqlite/copy-file.ts';
 import { findDamage } from '../sqlite/integrity.ts';
 import { endPassing } from './end-passing.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
-import { type FileIdentity, isSameFile, sideFilesOf } from '../sqlite/sqlite-file.ts';
+import { belongsToStore } from './own-files.ts';
 import { type BackupContents, invalid, onBackup, verifyBackup } from './verify-backup.ts';
 
 /** A backup that was made. */
@@ -61,29 +60,11 @@ export async function backUpStore(from: Connection, path: string, options: Backu
   }
 }
 
-/** Nothing of the store may become the backup: neither the file, by whatever path, nor what is kept beside it. */
+/** Nothing of the store may become the backup. @throws KeysError USAGE */
 function requireOther({ location, dialect }: Connection, path: string): void {
-  if (dialect !== 'sqlite') return;
-  const place = realpathSync(location);
-  const own = [location, ...sideFilesOf(place), `${place}-reserve`];
-  const file = identityOf(path);
-  const folder = identityOf(dirname(path));
-  const isOwn = own.some(
-    (each) =>
-      (file !== undefined && isSameFile(file, identityOf(each))) ||
-      (basename(path) === basename(each) && folder !== undefined && isSameFile(folder, identityOf(dirname(each)))),
-  );
-  if (!isOwn) return;
+  if (dialect !== 'sqlite' || !belongsToStore(path, location)) return;
   const what = `${printable(path, 200)} is the key store itself, or belongs to it`;
   throw new KeysError('USAGE', `${what}. Choose another file for the backup.`);
-}
-
-function identityOf(path: string): FileIdentity | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined; // What is done there next tells why.
-  }
 }
 
 /** A backup that is damaged is so because of the store, or of the disk that it was written to. */

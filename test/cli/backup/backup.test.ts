@@ -339,6 +339,21 @@ describe('restore refuses a file', () => {
       await refused('bad', 'BACKUP_INVALID', '--without-comparison');
     });
 
+  it('that is the store itself, or belongs to it', async () => {
+    const link = join(folder, 'link');
+    symlinkSync(dirname(cli.database), link);
+    const before = await contentOf(cli.database);
+    for (const place of [cli.database, join(link, basename(cli.database))])
+      for (const suffix of ['', '-reserve'])
+        for (const more of [[], ['--without-comparison'], ['--dry-run']]) {
+          const { code, stdout } = await cli.run(['restore', place + suffix, '--yes', '--json', ...more]);
+          const { code: error, error: text } = JSON.parse(stdout) as { code: string; error: string };
+          assert.deepEqual([code, error], [2, 'USAGE'], stdout);
+          assert.match(text, /is the key store itself, or belongs to it\. Name a backup\.$/);
+        }
+    assert.equal(await contentOf(cli.database), before);
+  });
+
   it('a page of which was overwritten', async () => {
     const bytes = good();
     bytes.fill(0xff, 5 * 4096, 6 * 4096);
