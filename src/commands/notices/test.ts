@@ -2,7 +2,7 @@ import { BaseCommand } from '../../cli/base-command.ts';
 import type { Tried } from '../../cli/notices/try-webhook.ts';
 
 export default class Test extends BaseCommand {
-  static override summary = 'Send a test notice to the webhook of svc-api.yaml, and say what it answers.';
+  static override summary = 'Send a test notice to the webhook, and say what it answers.';
   static override description =
     'It is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the secret ' +
     'that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. Exits with 1 unless the answer is a 2xx. ' +
