@@ -201,7 +201,7 @@ async function requireEmptyDatabase(database: string, { env, busyTimeoutMs }: Re
   const { exists, repository, location } = store;
   try {
     if (exists && ((await repository.list({ limit: 1 })).length > 0 || (await repository.auditLog.head())))
-      throw notEmpty(location);
+      throw notEmpty(location, 'Restore');
   } finally {
     await store.close();
   }

@@ -88,13 +88,13 @@ async function requireEmpty(target: Kysely<Tables>, location: string): Promise<v
       .select(sql<number>`1`.as('one'))
       .limit(1)
       .executeTakeFirst();
-    if (row) throw notEmpty(location);
+    if (row) throw notEmpty(location, 'Copy');
   }
 }
 
-/** The error for a store into which another one cannot be copied. */
-export function notEmpty(location: string): KeysError {
-  return new KeysError('STORE_NOT_EMPTY', `The key store ${location} is not empty. Copy into a new one.`);
+/** The error for a store into which another one cannot be put, by what was to be done. */
+export function notEmpty(location: string, what: 'Copy' | 'Restore'): KeysError {
+  return new KeysError('STORE_NOT_EMPTY', `The key store ${location} is not empty. ${what} into a new one.`);
 }
 
 /** The hash of the newest entry of the audit log, which every change of a key adds one to. */

@@ -152,7 +152,8 @@ describeOnEach('backup', (dialect) => {
     if (dialect === 'sqlite') return;
     for (const more of [['--dry-run'], []]) {
       const again = await other.run([...args, '--without-comparison', ...more]);
-      assert.equal((JSON.parse(again.stdout) as { code: string }).code, 'STORE_NOT_EMPTY', more.join());
+      const { code: refused, error } = JSON.parse(again.stdout) as { code: string; error: string };
+      assert.deepEqual([refused, error.endsWith(' is not empty. Restore into a new one.')], ['STORE_NOT_EMPTY', true]);
     }
     assert.equal(stdout.includes('password'), false);
   });
