@@ -7,66 +7,74 @@ import { join } from 'node:path';
 import { checkAnswers } from './check-answers.ts';
 import { figure, median, table } from './figures.ts';
 import { LOAD_CORE, onCore, startServer, type StartedServer } from './processes.ts';
-import { TELEMETRY_ROWS } from './rows.ts';
+import { type Row, TELEMETRY_ROWS } from './rows.ts';
 import type { BenchKey } from './stores.ts';
 import { inRounds, measure, type Measurement, type Rounds, Rotation } from './throughput.ts';
+
+/** How many servers there are of each row: equal ones differ by some hundredths, as V8 compiles them differently. */
+const INSTANCES = 3;
+
+interface Instance {
+  row: Row;
+  server: StartedServer;
+  all: Measurement[];
+}
 
 /**
  * Measures what operators see of `serve`, each beside the same without it, in turn. The log is a pipe, which a program
  * on the core of the load reads; so does what takes spans.
- * @returns a table of the medians, and of those of the ratios of each round
+ * @returns a table of the means of several servers, each of which counts by its median
  */
 export async function measureTelemetry(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
-  const servers: StartedServer[] = [];
+  const instances: Instance[] = [];
   const log = startLogReader(folder);
   const receiver = await startReceiver();
-  const all: Measurement[][] = TELEMETRY_ROWS.map(() => []);
-  const [{ workloads }] = TELEMETRY_ROWS as [(typeof TELEMETRY_ROWS)[number]];
-  const [workload] = workloads;
+  const [workload] = TELEMETRY_ROWS[0]!.workloads;
   const rotation = new Rotation(keys);
   try {
-    for (const row of TELEMETRY_ROWS) {
+    for (const row of Array.from({ length: INSTANCES }, () => TELEMETRY_ROWS).flat()) {
       const server = await startServer(row, folder, {
         stderr: log.input,
         env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url },
       });
-      servers.push(server);
+      instances.push({ row, server, all: [] });
       await checkAnswers(row, server, workload!, keys);
     }
     // V8 has compiled by then.
-    for (const server of servers) await measure(server, workload!, rotation, { warmUp: 0, seconds: 2 });
+    for (const { server } of instances) await measure(server, workload!, rotation, { warmUp: 0, seconds: 2 });
     await inRounds(rounds.rounds, async () => {
-      for (const [index, server] of servers.entries())
-        all[index]!.push(await measure(server, workload!, rotation, rounds));
+      for (const { server, all } of instances) all.push(await measure(server, workload!, rotation, rounds));
     });
-    return tableOf(all, servers);
+    return tableOf(instances);
   } finally {
-    for (const server of servers) await server.stop();
+    for (const { server } of instances) await server.stop();
     log.stop();
     receiver.stop();
   }
 }
 
-function tableOf(all: readonly Measurement[][], servers: readonly StartedServer[]): string {
-  const base = all[0]!;
+function tableOf(instances: readonly Instance[]): string {
+  const resultsOf = (row: Row) => instances.filter((instance) => instance.row === row);
+  const cpusOf = (row: Row) => resultsOf(row).map(({ all }) => median(all.map(({ cpu }) => cpu)));
+  const base = mean(cpusOf(TELEMETRY_ROWS[0]!));
   return table(
-    ['`me`', 'CPU µs', 'ratio', 'from', 'to', 'requests/s', 'p99 ms', 'memory MB'],
-    TELEMETRY_ROWS.map(({ title }, index) => {
-      const own = all[index]!;
-      const ratios = own.map(({ cpu }, round) => cpu / base[round]!.cpu).toSorted((one, other) => one - other);
-      const at = (fraction: number) => figure(ratios[Math.round((ratios.length - 1) * fraction)]!, 3);
+    ['`me`', 'CPU µs', 'ratio', 'least', 'most', 'requests/s', 'p99 ms', 'memory MB'],
+    TELEMETRY_ROWS.map((row) => {
+      const [cpus, all] = [cpusOf(row), resultsOf(row).flatMap((instance) => instance.all)];
       return [
-        title,
-        figure(median(own.map(({ cpu }) => cpu)), 1),
-        figure(median(ratios), 3),
-        at(0.25),
-        at(0.75),
-        figure(median(own.map(({ rate }) => rate))),
-        figure(median(own.map(({ p99 }) => p99)), 1),
-        figure(servers[index]!.memory() / 2 ** 20),
+        row.title,
+        figure(mean(cpus), 1),
+        ...[mean(cpus), Math.min(...cpus), Math.max(...cpus)].map((cpu) => figure(cpu / base, 3)),
+        figure(median(all.map(({ rate }) => rate))),
+        figure(median(all.map(({ p99 }) => p99)), 1),
+        figure(mean(resultsOf(row).map(({ server }) => server.memory())) / 2 ** 20),
       ];
     }),
   );
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** A pipe as a shell makes it, and a program that reads it. */
