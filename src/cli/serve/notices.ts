@@ -71,11 +71,12 @@ export class NoticeDelivery {
       log: this.#log,
     });
     this.#courier = courier;
+    await courier.begin();
+    // Whoever sees that there are notices can rely on it that what happens from then on is told.
     this.#onStart?.({
       counts: courier.counts,
       countWaiting: async () => this.#destination && this.#store.countWaiting(),
     });
-    await courier.begin();
     const pass = async () => {
       if (!this.#isStopped) await courier.pass();
       if (!this.#isStopped) this.#timer = setTimeout(() => void pass(), EVERY_MS).unref();
