@@ -9,6 +9,13 @@ const NOTED_CHANGES = MAX_CHANGES + 2;
 /** A text as the triggers of migration 016 index it. */
 const INDEXED_TEXT = sql`case when instr(search_text, char(0)) > 0 then char(1, 1, 1) else search_text end`;
 
+/** What `withoutTriggers` does once for all keys, these do for each. */
+export const REPLACED_TRIGGERS = [
+  'key_state_after_insert',
+  'key_changes_before_insert',
+  'api_keys_search_after_insert',
+] as const;
+
 /** Does once for all keys of an SQLite store what triggers do for each that is inserted. See migration 018. */
 export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
   const { rows: caches } = await sql<{ cache_size: number }>`pragma cache_size`.execute(db);

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { KeysError } from '../keys/errors.ts';
 import type { ProgressReport } from '../keys/progress.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
 import { withBulkInserts, withSnapshot } from './copy-sessions.ts';
 import { insertRows, type Row } from './insert-rows.ts';
 import { TABLE_NAMES, TABLES, type Tables } from './tables.ts';
@@ -31,6 +31,12 @@ export interface CopyReports {
 
 const PAGE_ROWS = 1000;
 
+/** A table, and columns whose order is that of its rows, in all databases the same. */
+interface OrderedTable {
+  table: keyof typeof TABLES;
+  order: readonly string[];
+}
+
 /** What is known of a table that was read: the number of its rows, and a digest of them. */
 interface TableDigest {
   count: number;
@@ -49,19 +55,22 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
     to.write(async (target, keysChanged) => {
       await requireEmpty(target, location);
       const copied = new Map<string, TableDigest>();
+      const orders = await ordersOf(source, to.dialect);
       const total = await countRows(source);
       const [noteCopied, noteCompared] = [sumOf(total, reports.onCopied), sumOf(total, reports.onCompared)];
       await withBulkInserts(target, to.dialect, async () => {
-        for (const table of TABLE_NAMES) {
+        for (const ordered of orders) {
+          const { table } = ordered;
           const insert = async (rows: readonly Row[]) => {
             await insertRows(target, to.dialect, table, rows);
             await noteCopied(rows);
           };
-          copied.set(table, await digestOf(source, table, insert));
+          copied.set(table, await digestOf(source, ordered, insert));
         }
       });
-      for (const table of TABLE_NAMES) {
-        if ((await digestOf(target, table, noteCompared)).digest !== copied.get(table)!.digest)
+      for (const ordered of orders) {
+        const { table } = ordered;
+        if ((await digestOf(target, ordered, noteCompared)).digest !== copied.get(table)!.digest)
           throw new KeysError(
             'STORE_FAILED',
             `The copy of ${table} in ${location} differs from the original. Nothing was copied. Try again.`,
@@ -124,10 +133,32 @@ function sumOf(total: number, report: ProgressReport | undefined): (rows: readon
   };
 }
 
+/**
+ * In which order the rows of tables are copied. SQLite keeps them as they come: those of keys as they are listed, and
+ * as they mostly stand in an original, which would otherwise be read page by page all over. PostgreSQL has its fastest
+ * inserts in the order of primary keys.
+ */
+async function ordersOf(source: Kysely<Tables>, target: DialectName): Promise<readonly OrderedTable[]> {
+  const isByTime = target === 'sqlite' && (await hasExactTimes(source));
+  return TABLE_NAMES.map((table) => ({
+    table,
+    order: table === 'api_keys' && isByTime ? ['created_at', 'id'] : TABLES[table],
+  }));
+}
+
+/** Whether all keys have times that this program reads as they are: SQLite's numbers and texts are in this order. */
+async function hasExactTimes(source: Kysely<Tables>): Promise<boolean> {
+  const { first, last } = await source
+    .selectFrom('api_keys')
+    .select((row) => [row.fn.min('created_at').as('first'), row.fn.max('created_at').as('last')])
+    .executeTakeFirstOrThrow();
+  return [first, last].every((time) => Number.isSafeInteger(Number(time)));
+}
+
 /** Reads a table, and does something with each page of it, if given. */
 async function digestOf(
   db: Kysely<Tables>,
-  table: keyof typeof TABLES,
+  table: OrderedTable,
   work: (rows: readonly Row[]) => Promise<void> = async () => {},
 ): Promise<TableDigest> {
   const digest = createHash('sha256');
@@ -152,13 +183,12 @@ async function digestOf(
   return { count, digest: digest.digest('hex') };
 }
 
-/** The rows of a table, page by page in the order of their primary key, which is the same in all databases. */
-async function* pagesOf(db: Kysely<Tables>, table: keyof typeof TABLES): AsyncGenerator<Row[]> {
-  const key: readonly string[] = TABLES[table];
-  const columns = key.map((column) => sql.ref(column));
+/** The rows of a table, page by page. */
+async function* pagesOf(db: Kysely<Tables>, { table, order }: OrderedTable): AsyncGenerator<Row[]> {
+  const columns = order.map((column) => sql.ref(column));
   let last: Row | undefined;
   do {
-    const after = last && sql<SqlBool>`(${sql.join(columns)}) > (${sql.join(key.map((column) => last![column]))})`;
+    const after = last && sql<SqlBool>`(${sql.join(columns)}) > (${sql.join(order.map((column) => last![column]))})`;
     const rows: Row[] = await db
       .selectFrom(table)
       .selectAll()

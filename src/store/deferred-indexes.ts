@@ -1,9 +1,10 @@
 import { type Kysely, sql } from 'kysely';
+import { REPLACED_TRIGGERS } from './bulk-insertion.ts';
 import type { DialectName } from './connection.ts';
 import { TABLE_NAMES, type Tables } from './tables.ts';
 
-/** The statements that drop an index, and create it again. */
-interface Index {
+/** The statements that drop something, and create it again. */
+interface Definition {
   drop: string;
   create: string;
 }
@@ -18,24 +19,26 @@ export async function withDeferredIndexes(
   dialect: DialectName,
   insert: () => Promise<void>,
 ): Promise<void> {
-  const indexes = await (dialect === 'sqlite' ? indexesOnSqlite(db) : indexesOnPostgres(db));
+  const indexes = await (dialect === 'sqlite' ? indexesAndTriggersOnSqlite(db) : indexesOnPostgres(db));
   for (const { drop } of indexes) await sql.raw(drop).execute(db);
   await insert();
   for (const { create } of indexes) await sql.raw(create).execute(db);
 }
 
-async function indexesOnSqlite(db: Kysely<Tables>): Promise<Index[]> {
-  const { rows } = await sql<{ name: string; definition: string }>`select name, sql as definition from sqlite_schema
-    where type = 'index' and sql is not null and tbl_name in (${sql.join(TABLE_NAMES)}) order by rowid`.execute(db);
-  return rows.map(({ name, definition }) => ({
-    drop: `drop index "${name.replaceAll('"', '""')}"`,
+async function indexesAndTriggersOnSqlite(db: Kysely<Tables>): Promise<Definition[]> {
+  const { rows } = await sql<{ type: string; name: string; definition: string }>`
+    select type, name, sql as definition from sqlite_schema where tbl_name in (${sql.join(TABLE_NAMES)})
+      and (type = 'index' and sql is not null or type = 'trigger' and name in (${sql.join(REPLACED_TRIGGERS)}))
+    order by rowid`.execute(db);
+  return rows.map(({ type, name, definition }) => ({
+    drop: `drop ${type} "${name.replaceAll('"', '""')}"`,
     create: definition,
   }));
 }
 
 /** But for those that a foreign key rests on. Others may have tables in the same schema. */
-async function indexesOnPostgres(db: Kysely<Tables>): Promise<Index[]> {
-  const { rows } = await sql<Index>`
+async function indexesOnPostgres(db: Kysely<Tables>): Promise<Definition[]> {
+  const { rows } = await sql<Definition>`
     select case when own.oid is null then 'drop index ' || indexrelid::regclass
         else format('alter table %s drop constraint %I', indrelid::regclass, own.conname) end as drop,
       case when own.oid is null then pg_get_indexdef(indexrelid)

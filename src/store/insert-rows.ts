@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { DialectName } from './connection.ts';
 import type { Tables } from './tables.ts';
 
@@ -8,7 +8,7 @@ export type Row = Record<string, string | number | null>;
 /** How much of an SQLite file is kept in memory while many rows are inserted all over it, in KiB. */
 export const BULK_CACHE_KIB = 256 * 1024;
 
-/** Inserts rows of a table, as one parameter: a statement with one for each value takes as long to make as to run. */
+/** Inserts rows of a table. */
 export async function insertRows(
   target: Kysely<Tables>,
   dialect: DialectName,
@@ -18,23 +18,30 @@ export async function insertRows(
   const columns = Object.keys(rows[0]!);
   // Half of the columns of most keys have no value.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
-  await target
+  const insert = target
     .insertInto(table)
     .columns(columns as [])
-    .expression(dialect === 'sqlite' ? rowsOnSqlite(rows, columns, used) : rowsOnPostgres(table, rows, columns, used))
-    .execute();
+    .expression(dialect === 'sqlite' ? placeholders(columns, used) : rowsOnPostgres(table, rows, columns, used));
+  if (dialect === 'postgres') await insert.execute();
+  else
+    await target.executeQuery(
+      forEach(
+        insert.compile(),
+        rows.map((row) => used.map((column) => row[column]!)),
+      ),
+    );
 }
 
-function rowsOnSqlite(rows: readonly Row[], columns: readonly string[], used: readonly string[]): RawBuilder<unknown> {
-  const json = JSON.stringify(rows.map((row) => used.map((column) => row[column])));
-  const values = columns.map((column) => {
-    const index = used.indexOf(column);
-    return sql.raw(index === -1 ? 'null' : `value ->> ${index}`);
-  });
-  return sql`select ${sql.join(values)} from json_each(${json})`;
+function placeholders(columns: readonly string[], used: readonly string[]): RawBuilder<unknown> {
+  return sql`values (${sql.raw(columns.map((column) => (used.includes(column) ? '?' : 'null')).join(', '))})`;
 }
 
-/** What is missing in an object is null. */
+/** A statement that an SQLite store runs once for each list of parameters: see `runStatement`. */
+function forEach(query: CompiledQuery, lists: readonly (readonly unknown[])[]): CompiledQuery {
+  return { ...query, parameters: lists };
+}
+
+/** As one parameter: a statement with one for each value takes as long to make as to run. */
 function rowsOnPostgres(
   table: keyof Tables,
   rows: readonly Row[],
@@ -42,6 +49,7 @@ function rowsOnPostgres(
   used: string[],
 ): RawBuilder<unknown> {
   const references = sql.join(columns.map((column) => sql.ref(column)));
+  // What is missing in an object is null.
   const json = JSON.stringify(rows, used);
   return sql`select ${references} from json_populate_recordset(null::${sql.table(table)}, ${json})`;
 }

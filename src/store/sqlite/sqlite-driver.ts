@@ -11,6 +11,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { runStatement } from './run-statement.ts';
 
 /** What each connection to a store is told. */
 export const PRAGMAS = [
@@ -30,6 +31,17 @@ class ImmediateSqliteDriver extends SqliteDriver {
     super({ database });
     this.#database = database;
     this.#committed = committed;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection();
+    return {
+      executeQuery: async ({ sql, parameters }) => {
+        const { rows, changes } = runStatement(this.#database.prepare(sql), parameters);
+        return { rows: rows as never[], numAffectedRows: BigInt(changes) };
+      },
+      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
+    };
   }
 
   override async commitTransaction(connection: DatabaseConnection): Promise<void> {

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
+import { runStatement } from './run-statement.ts';
 
 /** What the thread that writes is told at its start. */
 export interface WorkerStart {
@@ -63,9 +64,9 @@ function run(sql: string, parameters: readonly unknown[]): number {
   if (!database.inTransaction) statements.clear();
   const statement = statements.get(sql) ?? database.prepare(sql);
   statements.set(sql, statement);
-  if (!statement.reader) return statement.run(parameters).changes;
-  rows = statement.all(parameters);
-  return 0;
+  const result = runStatement(statement, parameters);
+  rows = result.rows;
+  return result.changes;
 }
 
 function page(changes = 0): WorkerAnswer {
