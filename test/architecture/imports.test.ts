@@ -122,6 +122,7 @@ const ROOMS: Record<string, string[]> = {
     'find-by-digest',
     'select-keys',
     'key-status',
+    'rare-parts',
     'searches',
     'search-slices',
     'count-keys',

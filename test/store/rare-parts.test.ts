@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import type { Connection } from '../../src/store/connection.ts';
+import { openConnection, openStore } from '../../src/store/open.ts';
+import { rarePartsOf } from '../../src/store/rare-parts.ts';
+import { describeOn } from '../support/dialects.ts';
+import { storedKey } from '../support/keys.ts';
+import { tempStore } from '../support/temp.ts';
+
+describeOn('postgres', 'a search of keys by the index', () => {
+  let database: string;
+  let connection: Connection;
+  beforeEach(async () => {
+    database = tempStore();
+    const store = await openStore({ database });
+    await store.repository.write((writer) =>
+      writer.insert(Array.from({ length: 300 }, (_, index) => storedKey(`Service ${1000 + index} é of a team`))),
+    );
+    await store.close();
+    connection = await openConnection({ database });
+  });
+  afterEach(() => connection.close());
+
+  it('asks it for parts that few keys have, the rarest first', async () => {
+    assert.deepEqual(await rarePartsOf(connection, 'service 9876'), ['876', '987']);
+    assert.deepEqual(await rarePartsOf(connection, '987 1043'), ['987', '043']);
+    assert.deepEqual(await rarePartsOf(connection, 'no key has it'), ['HAS', 'KEY']);
+  });
+
+  it('asks it for all, or reads the keys in their order, where many keys have each part', async () => {
+    for (const search of ['service', 'of a team', 'service 1', 'team', 's', 'se', 'é', '%', ''])
+      assert.deepEqual(await rarePartsOf(connection, search), [], search);
+  });
+
+  it('asks it for no more than four, and for none with letters that some indexes do not have', async () => {
+    assert.deepEqual(await rarePartsOf(connection, 'abcdefghijkl'), ['JKL', 'IJK', 'HIJ', 'GHI']);
+    assert.deepEqual(await rarePartsOf(connection, 'äbcd-ef日本語'), ['BCD']);
+  });
+});
+
+describeOn('postgres', 'a search of keys', () => {
+  it('finds none that has only parts of a text, or has them elsewhere, whatever stands around them', async () => {
+    const store = await openStore({ database: tempStore() });
+    const names = ['one 123 456', '456 123', 'ONE 1234 56', '123_456', '123%456', 'x123 456y'];
+    await store.repository.write((writer) =>
+      writer.insert(names.map((name, index) => storedKey(name, { createdAt: index, roles: ['GUEST'] }))),
+    );
+    const found = async (search: string, more = {}) =>
+      (await store.repository.list({ search, limit: 9, ...more })).map(({ name }) => name);
+    assert.deepEqual(await found('123 456'), ['one 123 456', 'x123 456y']);
+    assert.deepEqual(await found('123_456'), ['123_456']);
+    assert.deepEqual(await found('123%4'), ['123%456']);
+    assert.deepEqual(await found('123 456', { limit: 1 }), ['one 123 456']);
+    assert.deepEqual(await found('123 456', { after: { createdAt: 0, id: names[0] } }), ['x123 456y']);
+    assert.deepEqual(await found('123 456', { roles: ['ADMIN'] }), []);
+    assert.deepEqual(await found('123 456', { status: { is: 'ACTIVE', now: 1 } }), ['one 123 456', 'x123 456y']);
+    await store.close();
+  });
+});
