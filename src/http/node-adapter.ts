@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
+import { answersOfTurn } from './answers-of-turn.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
 import { NodeHead } from './node-head.ts';
@@ -20,7 +21,7 @@ export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessag
 
 async function answer(pipeline: GraphQLPipeline, request: NodeRequest, outgoing: ServerResponse): Promise<void> {
   const reply = await pipeline.handle(request);
-  if (!outgoing.destroyed) send(outgoing, reply);
+  answersOfTurn.add(outgoing, () => send(outgoing, reply));
 }
 
 const HOST = /^([a-z0-9.-]+)(?::\d+)?$/;
