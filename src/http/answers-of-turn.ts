@@ -33,12 +33,26 @@ export class AnswersOfTurn {
         outgoing.destroy();
       }
     };
+    if (this.#isBusy()) this.#wait(sendIfWanted);
+    else sendIfWanted();
+  }
+
+  /** An answer that somebody else sends, when it is to be sent. */
+  hold<Answer>(answer: Answer): Answer | Promise<Answer> {
+    return this.#isBusy() ? new Promise((resolve) => this.#wait(() => resolve(answer))) : answer;
+  }
+
+  /** Counts an answer. Whether it waits. */
+  #isBusy(): boolean {
     if (this.#made === 0) setImmediate(this.#endTurn);
     this.#made += 1;
-    if (this.#madeBefore <= FEW) return sendIfWanted();
+    return this.#madeBefore > FEW;
+  }
+
+  #wait(send: () => void): void {
     const now = this.#now();
     if (this.#waiting.length === 0) this.#since = now;
-    this.#waiting.push(sendIfWanted);
+    this.#waiting.push(send);
     if (now - this.#since >= MAX_WAIT_MS) this.#sendWaiting();
   }
 

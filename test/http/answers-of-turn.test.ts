@@ -44,6 +44,18 @@ describe('the answers of a turn of the event loop', () => {
     assert.deepEqual(sent, [1, 2, 3, 1]);
   });
 
+  it('are held for those who send them themselves', async () => {
+    assert.equal(answers.hold('at once'), 'at once');
+    await beBusy();
+    const held = answers.hold('an answer');
+    assert.ok(held instanceof Promise);
+    void held.then(() => sent.push(1));
+    answers.add(response(), () => sent.push(2));
+    await setImmediate();
+    assert.deepEqual(sent.toSorted(), [1, 2]);
+    assert.equal(await held, 'an answer');
+  });
+
   it('wait for one another for a millisecond at most', async () => {
     await beBusy();
     make(1);
