@@ -11,6 +11,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { nextTurn } from '../../keys/turns.ts';
 import { runStatement } from './run-statement.ts';
 
 /** What each connection to a store is told. */
@@ -77,7 +78,7 @@ class TurnTakingDriver extends ImmediateSqliteDriver {
       executeQuery: async (query) => {
         this.#beginTurn();
         const result = await connection.executeQuery(query);
-        if (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > MAX_TURN_MS) await setImmediate();
+        if (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > MAX_TURN_MS) await nextTurn();
         return result as QueryResult<never>;
       },
       streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
