@@ -60,9 +60,9 @@ function contains(dialect: DialectName, column: string, text: string): Expressio
 }
 
 /**
- * Whether PostgreSQL finds a text in a key that it finds by parts of it. Its index looks for one part after another, and
- * for no others. Planned by itself: where the sample that PostgreSQL has of a table has one key with the text, it would
- * read all keys in their order until there are enough.
+ * Whether PostgreSQL finds a text in a key that it finds by parts of it. Its index looks for one part after another,
+ * and for no others. Planned by itself: where the sample that PostgreSQL has of a table has one key with the text, it
+ * would read all keys in their order until there are enough.
  */
 function isFoundByParts(text: string, parts: readonly string[]): Expression<SqlBool> {
   const hasParts = parts.map((part) => contains('postgres', 'search_text', part));
