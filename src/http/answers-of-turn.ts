@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 1;
  */
 export class AnswersOfTurn {
   readonly #now: () => number;
-  /** How many were made in this turn, and in the one before. */
+  /** How many were made in this turn, and in the latest before it that had any. */
   #made = 0;
   #madeBefore = 0;
   #waiting: (() => void)[] = [];
