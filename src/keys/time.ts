@@ -74,8 +74,8 @@ export function isTime(instant: number): boolean {
 }
 
 /**
- * A time that RFC 3339 can tell: what is none, in a damaged row, becomes the first or the last one. A list must not fail
- * for one key.
+ * A time that RFC 3339 can tell: what is none, in a damaged row, becomes the first or the last one. A list must not
+ * fail for one key.
  */
 export function tellable(instant: number): number {
   return Number.isNaN(instant) ? FIRST_MS : Math.min(Math.max(instant, FIRST_MS), LAST_MS);
