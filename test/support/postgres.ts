@@ -17,7 +17,7 @@ export interface PostgresServer {
 }
 
 /** The database that those of tests are copies of, and how many stores without keys it has. */
-const TEMPLATE = { name: 'template_of_stores', stores: 8 };
+const TEMPLATE = { name: 'template_of_stores', stores: 24 };
 
 /** Functions that were made with the search path of that time keep the name that the schema had then. */
 const FOLLOW_RENAMED = `do $$ declare path_set regprocedure; begin
@@ -72,7 +72,7 @@ export async function startPostgresServer(folder?: string): Promise<PostgresServ
 
 /**
  * Gives the stores that are named from now on another database, if the server is ours. To copy one with some stores is
- * copying files, which takes half of the time of making the tables of one; and the more a database has, the longer
+ * copying files, which takes as long as making the tables of one; and the more a database has, the longer
  * everything takes there.
  */
 export async function useNewDatabase(): Promise<void> {
