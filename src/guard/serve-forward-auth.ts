@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { HttpBindings } from '@hono/node-server';
 import { basePath } from 'hono/route';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
+import { answersOfTurn } from '../http/answers-of-turn.ts';
 import { isForProxies } from '../http/for-proxies.ts';
 import { HonoHead } from '../http/hono-head.ts';
 import { NodeHead } from '../http/node-head.ts';
@@ -34,8 +35,9 @@ export function serveForwardAuth(app: HttpApp, options: Omit<ForwardAuthOptions,
     if (!isForProxies(url)) return false;
     const asking = new NodeHead(incoming);
     const verdict = forwardAuth.decide(asking, (requirements) => readAsked(incoming, url, requirements));
-    if (verdict instanceof Promise) void verdict.then((verdict) => answer(outgoing, verdict));
-    else answer(outgoing, verdict);
+    const settle = (verdict: Verdict) => answersOfTurn.add(outgoing, () => answer(outgoing, verdict));
+    if (verdict instanceof Promise) void verdict.then(settle);
+    else settle(verdict);
     return true;
   };
   const answerFastCgi = (socket: Socket, watchers: readonly RequestWatcher[] = []) => {
@@ -60,7 +62,6 @@ function knownMethod(method = ''): string | undefined {
 }
 
 function answer(outgoing: ServerResponse, verdict: Verdict): void {
-  if (outgoing.destroyed) return;
   if ('refusal' in verdict) return send(outgoing, verdict.refusal);
   outgoing.writeHead(200, { ...PASSED, ...verdict.identity }).end();
 }

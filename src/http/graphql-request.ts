@@ -10,7 +10,7 @@ export interface GraphQLRequest extends Received {
   /** The query of its URL with the question mark, percent-encoded as it came; empty if there is none. */
   readonly search: string;
   readonly head: RequestHead;
-  /** The whole body, if it may be read. One without a length goes by `collectBody`. Rejects with `bodyCutOff`. */
+  /** The whole body, if it may be read. Rejects with `bodyCutOff`, and with `tooLarge` if its length was not said. */
   body(): Promise<Uint8Array>;
   /** The request for resolvers, created when one asks for it. */
   readonly webRequest: Request;
@@ -66,7 +66,8 @@ export function bodyCutOff(): RequestRefused {
   return new RequestRefused(400, 'BAD_REQUEST', 'The body was cut off.');
 }
 
-function tooLarge(max = MAX_BODY_BYTES): RequestRefused {
+/** The refusal of a request whose body is longer than allowed, in bytes. */
+export function tooLarge(max = MAX_BODY_BYTES): RequestRefused {
   const message = `The body is larger than ${max} bytes, which is the most that is allowed.`;
   return new RequestRefused(413, 'BODY_TOO_LARGE', message);
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
+import { answersOfTurn } from './answers-of-turn.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES } from './graphql-request.ts';
+import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES, tooLarge } from './graphql-request.ts';
 import { NodeHead } from './node-head.ts';
 import { send } from './replies.ts';
 import { readHead, type RequestHead } from './request-head.ts';
@@ -20,25 +21,43 @@ export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessag
 
 async function answer(pipeline: GraphQLPipeline, request: NodeRequest, outgoing: ServerResponse): Promise<void> {
   const reply = await pipeline.handle(request);
-  if (!outgoing.destroyed) send(outgoing, reply);
+  answersOfTurn.add(outgoing, () => send(outgoing, reply));
 }
 
-const HOST = /^([a-z0-9.-]+)(?::\d+)?$/;
+const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
 /** The hosts that clients name, which are few: whether they are plain. */
 const plainHosts = new LRUCache<string, boolean>({ max: 100, memoMethod: isPlainHost });
 
-/** Whether nothing about a Host needs to be normalized or refused. */
+/** Whether nothing about a Host needs to be refused. */
 function isPlainHost(host: string): boolean {
   const name = HOST.exec(host)?.[1];
   const url = `http://${host}`;
-  return name !== undefined && URL.canParse(url) && new URL(url).hostname === name;
+  return name !== undefined && URL.canParse(url) && new URL(url).hostname === name.toLowerCase();
 }
 
-/** Whether a head has a plain host, and the length of a body that can be read at once if there is to be one. */
-function isOrdinary(method: string | undefined, { host = '', contentLength }: RequestHead): boolean {
-  const hasOrdinaryBody = method === 'POST' ? Number(contentLength) <= MAX_BODY_BYTES : contentLength === undefined;
-  return hasOrdinaryBody && plainHosts.memo(host);
+/** Whether a head has a plain host, and a body, if there is to be one, that may be read. */
+function isOrdinary(method: string | undefined, head: RequestHead): boolean {
+  return plainHosts.memo(head.host ?? '') && (method === 'POST' ? hasOrdinaryBody(head) : hasNoBody(head));
+}
+
+function hasOrdinaryBody({ contentLength, transferEncoding }: RequestHead): boolean {
+  return transferEncoding === undefined
+    ? Number(contentLength) <= MAX_BODY_BYTES
+    : transferEncoding.toLowerCase() === 'chunked' && contentLength === undefined;
+}
+
+function hasNoBody({ contentLength, transferEncoding }: RequestHead): boolean {
+  return contentLength === undefined && transferEncoding === undefined;
+}
+
+/** How long the rest of a body that is too long may come, in milliseconds. Cut off, a client might miss the answer. */
+const LINGER_MS = 500;
+
+/** Reads the rest of a body that nobody wants, and closes the connection if that does not end. */
+function throwAway(incoming: IncomingMessage): void {
+  incoming.removeAllListeners('data').resume();
+  setTimeout(() => incoming.complete || incoming.socket.destroySoon(), LINGER_MS).unref();
 }
 
 /** A GET or POST request as Node has it. */
@@ -72,7 +91,14 @@ class NodeRequest extends NodeHead implements GraphQLRequest {
       const incoming = this.incoming;
       if (incoming.destroyed && !incoming.complete) return reject(bodyCutOff());
       const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      let size = 0;
+      incoming.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size <= MAX_BODY_BYTES) return;
+        throwAway(incoming);
+        reject(tooLarge());
+      });
       incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
       incoming.once('error', () => reject(bodyCutOff()));
       return undefined;

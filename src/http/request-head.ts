@@ -8,6 +8,7 @@ export interface RequestHead {
   contentType?: string | undefined;
   contentLength?: string | undefined;
   contentEncoding?: string | undefined;
+  transferEncoding?: string | undefined;
 }
 
 const NAMES: Readonly<Record<string, keyof RequestHead>> = {
@@ -18,9 +19,10 @@ const NAMES: Readonly<Record<string, keyof RequestHead>> = {
   'content-type': 'contentType',
   'content-length': 'contentLength',
   'content-encoding': 'contentEncoding',
+  'transfer-encoding': 'transferEncoding',
 };
 /** Most headers have names of other lengths, and are not looked at. */
-const LENGTHS: readonly boolean[] = Array.from({ length: 17 }, (_, length) =>
+const LENGTHS: readonly boolean[] = Array.from({ length: 18 }, (_, length) =>
   Object.keys(NAMES).some((name) => name.length === length),
 );
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { answersOfTurn } from './answers-of-turn.ts';
 import type { ServiceApp } from './app.ts';
 import { ClientAddresses } from './client-address.ts';
 import { GraphQLRoutes } from './graphql-routes.ts';
@@ -8,6 +9,7 @@ import { isOldHealthCheck } from './health.ts';
 import { answerByNode } from './node-adapter.ts';
 import { answerFailedRequest, refuseAmbiguous } from './refused-requests.ts';
 
+type FetchCallback = Parameters<typeof getRequestListener>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
 /** An app as a server hands requests to it. */
@@ -29,8 +31,13 @@ export class ServedApp {
     this.answerProxy = (app as Partial<ServiceApp>).answerProxy ?? (() => false);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
     this.#routes = new GraphQLRoutes(app);
-    this.#answer = getRequestListener(app.fetch, options);
-    this.#answerWithoutHost = getRequestListener(app.fetch, { ...options, hostname: 'localhost' });
+    const hold = (answer: Response) => answersOfTurn.hold(answer);
+    const fetch: FetchCallback = (...asked) => {
+      const answer = app.fetch(...(asked as Parameters<typeof app.fetch>));
+      return answer instanceof Promise ? answer.then(hold) : hold(answer);
+    };
+    this.#answer = getRequestListener(fetch, options);
+    this.#answerWithoutHost = getRequestListener(fetch, { ...options, hostname: 'localhost' });
   }
 
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {

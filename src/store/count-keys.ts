@@ -1,8 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { chainOf, chainStatus, type Link } from '../keys/authorization/chain.ts';
 import type { KeyCounts, ListPosition } from '../keys/repository.ts';
-import { inTurns } from '../keys/turns.ts';
+import { inTurns, nextTurn } from '../keys/turns.ts';
 import { chunksOf } from './chunks.ts';
 import type { Connection } from './connection.ts';
 import { linkOf, STATUS_COLUMNS } from './key-status.ts';
@@ -43,7 +42,7 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
     const began = performance.now();
     const groups = await connection.run((db) => selectGroups(db, { after: start, upTo }, now));
     if (connection.dialect === 'sqlite') size = nextSize(size, performance.now() - began);
-    await setImmediate();
+    await nextTurn();
     const ancestors = await findAncestors(connection, groups);
     for await (const group of inTurns(groups)) {
       const status = chainStatus(chainOf(linkFor(group, now), ancestors), now);
@@ -53,7 +52,7 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
       nextExpiry = Math.min(next, nextExpiry ?? next);
     }
     after = upTo;
-    await setImmediate();
+    await nextTurn();
   } while (after);
   return { counts, nextExpiry };
 }
@@ -106,7 +105,7 @@ async function findAncestors(connection: Connection, groups: readonly Group[]): 
       );
       for (const row of rows) ancestors.set(row.id, linkOf(row));
       for (const { created_by: creator } of rows) if (creator !== null) next.add(creator);
-      await setImmediate();
+      await nextTurn();
     }
     wanted = new Set([...next].filter((id) => !ancestors.has(id)));
   }

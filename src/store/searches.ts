@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { nextTurn } from '../keys/turns.ts';
 
 /**
  * A search, piece by piece: SQLite reads in this process, and nothing else runs meanwhile. It returns what it found.
@@ -24,6 +24,6 @@ export async function firstFound<Found>([through, ...byIndex]: readonly Search<F
     const step = await next.search.next();
     if (step.done) return step.value;
     next.spent += (performance.now() - began) / next.share;
-    await setImmediate();
+    await nextTurn();
   }
 }

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
+import { MAX_BODY_BYTES } from '../../src/http/graphql-request.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { connectTo, readToEnd } from '../support/client.ts';
+import { KeptConnection } from '../support/keep-alive.ts';
 import { rawPost, sendAndCut, sendRaw } from '../support/raw-http.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
@@ -133,6 +136,52 @@ describe('a body', () => {
       assert.deepEqual(JSON.parse(text), { errors: [{ message, extensions: { code: 'BODY_TOO_LARGE' } }] });
     }
     assert.equal((await sendRaw(test.url, rawPost([type], body))).status, 401);
+  });
+
+  describe('in chunks', () => {
+    let head: string;
+    before(() => {
+      head = [
+        'POST /graphql HTTP/1.1',
+        'Host: localhost',
+        `Authorization: Bearer ${secret}`,
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+        '\r\n',
+      ].join('\r\n');
+    });
+    const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+
+    it('may come in pieces, one after another on a connection', async () => {
+      const connection = await KeptConnection.open(test.url);
+      for (let time = 1; time <= 3; time += 1) {
+        connection.send(Buffer.from(head + chunk(GOOD.slice(0, 7))));
+        connection.send(Buffer.from(chunk(GOOD.slice(7)) + chunk('')));
+        assert.equal(await connection.status(), 200);
+      }
+      connection.close();
+    });
+
+    it('that is too long gets 413 before it ends, and the next request of its connection an answer if it ends', async () => {
+      const connection = await KeptConnection.open(test.url);
+      connection.send(Buffer.from(head + chunk(' '.repeat(MAX_BODY_BYTES + 1))));
+      assert.equal(await connection.status(), 413);
+      connection.send(Buffer.from(chunk('') + head + chunk(GOOD) + chunk('')));
+      assert.equal(await connection.status(), 200);
+      connection.close();
+    });
+
+    it('that never ends gets 413, and then the connection ends', async () => {
+      const socket = await connectTo(test.url);
+      const answer = readToEnd(socket);
+      socket.write(head + chunk(' '.repeat(MAX_BODY_BYTES + 1)));
+      assert.match(await answer, /^HTTP\/1\.1 413 [^]*BODY_TOO_LARGE/);
+    });
+
+    it('of the most that is allowed is read', async () => {
+      const body = GOOD + ' '.repeat(MAX_BODY_BYTES - GOOD.length);
+      assert.equal((await sendRaw(test.url, head + chunk(body) + chunk(''))).status, 200);
+    });
   });
 
   it('that never comes does not hold up the answer to a request without a valid key', async () => {

@@ -51,6 +51,11 @@ describe('a request that is not valid HTTP', () => {
       head('POST /graphql HTTP/1.1', 'Host: x', 'Transfer-Encoding: gzip, chunked'),
       [400, 'BAD_REQUEST', 'Only "Transfer-Encoding: chunked" is supported.'],
     ],
+    [
+      'by GET with a body that is encoded for its way',
+      head('GET /graphql?query={online} HTTP/1.1', 'Host: x', 'Transfer-Encoding: gzip, chunked'),
+      [400, 'BAD_REQUEST', 'Only "Transfer-Encoding: chunked" is supported.'],
+    ],
     ['with a bad Host', head('GET /graphql HTTP/1.1', 'Host: a b'), nowhere],
     ['with a bad address', head('GET http://[ HTTP/1.1', 'Host: x'), nowhere],
     ['with a backslash in its path', head('GET /a\\b HTTP/1.1', 'Host: x'), nowhere],

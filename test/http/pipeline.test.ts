@@ -121,7 +121,10 @@ function post(
       `${url}/graphql`,
       {
         method: 'POST',
-        headers: { 'content-length': String(Buffer.byteLength(body)), ...headers },
+        headers: {
+          ...('transfer-encoding' in headers ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+          ...headers,
+        },
         // A server may close the connection after it has refused a body.
         agent: agent ?? false,
       },
@@ -260,6 +263,18 @@ describe('a request, by Node or by Hono,', () => {
     ['a high port', '{"query":"{ online }"}', { host: 'x:65535' }],
     ['a host in capitals', '{"query":"{ asks }"}', { host: 'EXAMPLE.com' }],
     ['an address as its host', '{"query":"{ asks }"}', { host: '[::1]:4000' }],
+    ['a long address as its host', '{"query":"{ asks }"}', { host: '[0:0:0:0:0:0:0:1]:4000' }],
+    ['a number as its host', '{"query":"{ asks }"}', { host: '2130706433' }],
+    ['an underscore in its host', '{"query":"{ asks }"}', { host: 'svc_api:4000' }],
+    ['a body in chunks', '{"query":"{ asks }"}', { 'transfer-encoding': 'chunked' }],
+    ['a body in chunks, in capitals', '{"query":"{ online }"}', { 'transfer-encoding': 'Chunked' }],
+    ['no body in chunks', '', { 'transfer-encoding': 'chunked' }],
+    [
+      'a body in chunks that is too long',
+      JSON.stringify({ query: '{ online }', text: 'x'.repeat(1 << 20) }),
+      { 'transfer-encoding': 'chunked' },
+    ],
+    ['a body in chunks that is compressed', '{"query":"{ online }"}', { 'transfer-encoding': 'gzip, chunked' }],
   ] as const) {
     it(`gets the same answer with ${what}`, async () => {
       await compare(body, headers as unknown as Record<string, string | string[]>);

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { nextTurn } from '../../keys/turns.ts';
 
 /** So many items of lists are computed before a request looks whether its turn is over. */
 export const GROUP_SIZE = 20;
@@ -49,7 +49,7 @@ export class Turns {
       process.nextTick(resolve);
     });
     if (performance.now() >= this.#endsAt) {
-      await setImmediate();
+      await nextTurn();
       this.#endsAt = performance.now() + this.#sliceMs;
     }
     this.#waiting -= 1;

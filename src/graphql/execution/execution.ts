@@ -56,7 +56,7 @@ export class Execution {
     }
     try {
       const data =
-        operation.operation === OperationTypeNode.MUTATION
+        operation.operation === OperationTypeNode.MUTATION && fields.length > 1
           ? this.#executeSerially(fields)
           : this.#executeFields(fields, null, undefined);
       return data instanceof Promise ? data.then(this.#result, this.#failed) : this.#result(data);

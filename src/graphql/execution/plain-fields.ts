@@ -12,7 +12,8 @@ export function valueOf(read: Read): unknown {
 
 /**
  * Takes over the fields with which a selection begins, as long as they are properties that scalars of GraphQL serialize
- * as they are. The items of most lists have no others: one loop for these is faster than to execute each field.
+ * as they are, or `__typename`. The items of most lists have no others: one loop for these is faster than to execute
+ * each field.
  */
 export class PlainFields {
   /** How many were taken over. */
@@ -30,9 +31,9 @@ export class PlainFields {
     let characters = 0;
     try {
       for (let index = 0; index < fields.length; index += 1) {
-        const { key, name, plain } = fields[index]!;
+        const { key, name, plain, typename } = fields[index]!;
         if (plain === undefined) break;
-        const value = (source as Record<string, unknown>)[name];
+        const value = typename ?? (source as Record<string, unknown>)[name];
         if (!serializedAsItIs(plain, value)) {
           this.read = { value };
           break;

@@ -40,6 +40,8 @@ export interface SelectedField {
   readonly hasArguments: boolean;
   /** Where it is a property of its object, the values that it has in the answer as they are; undefined for none. */
   readonly plain: PlainType | undefined;
+  /** What `__typename` is; undefined for other fields. */
+  readonly typename: string | undefined;
   /** The fields beneath it. */
   readonly selection: Selection;
 }
@@ -83,6 +85,7 @@ export class Selection {
         type: outputTypeOf(definition.type),
         hasArguments: definition.args.length > 0,
         plain: plainTypeIn(definition, key),
+        typename: definition === TypeNameMetaFieldDef ? type.name : undefined,
         selection: new Selection(this.#scope, nodes),
       });
     }
@@ -94,7 +97,8 @@ export class Selection {
 /** A key `__proto__` is not set like others. */
 function plainTypeIn({ type, resolve, args }: GraphQLField<unknown, unknown>, key: string): PlainType | undefined {
   const outputType = outputTypeOf(type);
-  const isProperty = resolve === undefined && args.length === 0 && key !== '__proto__';
+  const isKnown = resolve === undefined || resolve === TypeNameMetaFieldDef.resolve;
+  const isProperty = isKnown && args.length === 0 && key !== '__proto__';
   return isProperty && outputType.kind === 'leaf' ? plainTypeOf(outputType.type) : undefined;
 }
 

@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
 import { type ErrorCode, isKeysError } from '../errors.ts';
 import type { ApiKey } from '../key/api-key.ts';
 import { requireWhole } from '../key/damage.ts';
 import { statusOf } from '../key/status.ts';
 import type { KeyRepository } from '../repository.ts';
+import { nextTurn } from '../turns.ts';
 import { requireToDelete } from './delete.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
 import { type Place, requireToUpdate } from './transaction.ts';
@@ -122,6 +122,6 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
     requireToUpdate(place, pages < MAX_PAGES ? leakedSince(page, 0) : page);
     if (page.length < PAGE) return;
     after = page.at(-1);
-    await setImmediate();
+    await nextTurn();
   }
 }

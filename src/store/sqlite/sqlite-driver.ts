@@ -11,6 +11,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { nextTurn } from '../../keys/turns.ts';
 
 /** What each connection to a store is told. */
 export const PRAGMAS = [
@@ -65,7 +66,7 @@ class TurnTakingDriver extends ImmediateSqliteDriver {
       executeQuery: async (query) => {
         this.#beginTurn();
         const result = await connection.executeQuery(query);
-        if (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > MAX_TURN_MS) await setImmediate();
+        if (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > MAX_TURN_MS) await nextTurn();
         return result as QueryResult<never>;
       },
       streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
