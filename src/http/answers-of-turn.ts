@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** In a turn after one with so few answers, each is sent at once: its reader works on it meanwhile. */
+/** After a turn with so few answers, each is sent at once: its reader works on it meanwhile. */
 const FEW = 4;
 /** How long an answer waits at most while others are made, in milliseconds. */
 const MAX_WAIT_MS = 1;
