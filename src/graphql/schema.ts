@@ -9,6 +9,7 @@ import { keepToBudget } from './budget/budgeted-fields.ts';
 import { consentResolversOf } from './consent-resolvers.ts';
 import type { SchemaExtension, ServiceInfo } from './extension.ts';
 import { readHostPart } from './host-part.ts';
+import { tellOwnTimes } from './own-times.ts';
 import { documentsOf, readRequirements } from './requirements.ts';
 import { enforceRequires, refuseRepeatedRootFields, type RootField, rootFieldsOf } from './requires.ts';
 import { resolversOf } from './resolvers.ts';
@@ -52,6 +53,7 @@ export async function createSchema(
     enforceRequires(schema, requirements);
     for (const field of rootFieldsOf(schema)) allowNull(field);
     keepToBudget(schema);
+    tellOwnTimes(schema, own);
     return schema;
   } catch (error) {
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });

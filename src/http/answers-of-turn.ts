@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** In a turn after one with so few answers, each is sent at once: its reader works on it meanwhile. */
+/** After a turn with so few answers, each is sent at once: its reader works on it meanwhile. */
 const FEW = 4;
 /** How long an answer waits at most while others are made, in milliseconds. */
 const MAX_WAIT_MS = 1;
@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 1;
  */
 export class AnswersOfTurn {
   readonly #now: () => number;
-  /** How many were made in this turn, and in the one before. */
+  /** How many were made in this turn, and in the latest before it that had any. */
   #made = 0;
   #madeBefore = 0;
   #waiting: (() => void)[] = [];

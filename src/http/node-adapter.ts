@@ -15,6 +15,7 @@ import { readHead, type RequestHead } from './request-head.ts';
 export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const head = readHead(incoming.rawHeaders);
   if (!head || !isOrdinary(incoming.method, head)) return false;
+  if (head.transferEncoding !== undefined) outgoing.once('finish', () => throwAwayRest(incoming));
   answer(pipeline, new NodeRequest(incoming, outgoing, head), outgoing).catch(() => outgoing.destroy());
   return true;
 }
@@ -51,13 +52,37 @@ function hasNoBody({ contentLength, transferEncoding }: RequestHead): boolean {
   return contentLength === undefined && transferEncoding === undefined;
 }
 
-/** How long the rest of a body that is too long may come, in milliseconds. Cut off, a client might miss the answer. */
+/** How long the rest of a body may come after the answer, in milliseconds. Cut off, a client might miss that. */
 const LINGER_MS = 500;
 
-/** Reads the rest of a body that nobody wants, and closes the connection if that does not end. */
-function throwAway(incoming: IncomingMessage): void {
-  incoming.removeAllListeners('data').resume();
+/** Reads the rest of a body in chunks that was refused, and closes the connection if that does not end. */
+function throwAwayRest(incoming: IncomingMessage): void {
+  if (incoming.complete) return;
+  incoming.resume();
   setTimeout(() => incoming.complete || incoming.socket.destroySoon(), LINGER_MS).unref();
+}
+
+/**
+ * Reads a body. Its listeners go with it: a connection that is kept has its request until the next one, and what these
+ * know would stay in memory as long.
+ */
+function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_BODY_BYTES) stop(() => reject(tooLarge()));
+    };
+    const onEnd = () => stop(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const onError = () => stop(() => reject(bodyCutOff()));
+    const stop = (settle: () => void) => {
+      incoming.off('data', onData).off('end', onEnd).off('error', onError);
+      settle();
+    };
+    incoming.on('data', onData).on('end', onEnd).on('error', onError);
+  });
 }
 
 /** A GET or POST request as Node has it. */
@@ -87,22 +112,8 @@ class NodeRequest extends NodeHead implements GraphQLRequest {
   }
 
   body(): Promise<Uint8Array> {
-    return new Promise((resolve, reject) => {
-      const incoming = this.incoming;
-      if (incoming.destroyed && !incoming.complete) return reject(bodyCutOff());
-      const chunks: Buffer[] = [];
-      let size = 0;
-      incoming.on('data', (chunk: Buffer) => {
-        chunks.push(chunk);
-        size += chunk.length;
-        if (size <= MAX_BODY_BYTES) return;
-        throwAway(incoming);
-        reject(tooLarge());
-      });
-      incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-      incoming.once('error', () => reject(bodyCutOff()));
-      return undefined;
-    });
+    const { incoming } = this;
+    return incoming.destroyed && !incoming.complete ? Promise.reject(bodyCutOff()) : readBody(incoming);
   }
 
   get webRequest(): Request {

@@ -74,14 +74,18 @@ export function isTime(instant: number): boolean {
 }
 
 /**
- * Formats a time in milliseconds since 1970 by RFC 3339, in UTC. What is none, in a damaged row, becomes the first or
- * the last one: a list must not fail for one key.
+ * A time that RFC 3339 can tell: what is none, in a damaged row, becomes the first or the last one. A list must not
+ * fail for one key.
  */
+export function tellable(instant: number): number {
+  return Number.isNaN(instant) ? FIRST_MS : Math.min(Math.max(instant, FIRST_MS), LAST_MS);
+}
+
+/** Formats a time in milliseconds since 1970, made `tellable`, by RFC 3339 in UTC. */
 export function formatTime(instant: number): string;
 export function formatTime(instant: number | null): string | null;
 export function formatTime(instant: number | null): string | null {
-  if (instant === null) return null;
-  return new Date(Math.min(Math.max(Number.isNaN(instant) ? FIRST_MS : instant, FIRST_MS), LAST_MS)).toISOString();
+  return instant === null ? null : new Date(tellable(instant)).toISOString();
 }
 
 /** A duration in milliseconds in its largest unit that is whole, as `readDuration` parses it: `90m`, `1h`, `30d`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,8 +8,7 @@ import { openStore } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/full-disk.ts';
-import { type PostgresServer, startPostgresServer } from '../support/postgres.ts';
-import { type Proxy, startProxy } from '../support/proxy.ts';
+import { type LastingPostgres, startLastingPostgres } from '../support/lasting-postgres.ts';
 import { startCli } from '../support/process.ts';
 import { skipUnlessCI } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -105,8 +104,8 @@ describe('notices of a store that fails', () => {
           isFull = true;
         }
     };
-
-    it('come once, as it is remembered what was taken until that can be written', async () => {
+    /** Starts a server, and lets it deliver what waits when it cannot write that any more. */
+    const serveUntilUnwritable = async () => {
       const server = await serve(database);
       await letWait(database);
       await fill();
@@ -114,6 +113,11 @@ describe('notices of a store that fails', () => {
       // Nothing more is sent than what was to be sent before.
       await until(() => told().size > UNDER_WAY);
       await until(() => server.said(UNWRITABLE) !== undefined);
+      return server;
+    };
+
+    it('come once, as it is remembered what was taken until that can be written', async () => {
+      const server = await serveUntilUnwritable();
       assert.deepEqual([server.said(UNWRITABLE)!.err?.code, await waiting(database)], ['STORE_FULL', KEYS]);
       // Access can be taken away, which is told later.
       const { code, stderr } = await testCli(database).runProcess(['apikey', 'delete', 'Ready']);
@@ -130,12 +134,7 @@ describe('notices of a store that fails', () => {
     });
 
     it('come again under the same ids, where the server was killed before there was room', async () => {
-      const server = await serve(database);
-      await letWait(database);
-      await fill();
-      takeAll();
-      await until(() => told().size > UNDER_WAY);
-      await until(() => server.said(UNWRITABLE) !== undefined);
+      const server = await serveUntilUnwritable();
       await server.stop('SIGKILL');
       const { length: before } = receiver.received;
       disk.empty();
@@ -150,34 +149,24 @@ describe('notices of a store that fails', () => {
   });
 
   describe('since PostgreSQL is stopped', () => {
-    let folder: string;
-    let postgres: PostgresServer;
-    let proxy: Proxy;
-    const portOf = ({ url }: PostgresServer) => Number(new URL(url).port);
+    let postgres: LastingPostgres;
     beforeEach(async () => {
-      const place = tempFolder();
-      chmodSync(place, 0o755);
-      folder = join(place, 'data of it');
-      mkdirSync(folder);
-      postgres = await startPostgresServer(folder);
-      cleanups.push(() => postgres.stop());
+      postgres = await startLastingPostgres();
+      cleanups.push(() => postgres.end());
       await create(postgres.url, ['Before']);
-      // Its address stays, whichever port it gets.
-      proxy = await startProxy(portOf(postgres));
-      cleanups.push(() => proxy.close());
     });
 
     it('come at least once, with those of keys that are made before the server finds it again', async () => {
-      const server = await serve(Object.assign(new URL(postgres.url), { port: String(proxy.port) }).href);
+      const server = await serve(postgres.address);
       await letWait(postgres.url);
       await postgres.stop();
       takeAll();
       await until(() => server.said(UNWRITABLE) !== undefined);
       assert.match(String(server.said(UNWRITABLE)!.err?.code), /^STORE_/);
-      postgres = await startPostgresServer(folder);
+      await postgres.start();
       assert.equal(await waiting(postgres.url), KEYS);
       await create(postgres.url, names('Meanwhile'));
-      proxy.redirect(portOf(postgres));
+      postgres.lead();
       await until(() => told().size === 2 * KEYS + 1);
       await until(async () => (await waiting(postgres.url)) === 0);
       assert.notEqual(server.said('notices are collected again'), undefined);

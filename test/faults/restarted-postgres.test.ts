@@ -1,39 +1,26 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { testCli } from '../support/cli.ts';
-import { type PostgresServer, startPostgresServer } from '../support/postgres.ts';
-import { type Proxy, startProxy } from '../support/proxy.ts';
+import { type LastingPostgres, startLastingPostgres } from '../support/lasting-postgres.ts';
 import { startServe, type ServeProcess } from '../support/serve.ts';
 import { query } from '../support/server.ts';
-import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
 const CLIENTS = 4;
 
 describe('PostgreSQL that is restarted under a server', () => {
-  let folder: string;
-  let postgres: PostgresServer;
-  let proxy: Proxy;
+  let postgres: LastingPostgres;
   let server: ServeProcess;
   let secrets: { deleted: string; kept: string };
 
   beforeEach(async () => {
-    const place = tempFolder();
-    chmodSync(place, 0o755);
-    folder = join(place, 'data of it');
-    mkdirSync(folder);
-    postgres = await startPostgresServer(folder);
+    postgres = await startLastingPostgres();
     const cli = testCli(postgres.url);
     secrets = { deleted: (await cli.given('Deleted')).key, kept: (await cli.given('Kept')).key };
-    // Its address stays, whichever port it gets.
-    proxy = await startProxy(portOf(postgres));
-    server = await startServe(Object.assign(new URL(postgres.url), { port: String(proxy.port) }).href);
+    server = await startServe(postgres.address);
   });
   afterEach(async () => {
     await server.stop();
-    proxy.close();
-    await postgres.stop();
+    await postgres.end();
   });
 
   it('lets nobody in meanwhile whom it cannot check, and all whom it should once it is back', async () => {
@@ -50,11 +37,11 @@ describe('PostgreSQL that is restarted under a server', () => {
 
     await postgres.stop();
     await until(() => last('kept') === 503 && last('deleted') === 503);
-    postgres = await startPostgresServer(folder);
+    await postgres.start();
     // The server has not found it again when the key is deleted.
     await testCli(postgres.url).run(['apikey', '--delete', '--name', 'Deleted']);
     const whileGone = statuses.deleted.length;
-    proxy.redirect(portOf(postgres));
+    postgres.lead();
 
     await until(() => last('kept') === 200 && last('deleted') !== 503);
     await until(() => statuses.kept.slice(-100).every((status) => status === 200));
@@ -65,7 +52,3 @@ describe('PostgreSQL that is restarted under a server', () => {
     assert.ok(!since.has(200) && (since.has(401) || since.has(429)), [...since].join());
   });
 });
-
-function portOf({ url }: PostgresServer): number {
-  return Number(new URL(url).port);
-}

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { MAX_BODY_BYTES } from '../../src/http/graphql-request.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { KeptConnection } from '../support/keep-alive.ts';
+import { createPrincipal } from '../support/keys.ts';
 import { rawPost, sendAndCut, sendRaw } from '../support/raw-http.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 const GOOD = '{"query":"{ online }"}';
 const nested = (depth: number) => `{"query":"{ online }","variables":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
@@ -178,10 +183,61 @@ describe('a body', () => {
       assert.match(await answer, /^HTTP\/1\.1 413 [^]*BODY_TOO_LARGE/);
     });
 
+    for (const [what, from, to, status] of [
+      ['without a valid key', /Bearer .*/, 'Bearer svc_wrong', 401],
+      ['of another type', 'application/json', 'text/plain', 415],
+    ] as const)
+      it(`that never ends, in a request ${what}, gets ${status}, and then the connection ends`, async () => {
+        const socket = await connectTo(test.url);
+        const answer = readToEnd(socket);
+        socket.write(head.replace(from, to) + chunk(GOOD));
+        const began = performance.now();
+        assert.match(await answer, new RegExp(`^HTTP/1\\.1 ${status} `));
+        assert.ok(performance.now() - began < 20_000, 'long before a request must have arrived');
+      });
+
+    it('that never ends costs no answer to a request before it on its connection', async () => {
+      const slow = await startTestService({
+        extensions: [
+          {
+            typeDefs: 'extend type Query { slow: String @requires(resource: API_KEY, action: READ_ANY) }',
+            resolvers: { Query: { slow: () => setTimeout(1000, 'at last') } },
+          },
+        ],
+      });
+      const { secret: reader } = await createPrincipal(slow.keys, { name: 'Reader', roles: ['ADMIN'] });
+      const own = head.replace(secret, reader);
+      const socket = await connectTo(slow.url);
+      const answer = readToEnd(socket);
+      socket.write(own + chunk('{"query":"{ slow }"}') + chunk('') + own + chunk(' '.repeat(MAX_BODY_BYTES + 1)));
+      assert.match(await answer, /^HTTP\/1\.1 200 [^]*at last[^]*HTTP\/1\.1 413 /);
+      await slow.stop();
+    });
+
     it('of the most that is allowed is read', async () => {
       const body = GOOD + ' '.repeat(MAX_BODY_BYTES - GOOD.length);
       assert.equal((await sendRaw(test.url, head + chunk(body) + chunk(''))).status, 200);
     });
+  });
+
+  it('does not stay in memory while its connection is kept', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const body = GOOD + ' '.repeat(MAX_BODY_BYTES - GOOD.length);
+    const connections: KeptConnection[] = [];
+    collectGarbage();
+    const before = process.memoryUsage().arrayBuffers;
+    for (let count = 1; count <= 20; count += 1) {
+      const connection = await KeptConnection.open(test.url);
+      connection.send(rawPost([`Authorization: Bearer ${secret}`, 'Content-Type: application/json'], body));
+      assert.equal(await connection.status(), 200);
+      connections.push(connection);
+    }
+    await until(() => {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers - before < 10 * MAX_BODY_BYTES;
+    });
+    for (const connection of connections) connection.close();
   });
 
   it('that never comes does not hold up the answer to a request without a valid key', async () => {

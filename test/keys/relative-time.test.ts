@@ -38,6 +38,12 @@ describe('a relative time', () => {
     }
   });
 
+  it('is that of the first or the last time of RFC 3339, where one is none', () => {
+    const now = Date.UTC(2030, 0, 1);
+    const texts = [Number.NaN, -9e15, 9e15].map((time) => relativeTime(time, now));
+    assert.deepEqual(texts, ['2031 years ago', '2031 years ago', 'in 7975 years']);
+  });
+
   it('stands behind the absolute one', () => {
     assert.equal(timeAndDistance(30 * DAY, 0), '1970-01-31T00:00:00.000Z (in 30 days)');
   });

@@ -88,4 +88,12 @@ describe('a time', () => {
   it('is shown by RFC 3339, in UTC', () => {
     assert.deepEqual([formatTime(NOW + 1), formatTime(null)], ['2030-01-01T00:00:00.001Z', null]);
   });
+
+  it('is written as the first or the last one that RFC 3339 has, where it is none', () => {
+    const [first, last] = ['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'];
+    assert.deepEqual(
+      [Number.NaN, -9e15, 9e15].map((time) => formatTime(time)),
+      [first, first, last],
+    );
+  });
 });

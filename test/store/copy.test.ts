@@ -21,7 +21,7 @@ import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
   await makeStore(database);
-  const { keys, store, time } = await openTestKeys({ asServer: true, database });
+  const { keys, store, time } = await openTestKeys({ database });
   const parent = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], description: 'Käse 日本 😀' });
   const held = { limits: ['100/m', '5/h'], allowFrom: ['10.0.0.0/8'] };
   const child = await createPrincipal(
@@ -67,7 +67,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
 
 /** All that a store says of itself. */
 async function contentOf(database: string): Promise<object> {
-  const { keys, store } = await openTestKeys({ asServer: true, database });
+  const { keys, store } = await openTestKeys({ database });
   const page = await keys.list({ first: 500 }, OPERATOR);
   const ids = page.keys.map(({ id }) => id);
   const content = {

@@ -1,8 +1,8 @@
 import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
+import { withKeys } from '../../src/cli/with-keys.ts';
 import type { NewKey } from '../../src/keys/key/api-key.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/open-keys.ts';
 import { runCliHere, type Surroundings } from './cli-here.ts';
 import { isRemote } from './dialects.ts';
 import { type Finished, runCli } from './process.ts';
@@ -59,12 +59,10 @@ export function testCli(database = tempStore()): TestCli {
     },
     async given(name, fields = {}) {
       await makeStore(database);
-      const keys = await openKeys({ database });
-      const { secret, key } = await keys.create(
-        { name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields },
-        OPERATOR,
+      // As a command opens it: a server would write in a thread, whose start takes longer than all the rest.
+      const { secret, key } = await withKeys({ database }, (keys) =>
+        keys.create({ name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields }, OPERATOR),
       );
-      await keys.close();
       return { key: secret, name: key.name, id: key.id };
     },
   };

@@ -1,4 +1,5 @@
 import type { DialectName } from '../../src/store/connection.ts';
+import { useNewDatabase } from './postgres.ts';
 import { stopRemoteStores } from './remote.ts';
 
 const NAMES: Record<DialectName, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
@@ -45,7 +46,10 @@ export function describeOnEach(title: string, tests: (dialect: DialectName) => v
 /** Runs tests on one dialect. */
 export function describeOn(dialect: DialectName, title: string, tests: () => void): void {
   describe(`on ${NAMES[dialect]}, ${title}`, () => {
-    before(() => use(dialect));
+    before(async () => {
+      use(dialect);
+      if (dialect === 'postgres') await useNewDatabase();
+    });
     use(dialect);
     tests();
     use('sqlite');

@@ -16,8 +16,18 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
+/** The database that those of tests are copies of, and how many stores without keys it has. */
+const TEMPLATE = { name: 'template_of_stores', stores: 24 };
+
+/** Functions that were made with the search path of that time keep the name that the schema had then. */
+const FOLLOW_RENAMED = `do $$ declare path_set regprocedure; begin
+  for path_set in select oid from pg_proc where pronamespace = current_schema::regnamespace and proconfig is not null
+    loop execute format('alter function %s set search_path from current', path_set); end loop; end $$`;
+
 let server: PostgresServer | undefined;
 let pool: Pool | undefined;
+/** How many of those stores no test has used. */
+let ready = 0;
 /** What makes the tables of a store, once it is known. */
 let creation: Promise<string> | undefined;
 const schemas = new Set<string>();
@@ -36,6 +46,7 @@ export async function startPostgres(): Promise<void> {
   // Mocha's workers and the programs that they start inherit it.
   process.env['TEST_DATABASE_URL'] = server.url;
   process.env['TEST_DATABASE_ENDS'] = 'yes';
+  await makeTemplate();
 }
 
 export async function stopPostgres(): Promise<void> {
@@ -59,6 +70,40 @@ export async function startPostgresServer(folder?: string): Promise<PostgresServ
   };
 }
 
+/**
+ * Gives the stores that are named from now on another database, if the server is ours. To copy one with some stores is
+ * copying files, which takes as long as making the tables of one; and the more a database has, the longer
+ * everything takes there.
+ */
+export async function useNewDatabase(): Promise<void> {
+  if (!process.env['TEST_DATABASE_ENDS']) return;
+  const previous = databaseIn(process.env['TEST_DATABASE_URL']!);
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await ask(`create database ${name} template ${TEMPLATE.name} strategy file_copy`);
+  await pool?.end();
+  pool = undefined;
+  process.env['TEST_DATABASE_URL'] = urlOf(name);
+  if (previous.startsWith('test_')) await ask(`drop database ${previous} with (force)`);
+  ready = TEMPLATE.stores;
+}
+
+async function makeTemplate(): Promise<void> {
+  const text = await recordCreation();
+  await ask(`create database ${TEMPLATE.name}`);
+  const template = new Pool({ connectionString: urlOf(TEMPLATE.name) });
+  for (let index = 1; index <= TEMPLATE.stores; index += 1)
+    await template.query(`create schema ready_${index}; set search_path = ready_${index}; ${text}`);
+  await template.end();
+}
+
+function urlOf(database: string): string {
+  return Object.assign(new URL(process.env['TEST_DATABASE_URL']!), { pathname: `/${database}` }).href;
+}
+
+function databaseIn(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
 /** The URL of a store that does not exist yet, in a schema of its own. */
 export function postgresStore(): string {
   const url = new URL(process.env['TEST_DATABASE_URL']!);
@@ -80,23 +125,33 @@ export async function migratedPostgresStore(): Promise<string> {
 export async function migratePostgresStore(store: string): Promise<void> {
   if (!unmade.delete(store)) return;
   const { schema } = readPostgresUrl(store);
-  const found = await ask(`select 1 from pg_namespace where nspname = '${schema}'`);
+  const found = await askPostgres(store, `select 1 from pg_namespace where nspname = '${schema}'`);
   if (found.length > 0) return;
+  if (ready > 0 && isInUse(store)) {
+    await ask(`alter schema ready_${ready--} rename to ${schema}; set search_path = ${schema}; ${FOLLOW_RENAMED}`);
+    return;
+  }
   creation ??= recordCreation();
-  await ask(`create schema ${schema}; set search_path = ${schema}; ${await creation}`);
+  await askPostgres(store, `create schema ${schema}; set search_path = ${schema}; ${await creation}`);
 }
 
 /** Queries the database of a store directly, as the URL's user. @returns the rows of the last statement */
 export async function askPostgres(store: string, text: string): Promise<Record<string, unknown>[]> {
   const { schema = 'public', config } = readPostgresUrl(store);
   const statements = `set search_path = ${schema}; ${text}`;
-  if (new URL(store).username === new URL(process.env['TEST_DATABASE_URL']!).username) return ask(statements);
-  const otherUser = new Pool(config);
+  if (isInUse(store)) return ask(statements);
+  const other = new Pool(config);
   try {
-    return lastRows(await otherUser.query(statements));
+    return lastRows(await other.query(statements));
   } finally {
-    await otherUser.end();
+    await other.end();
   }
+}
+
+/** Whether a store is in the database where stores are named now, and has its user. */
+function isInUse(store: string): boolean {
+  const [{ username, pathname }, current] = [new URL(store), new URL(process.env['TEST_DATABASE_URL']!)];
+  return username === current.username && pathname === current.pathname;
 }
 
 const SCHEMAS_AT_ONCE = 50;
@@ -111,7 +166,7 @@ export async function removePostgresStores(): Promise<void> {
     await ask(`drop schema if exists ${names.slice(first, first + SCHEMAS_AT_ONCE).join(', ')} cascade`);
 }
 
-/** Asks the server over connections that are kept, and do not keep the program. */
+/** Asks the database in use over connections that are kept, and do not keep the program. */
 async function ask(text: string): Promise<Record<string, unknown>[]> {
   pool ??= new Pool({ connectionString: process.env['TEST_DATABASE_URL'], max: 2, allowExitOnIdle: true }).on(
     'error',

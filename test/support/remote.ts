@@ -1,3 +1,4 @@
+import { withKeys } from '../../src/cli/with-keys.ts';
 import { createApp } from '../../src/create-app.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -34,8 +35,10 @@ export async function stopRemoteStores(): Promise<void> {
 
 async function start(database: string): Promise<RemoteStore> {
   await makeStore(database);
+  const { secret, key } = await withKeys({ database }, (keys) =>
+    keys.create({ name: CALLER, roles: ['ADMIN'] }, OPERATOR),
+  );
   const keys = await openKeys({ database });
-  const { secret, key } = await keys.create({ name: CALLER, roles: ['ADMIN'] }, OPERATOR);
   const server = await listen({ app: await createApp({ keys, log: NO_LOG }), host: '127.0.0.1', port: 0 });
   const stop = async () => {
     await server.stop(0);

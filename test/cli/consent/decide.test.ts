@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { NewConsentRequest } from '../../../src/keys/consent/ask.ts';
-import { openKeys } from '../../../src/open-keys.ts';
+import { withKeys } from '../../../src/cli/with-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { APP } from '../../support/consent.ts';
 import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/dialects.ts';
@@ -20,18 +20,14 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
 
   /** Asks as a server does for an application, and fetches its key. */
   async function ask(wanted: Partial<NewConsentRequest> = {}) {
-    const keys = await openKeys({ database: cli.database });
     const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
-    const asked = await keys.consent.ask({ client: APP, ...grants, address: '192.0.2.7', ...wanted }, 'test');
-    await keys.close();
+    const asked = await withKeys({ database: cli.database }, (keys) =>
+      keys.consent.ask({ client: APP, ...grants, address: '192.0.2.7', ...wanted }, 'test'),
+    );
     return { ...asked, deviceCode: asked.deviceCode! };
   }
-  async function redeem(deviceCode: string) {
-    const keys = await openKeys({ database: cli.database });
-    const redeemed = await keys.consent.redeem({ deviceCode, clientId: APP.id });
-    await keys.close();
-    return redeemed;
-  }
+  const redeem = (deviceCode: string) =>
+    withKeys({ database: cli.database }, (keys) => keys.consent.redeem({ deviceCode, clientId: APP.id }));
 
   it('list who asks for what, without the codes', async () => {
     assert.deepEqual(await apikey('requests'), {

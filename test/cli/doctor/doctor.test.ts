@@ -50,6 +50,24 @@ describeOnEach('doctor', (dialect) => {
     }
     return checks;
   };
+  /** A webhook that answers 500. */
+  const startUnheard = async () => {
+    const store = await openStore({ database: cli.database });
+    const time = { now: Date.now() };
+    const receiver = await Receiver.start();
+    receiver.answer = (response) => void response.writeHead(500).end();
+    /** Collects what is to be told, and tries to, as a process of its own. */
+    const pass = async () => {
+      const server = testCourier({ store, time }, destinationOf(receiver));
+      await server.run();
+      await server.courier.stop();
+    };
+    const end = async () => {
+      await store.close();
+      await stopReceivers();
+    };
+    return { time, pass, end };
+  };
 
   it('says whether notices can be signed, what waits, and why the last could not be delivered', async () => {
     const config = join(tempFolder(), 'svc-api.yaml');
@@ -68,19 +86,13 @@ describeOnEach('doctor', (dialect) => {
       (await notices(env)).map(({ message }) => message),
       [readable],
     );
-    const store = await openStore({ database: cli.database });
-    const test = { store, time: { now: Date.now() } };
-    const receiver = await Receiver.start();
-    receiver.answer = (response) => void response.writeHead(500).end();
-    const server = testCourier(test, destinationOf(receiver));
-    await server.run();
+    const unheard = await startUnheard();
+    await unheard.pass();
     await cli.given('B');
-    test.time.now = Date.now() + 20_000;
-    await server.run();
-    await server.courier.stop();
-    await store.close();
-    await stopReceivers();
-    const at = new Date(test.time.now).toISOString();
+    unheard.time.now = Date.now() + 20_000;
+    await unheard.pass();
+    await unheard.end();
+    const at = new Date(unheard.time.now).toISOString();
     assert.deepEqual(
       (await notices(env)).map(({ status, message }) => [status, message]),
       [
@@ -102,12 +114,8 @@ describeOnEach('doctor', (dialect) => {
     const none = 'ok The configuration names no webhook: nobody is told what happens to keys.';
     const seenAgo = (ms: number) =>
       changeDirectly(cli.database, `update notice_state set seen_at = ${Date.now() - ms}`);
-    const store = await openStore({ database: cli.database });
-    const test = { store, time: { now: Date.now() } };
-    const receiver = await Receiver.start();
-    receiver.answer = (response) => void response.writeHead(500).end();
-    const server = testCourier(test, destinationOf(receiver));
-    await server.run();
+    const unheard = await startUnheard();
+    await unheard.pass();
     // Nothing waits.
     await seenAgo(2 * UNIT_MS.h);
     assert.deepEqual(await about('roles: {}'), [none]);
@@ -115,13 +123,9 @@ describeOnEach('doctor', (dialect) => {
     assert.deepEqual(await about('roles: {}'), [none]);
     await changeDirectly(cli.database, 'update notice_state set gone = null');
     await cli.given('B');
-    test.time.now = Date.now();
-    await server.courier.stop();
-    const later = testCourier(test, destinationOf(receiver));
-    await later.run();
-    await later.courier.stop();
-    await store.close();
-    await stopReceivers();
+    unheard.time.now = Date.now();
+    await unheard.pass();
+    await unheard.end();
     await changeDirectly(cli.database, `update notice_outbox set created_at = created_at - ${2 * UNIT_MS.h}`);
     // Somebody sees a webhook, whatever this configuration says.
     const late = /^warning 1 notices wait, of at most 10000; the last failure, at \S+: the answer was 500\.$/;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { openKeys } from '../../../src/open-keys.ts';
+import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
@@ -11,12 +11,12 @@ describeOnEachAndRemotely('the command line and the key above', () => {
   beforeEach(async () => {
     cli = testCli();
     parent = await cli.given('Parent', { roles: ['ADMIN'] });
-    const keys = await openKeys({ database: cli.database });
-    const result = await keys.authenticate(parent.key);
-    assert.ok('principal' in result);
-    const { secret, key } = await keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal);
-    child = { key: secret, name: key.name, id: key.id };
-    await keys.close();
+    child = await withKeys({ database: cli.database }, async (keys) => {
+      const result = await keys.authenticate(parent.key);
+      assert.ok('principal' in result);
+      const { secret, key } = await keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal);
+      return { key: secret, name: key.name, id: key.id };
+    });
   });
   const apikey = (...args: string[]) => cli.run(['apikey', ...args]);
   const json = async (...args: string[]): Promise<Record<string, unknown>> => {
@@ -55,9 +55,7 @@ describeOnEachAndRemotely('the command line and the key above', () => {
 
   it('verify tells that a key above is disabled, or has expired', async () => {
     await apikey('disable', 'Parent');
-    const keys = await openKeys({ database: cli.database });
-    const found = await keys.identify(child.key, OPERATOR);
-    await keys.close();
+    const found = await withKeys({ database: cli.database }, (keys) => keys.identify(child.key, OPERATOR));
     assert.equal('key' in found && found.status, 'DISABLED');
   });
 

@@ -193,7 +193,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   // On PostgreSQL what is kept is the same, and takes longer to come about.
   if (dialect === 'sqlite') {
     it('keeps 1,000 refusals at most while the store cannot take them', async () => {
-      const impatient = await openTestKeys({ database: test.database, lockWaitMs: 1 });
+      const impatient = await openTestKeys({ asServer: true, database: test.database, lockWaitMs: 1 });
       await whileLocked(async () => {
         for (let written = 0; written < 1000; written += 5) {
           for (let request = 0; request < 6; request += 1)

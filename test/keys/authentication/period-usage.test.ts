@@ -91,7 +91,7 @@ describeOnEach('the use of keys by the hour', () => {
 
   it('is kept hour by hour while the store cannot take it, up to 24 hours', async () => {
     const { secret, key } = await create();
-    const quick = await openTestKeys({ database: test.database, lockWaitMs: 1 });
+    const quick = await openTestKeys({ asServer: true, database: test.database, lockWaitMs: 1 });
     await test.store.repository.write(async () => {
       for (let hour = 0; hour < 26; hour += 1) {
         await use(secret, quick);

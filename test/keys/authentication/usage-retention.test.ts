@@ -72,7 +72,7 @@ describeOnEach('what is kept of the use of keys', () => {
       const random = new Random(seed);
       const ids = ['a', 'b', 'c'].map((id) => id + seed);
       await insertKeys(...ids);
-      const other = await openTestKeys({ database: test.database });
+      const other = await openTestKeys({ asServer: true, database: test.database });
       const expected = new Map<string, HourUsage>();
       const oldest = test.time.now - 120 * DAY;
       for (let round = 0; round < 20; round += 1) {

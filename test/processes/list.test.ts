@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import stringWidth from 'string-width';
-import { ACTIONS } from '../../../src/keys/permissions/catalog.ts';
-import type { NewKey } from '../../../src/keys/key/api-key.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { type TestCli, testCli } from '../../support/cli.ts';
-import { jsonLines, openTestKeys } from '../../support/keys.ts';
-import { cliOnTerminal } from '../../support/pty.ts';
+import { ACTIONS } from '../../src/keys/permissions/catalog.ts';
+import type { NewKey } from '../../src/keys/key/api-key.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { type TestCli, testCli } from '../support/cli.ts';
+import { jsonLines, openTestKeys } from '../support/keys.ts';
+import { cliOnTerminal } from '../support/pty.ts';
 
 const DAY = 86_400_000;
 const CJK = '鍵'.repeat(100);

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { lookUp } from '../../../src/keys/authentication/authenticate.ts';
-import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal.ts';
-import { isKeysError } from '../../../src/keys/errors.ts';
-import { digestSecret } from '../../../src/keys/secret/secret.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { changeDirectly } from '../../support/direct.ts';
-import { jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { Random } from '../../support/random.ts';
-import { migratedStore } from '../../support/temp.ts';
-import { until } from '../../support/until.ts';
+import { lookUp } from '../../src/keys/authentication/authenticate.ts';
+import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
+import { isKeysError } from '../../src/keys/errors.ts';
+import { digestSecret } from '../../src/keys/secret/secret.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { changeDirectly } from '../support/direct.ts';
+import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { Random } from '../support/random.ts';
+import { migratedStore } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 const SEED = 20_261_122;
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { MIGRATIONS } from '../../src/store/migrations/index.ts';
-import { openStore } from '../../src/store/open.ts';
-import { countKeys, openTestKeys, storedKey } from '../support/keys.ts';
-import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { MIGRATIONS } from '../../../src/store/migrations/index.ts';
+import { openStore } from '../../../src/store/open.ts';
+import { countKeys, openTestKeys, storedKey } from '../../support/keys.ts';
+import { AS_NOBODY, runStoreChild } from '../../support/store-process.ts';
+import { tempFolder, tempStore } from '../../support/temp.ts';
 
 describe("the store's files", () => {
   for (const umask of ['0', '777', '22']) {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { cleanEnv, finished } from '../support/process.ts';
-import { rawPost, sendAndCut, sendRaw } from '../support/raw-http.ts';
-import { query } from '../support/server.ts';
+import { cleanEnv, finished } from '../../support/process.ts';
+import { rawPost, sendAndCut, sendRaw } from '../../support/raw-http.ts';
+import { query } from '../../support/server.ts';
 
-const CHILD = fileURLToPath(new URL('../support/console-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('../../support/console-child.ts', import.meta.url));
 
 describe('the console', () => {
   const started: ChildProcess[] = [];

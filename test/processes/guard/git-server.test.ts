@@ -5,10 +5,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type GuardedService, startGuarded } from '../support/guard.ts';
-import { cleanEnv } from '../support/process.ts';
-import { needsPrograms } from '../support/skip.ts';
-import { tempFolder } from '../support/temp.ts';
+import { type GuardedService, startGuarded } from '../../support/guard.ts';
+import { cleanEnv } from '../../support/process.ts';
+import { needsPrograms } from '../../support/skip.ts';
+import { tempFolder } from '../../support/temp.ts';
 
 const run = promisify(execFile);
 
