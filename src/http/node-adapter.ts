@@ -30,7 +30,7 @@ const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 /** The hosts that clients name, which are few: whether they are plain. */
 const plainHosts = new LRUCache<string, boolean>({ max: 100, memoMethod: isPlainHost });
 
-/** Whether nothing about a Host needs to be refused. */
+/** Whether a Host is surely valid. Of others, Hono finds that out. */
 function isPlainHost(host: string): boolean {
   const name = HOST.exec(host)?.[1];
   const url = `http://${host}`;

@@ -22,8 +22,9 @@ const NAMES: Readonly<Record<string, keyof RequestHead>> = {
   'transfer-encoding': 'transferEncoding',
 };
 /** Most headers have names of other lengths, and are not looked at. */
-const LENGTHS: readonly boolean[] = Array.from({ length: 18 }, (_, length) =>
-  Object.keys(NAMES).some((name) => name.length === length),
+const LENGTHS: readonly boolean[] = Array.from(
+  { length: Math.max(...Object.keys(NAMES).map((name) => name.length)) + 1 },
+  (_, length) => Object.keys(NAMES).some((name) => name.length === length),
 );
 
 /**
