@@ -27,12 +27,8 @@ async function freshClone(): Promise<string> {
 }
 
 describe('the README, in a fresh clone', () => {
-  let clone: string;
-  before(async () => {
-    clone = await freshClone();
-  });
-
   it('starts by one command with npm 10, without Python or a compiler, and prints a request that works as pasted', async () => {
+    const clone = await freshClone();
     const port = await freePort();
     const command = blockWith('npm start');
     // What Node 20 comes with.
@@ -71,6 +67,8 @@ describe('the README, in a fresh clone', () => {
   });
 
   it('installs into a CLI as docs/installing.md has it', async () => {
+    const clone = await freshClone();
+    symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
     const host = await installHost({ '@oclif/plugin-plugins': '^7' }, withPluginsCommand);
     const bin = tempFolder();
     symlinkSync(join(host.folder, 'bin/run.js'), join(bin, 'acme'));

@@ -8,8 +8,8 @@ import { tempFolder } from './temp.ts';
 /** What git, npm and the scripts in `.bin` need. Everything else is missing: Python, make and compilers among it. */
 const PROGRAMS = ['sh', 'git', 'dirname', 'sed', 'uname'];
 
-/** How the registry is reached, and what was downloaded from it before. None of it changes how a package is installed. */
-const NETWORK = /^((https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|npm_config_(registry|cache))$/i;
+/** How the registry is reached. What was downloaded from it before is not there: a cache is in the home. */
+const NETWORK = /^((https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|npm_config_registry)$/i;
 
 /**
  * The environment of a machine that has a shell, git, and the programs in these folders. Its home is empty, and nothing
