@@ -10,6 +10,7 @@ import {
   TypeInfo,
   ValidationContext,
 } from 'graphql';
+import { withoutStackTrace } from '../keys/errors.ts';
 
 /** The parts of a document that rules look at, by the kind of what they are part of. */
 const PARTS: { readonly [kind: string]: readonly string[] | undefined } = {
@@ -61,7 +62,7 @@ export class Validation {
   /** Whether a document is valid. Call `checkFieldLimits` and `checkRepeatedFields` first: they bound what it takes. */
   isValid(document: DocumentNode): boolean {
     try {
-      new Pass(this.#schema, document, this.#rules).walk(document, undefined, []);
+      withoutStackTrace(() => new Pass(this.#schema, document, this.#rules).walk(document, undefined, []));
       return true;
     } catch (error) {
       if (error === INVALID || isAborted(error)) return false;
