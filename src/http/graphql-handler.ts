@@ -4,11 +4,11 @@ import type { Context } from 'hono';
 import { LRUCache } from 'lru-cache';
 import type { GraphQLParameters } from './graphql-parameters.ts';
 
-/** How many results are kept, and the characters of their documents, some 150 bytes each, and of their messages. */
+/** How many results are kept, and the characters of their documents, of some 150 bytes, and of their messages. */
 const MAX_KEPT = 100;
 const MAX_KEPT_CHARACTERS = 100_000;
 
-/** Documents that are not valid, and what is wrong with them. A client that is out of date sends one again and again. */
+/** Documents that are not valid, and what is wrong with them: a client that is out of date sends one all the time. */
 export class InvalidDocuments {
   readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult>;
   readonly #results = new LRUCache<string, ExecutionResult>({

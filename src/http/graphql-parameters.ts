@@ -125,7 +125,7 @@ function checkNesting(text: string, what: string): void {
   }
 }
 
-/** Whether a text has enough brackets, wherever they are. Most have not, which is found out at a fraction of the time. */
+/** Whether a text has so many brackets, wherever they are. Most have not, which takes a fraction of the time. */
 function hasManyBrackets(text: string): boolean {
   let count = 0;
   for (const bracket of ['{', '['])
