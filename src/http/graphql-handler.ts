@@ -8,6 +8,9 @@ import type { GraphQLParameters } from './graphql-parameters.ts';
 const MAX_KEPT = 100;
 const MAX_KEPT_CHARACTERS = 100_000;
 
+/** Stands for the result of a document that was sent once: most of those that differ each time never come again. */
+const SEEN: ExecutionResult = {};
+
 /** Documents that are not valid, and what is wrong with them: a client that is out of date sends one all the time. */
 export class InvalidDocuments {
   readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult>;
@@ -22,15 +25,17 @@ export class InvalidDocuments {
     this.#handle = handlerOf(schema);
   }
 
-  /** The result of a request for a document that is known not to be valid. */
+  /** The result of a request for a document that was told twice. */
   find(query: string): ExecutionResult | undefined {
-    return this.#results.get(query);
+    const result = this.#results.get(query);
+    return result === SEEN ? undefined : result;
   }
 
   /** The result of a request for a document that is not valid: it depends on nothing else. */
   async tell(parameters: GraphQLParameters): Promise<ExecutionResult> {
     const result = await this.#handle(parameters);
-    if (result.data === undefined) this.#results.set(parameters.query, result);
+    const { query } = parameters;
+    if (result.data === undefined) this.#results.set(query, this.#results.has(query) ? result : SEEN);
     return result;
   }
 }
