@@ -109,6 +109,7 @@ const [QUOTE, BACKSLASH, BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = Array
 
 /** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
 function checkNesting(text: string, what: string): void {
+  if (!hasManyBrackets(text)) return;
   let depth = 0;
   let inString = false;
   for (let index = 0; index < text.length; index += 1) {
@@ -122,6 +123,17 @@ function checkNesting(text: string, what: string): void {
     if (depth > MAX_NESTING)
       throw badRequest(`${what} nests deeper than ${MAX_NESTING} levels, which is the most that is allowed.`);
   }
+}
+
+/** Whether so many brackets open in a text, also within strings, that they could nest too deep. Few texts have. */
+function hasManyBrackets(text: string): boolean {
+  let count = 0;
+  for (const bracket of ['{', '['])
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      count += 1;
+      if (count > MAX_NESTING) return true;
+    }
+  return false;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
