@@ -125,7 +125,7 @@ function checkNesting(text: string, what: string): void {
   }
 }
 
-/** Whether a text has so many brackets, wherever they are. Most have not, which takes a fraction of the time. */
+/** Whether so many brackets open in a text, also within strings, that they could nest too deep. Few texts have. */
 function hasManyBrackets(text: string): boolean {
   let count = 0;
   for (const bracket of ['{', '['])

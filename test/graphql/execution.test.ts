@@ -185,9 +185,10 @@ describe('a prepared operation', () => {
       next = setImmediate(count);
     });
     const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
-    await operation.execute(context, null);
+    const interrupted = await operation.execute(context, null);
     clearImmediate(next);
     assert.ok(turns > 3, `${turns} turns`);
+    assert.deepEqual(interrupted, await operation.execute(contextOf(), null));
   });
 
   it('counts the fields of a list by the conditions of the request', async () => {
@@ -213,7 +214,6 @@ describe('a prepared operation', () => {
       throwing: () => fail('a getter failed'),
     };
     for (const kind of Object.keys(kinds)) {
-      read.length = 0;
       const item = Object.defineProperties(
         {},
         Object.fromEntries(
@@ -232,9 +232,64 @@ describe('a prepared operation', () => {
         typeDefs: 'type Item { a: String b: String c: String } type Query { items: [Item] }',
         resolvers: { Query: { items: () => [item] } },
       });
-      await new PreparedOperation(items, parse('{ items { a b c } }'), null, 1).execute(contextOf(), null);
-      // The resolver of graphql-js reads a method once more to call it.
-      assert.deepEqual(read, kind === 'method' ? ['a', 'b', 'b', 'c'] : ['a', 'b', 'c'], kind);
+      const operation = new PreparedOperation(items, parse('{ items { a b c } }'), null, 1);
+      for (const time of ['first', 'second']) {
+        read.length = 0;
+        await operation.execute(contextOf(), null);
+        // The resolver of graphql-js reads a method once more to call it.
+        assert.deepEqual(read, kind === 'method' ? ['a', 'b', 'b', 'c'] : ['a', 'b', 'c'], `${kind}, ${time} time`);
+      }
+    }
+  });
+
+  for (const type of ['[A]', '[A!]', '[A]!'])
+    it(`has what graphql-js has of items of all kinds in a list ${type}, each time`, async () => {
+      const items: Record<string, () => unknown> = {
+        instance: () => new Node('A', 1),
+        promise: () => later(new Node('A', 2)),
+        thenable: () => thenable(new Node('A', 3)),
+        nothing: () => null,
+        error: () => new Error('an error as an item'),
+        rejected: () => later(null).then(() => fail('a rejected item')),
+        touchy: () => ({
+          // oxlint-disable-next-line unicorn/no-thenable -- it is what resolvers may return
+          get then() {
+            return fail('not even asked whether it is a promise');
+          },
+        }),
+        proxy: () => new Proxy({}, { get: () => fail('no property'), getPrototypeOf: () => fail('no prototype') }),
+        text: () => 'text',
+        method: () => () => 1,
+        array: () => ['plain'],
+        partial: () => ({ plain: 'first', number: 'not a number', failure: later('later') }),
+      };
+      for (const [kind, make] of Object.entries(items)) {
+        const lists = makeExecutableSchema({
+          typeDefs: `type A { plain: String number: Float failure: String } type Query { list: ${type} }`,
+          resolvers: { Query: { list: () => [{ plain: 'before' }, make(), { plain: 'after' }] } },
+        });
+        const query = '{ list { plain failure number again: plain } }';
+        const expected = written(await execute({ schema: lists, document: parse(query) }));
+        const operation = new PreparedOperation(lists, parse(query), null, 1);
+        for (const time of ['first', 'second'])
+          assert.equal(written(await operation.execute(contextOf(), null)), expected, `${kind}, ${time} time`);
+      }
+    });
+
+  it('asks of each item whether it is of its type, and whether its fields are to be left out', async () => {
+    const lists = makeExecutableSchema({
+      typeDefs: 'type A { plain: String } type B { plain: String } type Query { a: [A] b: [B] none: [B] }',
+      resolvers: {
+        Query: { a: () => [{ plain: 'is' }, { plain: 'is not' }], b: () => [{}, {}], none: () => [] },
+        A: { __isTypeOf: ({ plain }: { plain: string }) => plain === 'is' },
+      } as never,
+    });
+    const left = '{ plain @include(if: $if) }';
+    const query = `query ($if: Boolean = true) { a { plain } b ${left} none ${left} }`;
+    const operation = new PreparedOperation(lists, parse(query), null, 1);
+    for (const variableValues of [{}, {}, { if: null }, { if: null }]) {
+      const expected = await execute({ schema: lists, document: parse(query), variableValues });
+      assert.equal(written(await operation.execute(contextOf(), variableValues)), written(expected));
     }
   });
 

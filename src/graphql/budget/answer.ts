@@ -9,6 +9,33 @@ export function checkErrors(errors: readonly unknown[]): void {
   if (errors.length > MAX_ERRORS) throw answerTooLarge('errors', MAX_ERRORS);
 }
 
+/** How long an answer gets, in characters. Once there are too many, no resolver starts any more. */
+export class AnswerLength {
+  readonly #budget: RequestBudget;
+  readonly #limit: number;
+  #characters = 0;
+
+  constructor(budget: RequestBudget) {
+    this.#budget = budget;
+    this.#limit = budget.limits.characters;
+  }
+
+  add(characters: number): void {
+    this.#characters += characters;
+    if (this.#characters > this.#limit) this.#budget.abandon(answerTooLarge('characters', this.#limit));
+  }
+
+  /** Adds those of a value as JSON. */
+  addValue(value: unknown): void {
+    this.add(lengthOf(value, this.#limit));
+  }
+
+  /** @throws GraphQLError COST_EXCEEDED if there are too many */
+  check(): void {
+    if (this.#characters > this.#limit) throw answerTooLarge('characters', this.#limit);
+  }
+}
+
 /** Writes the data of an answer as JSON, in pieces between which the event loop may get a turn. */
 export function writeData(
   data: Readonly<Record<string, unknown>> | null,
@@ -27,7 +54,7 @@ async function writeInPieces(data: Readonly<Record<string, unknown>>, budget: Re
 }
 
 /** Adds up the characters of a value as JSON, until they are over a limit. */
-export function lengthOf(value: unknown, limit: number): number {
+function lengthOf(value: unknown, limit: number): number {
   let length = 0;
   const open: unknown[] = [value];
   while (open.length > 0 && length <= limit) {

@@ -1,3 +1,4 @@
+import type { AnswerLength } from '../budget/answer.ts';
 import { serializedAsItIs } from './leaf-values.ts';
 import type { SelectedField } from './selection.ts';
 
@@ -16,21 +17,29 @@ export function valueOf(read: Read): unknown {
  * each field.
  */
 export class PlainFields {
-  /** How many were taken over. */
+  readonly #length: AnswerLength;
+  /** What was taken over. */
+  results: Record<string, unknown> = {};
+  /** How many fields these are. */
   count = 0;
-  /** How many characters of the answer they are. */
-  characters = 0;
   /** What the next one has given, where it was read already. */
   read: Read | undefined = undefined;
 
-  takeOver(fields: readonly SelectedField[], source: unknown, results: Record<string, unknown>): void {
+  constructor(length: AnswerLength) {
+    this.#length = length;
+  }
+
+  /** The results if these are all fields; otherwise the others are still to be executed. */
+  takeOver(fields: readonly SelectedField[], source: unknown): Record<string, unknown> | undefined {
+    const results: Record<string, unknown> = {};
+    this.results = results;
     this.read = undefined;
     this.count = 0;
-    this.characters = 0;
-    if (typeof source !== 'object' || source === null) return;
+    if (typeof source !== 'object' || source === null) return fields.length === 0 ? results : undefined;
     let characters = 0;
+    let index = 0;
     try {
-      for (let index = 0; index < fields.length; index += 1) {
+      for (; index < fields.length; index += 1) {
         const { key, name, plain, typename } = fields[index]!;
         if (plain === undefined) break;
         const value = typename ?? (source as Record<string, unknown>)[name];
@@ -40,11 +49,12 @@ export class PlainFields {
         }
         characters += key.length + (typeof value === 'string' ? value.length + 5 : 7);
         results[key] = value;
-        this.count = index + 1;
       }
     } catch (thrown) {
       this.read = { thrown };
     }
-    this.characters = characters;
+    this.count = index;
+    this.#length.add(characters);
+    return index === fields.length ? results : undefined;
   }
 }

@@ -24,7 +24,21 @@ export function isThenable(value: unknown): value is Promise<unknown> {
   );
 }
 
+/** Whether a value is surely an object that has fields: no error, and nothing that is to be waited for. */
+export function isObject(value: unknown): value is object {
+  try {
+    return typeof value === 'object' && value !== null && !(value instanceof Error) && !isThenable(value);
+  } catch {
+    return false;
+  }
+}
+
 /** Has promises that nobody waits for, or only later, not end the process when they reject. */
 export function expectRejections(values: readonly unknown[]): void {
-  for (const value of values) if (isThenable(value)) value.then(undefined, () => {});
+  for (const value of values)
+    try {
+      if (isThenable(value)) value.then(undefined, () => {});
+    } catch {
+      // What cannot even be asked is no promise.
+    }
 }

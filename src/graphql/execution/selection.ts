@@ -66,6 +66,11 @@ export class Selection {
     this.#nodes = nodes;
   }
 
+  /** The fields of a type for which they were collected before. */
+  known(type: GraphQLObjectType): readonly SelectedField[] | undefined {
+    return this.#fields.get(type);
+  }
+
   /** In the order of GraphQL's "Field Collection". @throws GraphQLError if a condition is null */
   fieldsOf(type: GraphQLObjectType): readonly SelectedField[] {
     const known = this.#fields.get(type);
