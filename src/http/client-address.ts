@@ -1,8 +1,8 @@
 import { isIPv4, type Server, type Socket } from 'node:net';
-import { LRUCache } from 'lru-cache';
 import { LOOPBACK, Networks } from '../keys/networks.ts';
 import type { HeaderValues } from './credentials.ts';
 import { hopsInForwarded, hopsInXForwardedFor, plainAddress } from './forwarded.ts';
+import { memoized } from './memoized.ts';
 import type { RequestNotes } from './request-notes.ts';
 
 /** A request that knows where it came from. */
@@ -30,10 +30,7 @@ const MAX_PEERS = 1000;
 export class ClientAddresses {
   readonly #trust: Networks;
   /** Whether peers are trusted that came lately: to look for one among the networks takes a microsecond. */
-  readonly #trusted = new LRUCache<string, boolean>({
-    max: MAX_PEERS,
-    memoMethod: (peer) => this.#trust.includes(peer),
-  });
+  readonly #trusts = memoized((peer) => this.#trust.includes(peer), MAX_PEERS);
 
   /**
    * @param trust networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: this machine
@@ -45,7 +42,7 @@ export class ClientAddresses {
 
   /** Whether the headers of a peer are believed. */
   trusts(peer: string | undefined): boolean {
-    return peer !== undefined && this.#trusted.memo(peer);
+    return peer !== undefined && this.#trusts(peer);
   }
 
   /**

@@ -8,6 +8,8 @@ export interface GraphQLParameters {
   variables: Record<string, unknown> | null;
 }
 
+/** The most that a body may have, in bytes. */
+export const MAX_BODY_BYTES = 1024 * 1024;
 /** The most that the query of a URL may have, in characters. */
 export const MAX_SEARCH_LENGTH = 8192;
 const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables', 'extensions']);
@@ -19,6 +21,7 @@ const MAX_NESTING = 64;
  * @throws RequestRefused; GraphQLError for a persisted query
  */
 export function readBodyParameters(body: Uint8Array): GraphQLParameters {
+  if (body.byteLength > MAX_BODY_BYTES) throw bodyTooLarge();
   let text;
   try {
     text = UTF8.decode(body);
@@ -138,6 +141,12 @@ function hasManyBrackets(text: string): boolean {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The refusal of a request whose body is longer than allowed, in bytes. */
+export function bodyTooLarge(max = MAX_BODY_BYTES): RequestRefused {
+  const message = `The body is larger than ${max} bytes, which is the most that is allowed.`;
+  return new RequestRefused(413, 'BODY_TOO_LARGE', message);
 }
 
 function badRequest(message: string): RequestRefused {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import { amountFor } from '../graphql/budget/amount.ts';
 import { writeData } from '../graphql/budget/answer.ts';
@@ -25,12 +24,13 @@ import type { Cors } from './cors.ts';
 import { contextOf } from './graphql-context.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
 import { InvalidDocuments } from './graphql-handler.ts';
-import type { GraphQLParameters } from './graphql-parameters.ts';
-import { type GraphQLRequest, isByUrl, readParameters } from './graphql-request.ts';
+import { type GraphQLParameters, readBodyParameters, readSearchParameters } from './graphql-parameters.ts';
+import { type GraphQLRequest, isByUrl, readBody } from './graphql-request.ts';
 import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusals.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { withFields } from './rate-limit-fields.ts';
 import { graphqlReply, internalError, type Reply } from './replies.ts';
+import { newRequestId } from './request-id.ts';
 import type { RequestNotes } from './request-notes.ts';
 import { RequestRefused } from './request-refused.ts';
 
@@ -84,18 +84,18 @@ export class GraphQLPipeline {
 
   /** Authenticates a request, and answers it, to pages of other origins as well. */
   async handle(request: GraphQLRequest): Promise<Reply> {
-    return this.#cors.addTo(await this.#enter(request), request.head.origin);
-  }
-
-  async #enter(request: GraphQLRequest): Promise<Reply> {
+    let reply: Reply;
     try {
       const entered = this.#check.enter(request);
       const admission = entered instanceof Promise ? await entered : entered;
-      if ('refusal' in admission) return admission.refusal;
-      return withFields(await this.answer(request, admission), admission.fields);
+      reply =
+        'refusal' in admission
+          ? admission.refusal
+          : withFields(await this.answer(request, admission), admission.fields);
     } catch (error) {
-      return this.failed(error, request);
+      reply = this.failed(error, request);
     }
+    return this.#cors.addTo(reply, request.head.origin);
   }
 
   /** Answers a request that was let in. */
@@ -105,7 +105,9 @@ export class GraphQLPipeline {
     const budget = this.#budgets.start();
     try {
       type = negotiate(request.head.accept);
-      const parameters = await readParameters(request);
+      const parameters = isByUrl(request)
+        ? readSearchParameters(request.search)
+        : readBodyParameters(await readBody(request));
       const operation = this.#prepare(parameters);
       request.notes?.noteOperation(operation, admitted.token);
       if (operation.isMutation && isByUrl(request)) throw mutationByUrl();
@@ -132,7 +134,7 @@ export class GraphQLPipeline {
 
   /** The reply to a request that failed unexpectedly, which is logged. */
   failed(error: unknown, { notes }: Pick<GraphQLRequest, 'notes'>): Reply {
-    const requestId = notes?.id ?? randomUUID();
+    const requestId = notes?.id ?? newRequestId();
     this.#log.error({ err: error, requestId }, 'a request failed');
     return internalError(requestId);
   }

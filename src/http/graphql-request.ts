@@ -1,5 +1,5 @@
 import type { Received } from './client-address.ts';
-import { type GraphQLParameters, readBodyParameters, readSearchParameters } from './graphql-parameters.ts';
+import { bodyTooLarge, MAX_BODY_BYTES } from './graphql-parameters.ts';
 import { readMediaType } from './media-type.ts';
 import type { RequestHead } from './request-head.ts';
 import { RequestRefused } from './request-refused.ts';
@@ -10,7 +10,7 @@ export interface GraphQLRequest extends Received {
   /** The query of its URL with the question mark, percent-encoded as it came; empty if there is none. */
   readonly search: string;
   readonly head: RequestHead;
-  /** The whole body, if it may be read. Rejects with `bodyCutOff`, and with `tooLarge` if its length was not said. */
+  /** The whole body. Rejects with `bodyCutOff`, and may with `bodyTooLarge` before all of it has come. */
   body(): Promise<Uint8Array>;
   /** The request for resolvers, created when one asks for it. */
   readonly webRequest: Request;
@@ -18,25 +18,16 @@ export interface GraphQLRequest extends Received {
   onClientGone(listener: () => void): () => void;
 }
 
-/** The most that a body may have, in bytes. */
-export const MAX_BODY_BYTES = 1024 * 1024;
-
 /** Whether the parameters of a request are in its URL, so that it can only read. */
 export function isByUrl({ method }: GraphQLRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/**
- * Reads the parameters of a request: those in the URL of a GET request, otherwise those in the body alone.
- * @throws RequestRefused, also for what its head says; GraphQLError for a persisted query
- */
-export async function readParameters(request: GraphQLRequest): Promise<GraphQLParameters> {
-  if (isByUrl(request)) return readSearchParameters(request.search);
+/** The body of a request, if its head allows to read it. @throws RequestRefused, also as a rejection */
+export function readBody(request: GraphQLRequest): Promise<Uint8Array> {
   checkContentType(request.head);
-  if (Number(request.head.contentLength ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  const body = await request.body();
-  if (body.byteLength > MAX_BODY_BYTES) throw tooLarge();
-  return readBodyParameters(body);
+  if (Number(request.head.contentLength ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
+  return request.body();
 }
 
 function checkContentType({ contentType = '', contentEncoding = 'identity' }: GraphQLRequest['head']): void {
@@ -55,7 +46,7 @@ export async function collectBody(
   let size = 0;
   for await (const piece of body) {
     size += piece.byteLength;
-    if (size > max) throw tooLarge(max);
+    if (size > max) throw bodyTooLarge(max);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
@@ -64,12 +55,6 @@ export async function collectBody(
 /** The refusal of a request whose body has not arrived as a whole. */
 export function bodyCutOff(): RequestRefused {
   return new RequestRefused(400, 'BAD_REQUEST', 'The body was cut off.');
-}
-
-/** The refusal of a request whose body is longer than allowed, in bytes. */
-export function tooLarge(max = MAX_BODY_BYTES): RequestRefused {
-  const message = `The body is larger than ${max} bytes, which is the most that is allowed.`;
-  return new RequestRefused(413, 'BODY_TOO_LARGE', message);
 }
 
 function unsupported(message: string): RequestRefused {

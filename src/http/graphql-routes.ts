@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Handler, Hono, MiddlewareHandler } from 'hono';
-import { LRUCache } from 'lru-cache';
 import { findTargetHandler } from 'hono/utils/handler';
 import { getPath, getPathNoStrict } from 'hono/utils/url';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
 import { answerByHono } from './hono-adapter.ts';
+import { memoized } from './memoized.ts';
 
 /** The pipeline that each handler of a GraphQL route belongs to. */
 const pipelines = new WeakMap<object, GraphQLPipeline>();
@@ -26,28 +26,27 @@ export function handlersOf(
 /** URLs without anything in their path that a router would decode, or in their query that would end it. */
 const PLAIN_URL = /^\/[\w/-]*(?:\?[!"$-~]*)?$/;
 
-/** The pipeline of each path that was asked for, or undefined. */
-type KnownPaths = LRUCache<string, { pipeline: GraphQLPipeline | undefined }>;
+/** Finds the pipeline at a path, if there is one. */
+type FindPipeline = (path: string) => { pipeline: GraphQLPipeline | undefined };
 
 /** The routes of an app, or of one that it is mounted in, that have nothing but the handlers of one pipeline. */
 export class GraphQLRoutes {
   readonly #isPlain: boolean;
-  readonly #known: Readonly<Record<'GET' | 'POST', KnownPaths>>;
+  readonly #at: Readonly<Record<'GET' | 'POST', FindPipeline>>;
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
   constructor(app: Hono<any>) {
     // An app may route by more than the path, such as by the host.
     this.#isPlain = app.getPath === getPath || app.getPath === getPathNoStrict;
-    const pathsOf = (method: string): KnownPaths =>
-      new LRUCache({ max: 100, memoMethod: (path) => ({ pipeline: pipelineAt(app, method, path) }) });
-    this.#known = { GET: pathsOf('GET'), POST: pathsOf('POST') };
+    const finder = (method: string) => memoized((path) => ({ pipeline: pipelineAt(app, method, path) }));
+    this.#at = { GET: finder('GET'), POST: finder('POST') };
   }
 
   /** The pipeline of the route of a GET or POST request; undefined for all other requests. */
   find({ method, url = '' }: IncomingMessage): GraphQLPipeline | undefined {
     if (!this.#isPlain || (method !== 'POST' && method !== 'GET') || !PLAIN_URL.test(url)) return undefined;
     const end = url.indexOf('?');
-    return this.#known[method].memo(end === -1 ? url : url.slice(0, end)).pipeline;
+    return this.#at[method](end === -1 ? url : url.slice(0, end)).pipeline;
   }
 }
 

@@ -1,6 +1,6 @@
 import { MIMEType } from 'node:util';
-import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
+import { memoized } from './memoized.ts';
 import { RequestRefused } from './request-refused.ts';
 
 export const GRAPHQL_RESPONSE = 'application/graphql-response+json';
@@ -20,11 +20,10 @@ const RESPONSES = [...CHARSETS].flatMap((charset) =>
  * @throws RequestRefused 406 when the client accepts neither
  */
 export function negotiate(accept: string | undefined): ResponseType {
-  return accept === undefined || accept.trim() === '' ? JSON_RESPONSE : negotiated.memo(accept);
+  return accept === undefined || accept.trim() === '' ? JSON_RESPONSE : negotiateBy(accept);
 }
 
-/** Of the few texts that clients send. What is refused is not remembered. */
-const negotiated = new LRUCache<string, ResponseType>({ max: 100, memoMethod: negotiateAnew });
+const negotiateBy = memoized(negotiateAnew);
 
 function negotiateAnew(accept: string): ResponseType {
   const best = new Negotiator({ headers: { accept } }).mediaType(RESPONSES.map(({ text }) => text));
@@ -40,11 +39,7 @@ export interface MediaType {
 }
 
 /** Reads a Content-Type; `type` is empty where it is not a media type. */
-export function readMediaType(contentType: string): MediaType {
-  return mediaTypes.memo(contentType);
-}
-
-const mediaTypes = new LRUCache<string, MediaType>({ max: 100, memoMethod: readMediaTypeAnew });
+export const readMediaType = memoized(readMediaTypeAnew);
 
 function readMediaTypeAnew(contentType: string): MediaType {
   try {

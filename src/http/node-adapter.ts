@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { LRUCache } from 'lru-cache';
 import { answersOfTurn } from './answers-of-turn.ts';
+import { bodyTooLarge, MAX_BODY_BYTES } from './graphql-parameters.ts';
 import type { GraphQLPipeline } from './graphql-pipeline.ts';
-import { bodyCutOff, type GraphQLRequest, MAX_BODY_BYTES, tooLarge } from './graphql-request.ts';
+import { bodyCutOff, type GraphQLRequest } from './graphql-request.ts';
+import { memoized } from './memoized.ts';
 import { NodeHead } from './node-head.ts';
 import { send } from './replies.ts';
 import { readHead, type RequestHead } from './request-head.ts';
@@ -16,30 +17,25 @@ export function answerByNode(pipeline: GraphQLPipeline, incoming: IncomingMessag
   const head = readHead(incoming.rawHeaders);
   if (!head || !isOrdinary(incoming.method, head)) return false;
   if (head.transferEncoding !== undefined) outgoing.once('finish', () => throwAwayRest(incoming));
-  answer(pipeline, new NodeRequest(incoming, outgoing, head), outgoing).catch(() => outgoing.destroy());
+  pipeline.handle(new NodeRequest(incoming, outgoing, head)).then(
+    (reply) => answersOfTurn.add(outgoing, () => send(outgoing, reply)),
+    () => outgoing.destroy(),
+  );
   return true;
-}
-
-async function answer(pipeline: GraphQLPipeline, request: NodeRequest, outgoing: ServerResponse): Promise<void> {
-  const reply = await pipeline.handle(request);
-  answersOfTurn.add(outgoing, () => send(outgoing, reply));
 }
 
 const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
-/** The hosts that clients name, which are few: whether they are plain. */
-const plainHosts = new LRUCache<string, boolean>({ max: 100, memoMethod: isPlainHost });
-
 /** Whether a Host is surely valid. Of others, Hono finds that out. */
-function isPlainHost(host: string): boolean {
+const isPlainHost = memoized((host) => {
   const name = HOST.exec(host)?.[1];
   const url = `http://${host}`;
   return name !== undefined && URL.canParse(url) && new URL(url).hostname === name.toLowerCase();
-}
+});
 
 /** Whether a head has a plain host, and a body, if there is to be one, that may be read. */
 function isOrdinary(method: string | undefined, head: RequestHead): boolean {
-  return plainHosts.memo(head.host ?? '') && (method === 'POST' ? hasOrdinaryBody(head) : hasNoBody(head));
+  return isPlainHost(head.host ?? '') && (method === 'POST' ? hasOrdinaryBody(head) : hasNoBody(head));
 }
 
 function hasOrdinaryBody({ contentLength, transferEncoding }: RequestHead): boolean {
@@ -73,7 +69,7 @@ function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
     const onData = (chunk: Buffer) => {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > MAX_BODY_BYTES) stop(() => reject(tooLarge()));
+      if (size > MAX_BODY_BYTES) stop(() => reject(bodyTooLarge()));
     };
     const onEnd = () => stop(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     const onError = () => stop(() => reject(bodyCutOff()));

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'hono';
-import { LRUCache } from 'lru-cache';
 import type { ReplyCode } from './error-codes.ts';
 import { JSON_RESPONSE, type ResponseType } from './media-type.ts';
+import { memoized } from './memoized.ts';
 
 /** What every reply has: it may not be cached, and nobody may take it for another type than it says. */
 export const REPLY_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
@@ -67,7 +67,7 @@ export function respond(c: Context, { status, type, text, headers }: Reply): Res
 /** Sends a reply by Node, with the same headers in the same order. */
 export function send(outgoing: ServerResponse, reply: Reply): void {
   const { status, text, type } = reply;
-  const headers = reply.headers ? headersOf(reply).flat() : usualHeaders.memo(type);
+  const headers = reply.headers ? headersOf(reply).flat() : usualHeaders(type);
   // Hono leaves the length out, too.
   if (outgoing.req.method === 'HEAD') return void outgoing.writeHead(status, [...headers]).end();
   const length = Buffer.byteLength(text);
@@ -77,10 +77,7 @@ export function send(outgoing: ServerResponse, reply: Reply): void {
 }
 
 /** The headers of replies that have no others, by their media types, which are few. */
-const usualHeaders = new LRUCache<string, readonly string[]>({
-  max: 10,
-  memoMethod: (type) => headersOf({ type }).flat(),
-});
+const usualHeaders = memoized((type): readonly string[] => headersOf({ type }).flat());
 
 /** The headers of a reply without its length, as `Headers` has them: in lower case, by name. */
 export function headersOf({ type, headers = {} }: Pick<Reply, 'type' | 'headers'>): [name: string, value: string][] {

@@ -12,20 +12,34 @@ export interface RequestHead {
 }
 
 const NAMES: Readonly<Record<string, keyof RequestHead>> = {
-  host: 'host',
-  origin: 'origin',
-  authorization: 'authorization',
-  accept: 'accept',
-  'content-type': 'contentType',
-  'content-length': 'contentLength',
-  'content-encoding': 'contentEncoding',
-  'transfer-encoding': 'transferEncoding',
+  Host: 'host',
+  Origin: 'origin',
+  Authorization: 'authorization',
+  Accept: 'accept',
+  'Content-Type': 'contentType',
+  'Content-Length': 'contentLength',
+  'Content-Encoding': 'contentEncoding',
+  'Transfer-Encoding': 'transferEncoding',
 };
-/** Most headers have names of other lengths, and are not looked at. */
-const LENGTHS: readonly boolean[] = Array.from(
-  { length: Math.max(...Object.keys(NAMES).map((name) => name.length)) + 1 },
-  (_, length) => Object.keys(NAMES).some((name) => name.length === length),
-);
+
+/** A header that is looked for: its name as clients and proxies write it, and in lower case. */
+interface Sought {
+  readonly usual: string;
+  readonly lower: string;
+  readonly member: keyof RequestHead;
+}
+
+/** By the length of the name: most headers have names of other lengths, and are not looked at. */
+const SOUGHT: readonly (readonly Sought[] | undefined)[] = soughtByLength();
+/** One shape for all heads: what reads them is faster. */
+const NOTHING = Object.fromEntries(Object.values(NAMES).map((member) => [member, undefined])) as RequestHead;
+
+function soughtByLength(): Sought[][] {
+  const all: Sought[][] = [];
+  for (const [usual, member] of Object.entries(NAMES))
+    (all[usual.length] ??= []).push({ usual, lower: usual.toLowerCase(), member });
+  return all;
+}
 
 /**
  * Reads the head of a request.
@@ -33,17 +47,24 @@ const LENGTHS: readonly boolean[] = Array.from(
  * @returns undefined if one of these headers is there twice, but for those that are lists
  */
 export function readHead(rawHeaders: readonly string[]): RequestHead | undefined {
-  const head: RequestHead = {};
+  const head: RequestHead = { ...NOTHING };
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
-    if (!LENGTHS[name.length]) continue;
-    const member = NAMES[name.toLowerCase()];
+    const member = memberOf(name);
     if (member === undefined) continue;
     const before = head[member];
     if (before !== undefined && member !== 'accept') return undefined;
     head[member] = before === undefined ? rawHeaders[index + 1]! : `${before}, ${rawHeaders[index + 1]!}`;
   }
   return head;
+}
+
+function memberOf(name: string): keyof RequestHead | undefined {
+  const sought = SOUGHT[name.length];
+  if (sought === undefined) return undefined;
+  for (const { usual, lower, member } of sought)
+    if (name === usual || name === lower || name.toLowerCase() === lower) return member;
+  return undefined;
 }
 
 /**

@@ -4,7 +4,8 @@ import { readHead } from '../../src/http/request-head.ts';
 describe('the head of a request', () => {
   it('is read whatever the case of names, with several Accept headers as one', () => {
     const head = ['HOST', 'x:1', 'Accept', 'text/html', 'X-Other', 'a', 'x-other', 'b', 'accept', 'application/json'];
-    assert.deepEqual(readHead(head), { host: 'x:1', accept: 'text/html, application/json' });
+    const there = Object.entries(readHead(head)!).filter(([, value]) => value !== undefined);
+    assert.deepEqual(Object.fromEntries(there), { host: 'x:1', accept: 'text/html, application/json' });
   });
 
   it('is not read where another header that decides is there twice', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { createApp } from '../../src/create-app.ts';
+import { newRequestId } from '../../src/http/request-id.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startGuarded } from '../support/guard.ts';
@@ -10,7 +11,7 @@ import { collectingLog } from '../support/log.ts';
 import { rawPost, sendRaw } from '../support/raw-http.ts';
 import { startServer, startTestService, type TestService } from '../support/server.ts';
 
-const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
+const MADE = /^[\da-f]{32}$/;
 const HEAD = ['Content-Type: application/json'];
 const BODY = '{"query":"{ me { name } }"}';
 const ID = 'X-Request-Id';
@@ -27,6 +28,12 @@ describe('the id of a request', () => {
 
   const idOf = async (bytes: string | Buffer, url = test.url) => (await sendRaw(url, bytes)).headers.get(ID) ?? '';
   const head = (...lines: string[]) => [...lines, '', ''].join('\r\n');
+
+  it('is made of random digits, never the same', () => {
+    const ids = Array.from({ length: 1000 }, newRequestId);
+    for (const id of ids) assert.match(id, MADE);
+    assert.equal(new Set(ids).size, ids.length);
+  });
 
   it('is on every answer: of data, refusals, errors, health, and of what was no request at all', async () => {
     const own = (...lines: string[]) => rawPost([...HEAD, ...lines], BODY);
@@ -60,7 +67,7 @@ describe('the id of a request', () => {
     const ids = new Set<string>();
     for (const [what, bytes] of Object.entries(requests)) {
       const { headers } = await sendRaw(test.url, bytes);
-      assert.match(headers.get(ID) ?? '', UUID, what);
+      assert.match(headers.get(ID) ?? '', MADE, what);
       ids.add(headers.get(ID)!);
     }
     assert.equal(ids.size, Object.keys(requests).length);
@@ -83,24 +90,24 @@ describe('the id of a request', () => {
       secret,
       '',
     ];
-    for (const id of made) assert.match(await send(id), UUID, id);
+    for (const id of made) assert.match(await send(id), MADE, id);
     const twice = rawPost([...HEAD, `${ID}: one`, `${ID}: two`], BODY);
-    assert.match(await idOf(twice), UUID, 'two of them');
+    assert.match(await idOf(twice), MADE, 'two of them');
   });
 
   it('cannot add headers to an answer, or lines to the log', async () => {
     for (const text of ['a\rSet-Cookie: b=1', 'a\nSet-Cookie: b=1', 'a\0b', 'a\x1b[31m']) {
       const { headers, status } = await sendRaw(test.url, rawPost([...HEAD, `${ID}: ${text}`], BODY));
       assert.equal(headers.get('set-cookie'), null);
-      assert.match(headers.get(ID)!, UUID);
+      assert.match(headers.get(ID)!, MADE);
       assert.ok(status >= 400);
     }
   });
 
   it('is not taken from whoever is not trusted', async () => {
     const strict = await startServer(test.keys, { trust: ['192.0.2.0/24'] });
-    assert.match(await idOf(rawPost([...HEAD, `${ID}: mine`], BODY), strict.url), UUID);
-    assert.match(await idOf(head('GET /healthz HTTP/1.1', 'Host: a', `${ID}: mine`), strict.url), UUID);
+    assert.match(await idOf(rawPost([...HEAD, `${ID}: mine`], BODY), strict.url), MADE);
+    assert.match(await idOf(head('GET /healthz HTTP/1.1', 'Host: a', `${ID}: mine`), strict.url), MADE);
     await strict.stop();
   });
 
@@ -151,7 +158,7 @@ describe('the id of a request, by a guard,', () => {
     assert.equal(seen[0]!.headers['x-request-id'], 'from-the-proxy');
     assert.equal(seen[0]!.headers['x_request_id'], undefined);
     const made = await ask(service.authorization, `${ID}: ${'x'.repeat(9000)}`);
-    assert.match(made.headers.get(ID)!, UUID);
+    assert.match(made.headers.get(ID)!, MADE);
     assert.equal(seen[1]!.headers['x-request-id'], made.headers.get(ID));
     const refused = await ask('Authorization: Bearer nonsense', `${ID}: refused-1`);
     assert.deepEqual([refused.status, refused.headers.get(ID)], [401, 'refused-1']);

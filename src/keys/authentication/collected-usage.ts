@@ -20,6 +20,8 @@ interface CollectedKeyUsage extends KeyUsage {
 /** How much keys were used, until that is taken to be written. */
 export class CollectedUsage {
   readonly #byId = new Map<string, CollectedKeyUsage>();
+  /** That of the latest request, which most often has more to add. */
+  #latest: CollectedKeyUsage | undefined;
   #uses = 0;
 
   /** Of how many keys there is something to write. */
@@ -71,6 +73,7 @@ export class CollectedUsage {
 
   /** Removes the usage of these keys, to be written. */
   take(ids: readonly string[]): KeyUsage[] {
+    this.#latest = undefined;
     return ids.flatMap((id) => {
       const usage = this.#byId.get(id);
       this.#byId.delete(id);
@@ -96,11 +99,13 @@ export class CollectedUsage {
   }
 
   #usageOf(id: string): CollectedKeyUsage {
+    if (this.#latest?.id === id) return this.#latest;
     let usage = this.#byId.get(id);
     if (!usage) {
       usage = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours: [] };
       this.#byId.set(id, usage);
     }
+    this.#latest = usage;
     return usage;
   }
 }
