@@ -29,14 +29,15 @@ export async function checkAnswers(
     nextNumber += 1;
     const number = String(nextNumber);
     const [status, answer] = await ask(workload, port, { secret: key.secret, number });
-    assert.equal(status, 200, `${title} answers ${status}: ${answer}`);
+    assert.ok((workload.statuses ?? [200]).includes(status), `${title} answers ${status}: ${answer}`);
+    if (!workload.expected) continue;
     assert.deepEqual(
       withoutMessages(JSON.parse(answer) as Answer),
       workload.expected(isOpen ? keys[0]! : key, number),
       `${title} answers something else`,
     );
   }
-  if (isOpen) return;
+  if (isOpen || workload.token !== undefined) return;
   const secret = keys[0]!.secret.replace(/.{8}$/, 'zzzzzzzz');
   const [status] = await ask(workload, port, { secret, number: NUMBER });
   assert.equal(status, 401, `${title} does not refuse a wrong key`);

@@ -11,6 +11,8 @@ export interface LoadOptions {
   /** The keys, which all connections together take in turn, and the index of the first. */
   tokens: readonly string[];
   from: number;
+  /** The statuses that responses may have. */
+  statuses: readonly number[];
   /** How long to send before counting, and while counting, in seconds. */
   warmUp: number;
   seconds: number;
@@ -18,7 +20,7 @@ export interface LoadOptions {
 
 /** The result, printed as JSON. */
 export interface LoadReport {
-  /** Responses with status 200: per second while counting, and in total with the warm-up. */
+  /** Responses with one of the statuses: per second while counting, and in total with the warm-up. */
   rate: number;
   answers: number;
   /** Responses with another status, and broken connections. */
@@ -30,12 +32,12 @@ export interface LoadReport {
   busy: number;
 }
 
-const OK = Buffer.from('HTTP/1.1 200');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 /** Longer than the head of any response. */
 const MAX_HEAD_BYTES = 2048;
 
 const options = JSON.parse(readFileSync(0, 'utf8')) as LoadOptions;
+const expected = options.statuses.map((status) => Buffer.from(`HTTP/1.1 ${status}`));
 const requests = options.tokens.map((token) => Buffer.from(options.request.replace(TOKEN, token), 'latin1'));
 /** All keys have the same length, so these are the same in all requests. */
 const numbersAt = positionsOf(requests[0]!, NUMBER);
@@ -63,7 +65,7 @@ function open(): void {
   };
   const read = (size: number) => {
     if (missing === 0) {
-      isOk = buffer.compare(OK, 0, OK.length, 0, OK.length) === 0;
+      isOk = expected.some((start) => buffer.compare(start, 0, start.length, 0, start.length) === 0);
       missing = lengthOf(buffer.toString('latin1', 0, Math.min(size, MAX_HEAD_BYTES)));
     }
     missing -= size;

@@ -25,14 +25,17 @@ const LONG_HEAD = [
 ];
 
 /** A request as it is sent, with TOKEN and NUMBER in it. */
-export function requestOf({ body, target = '/', headers = [], hasLongHead }: Workload, port: number): string {
+export function requestOf(
+  { body, target = '/', token = TOKEN, headers = [], hasLongHead }: Workload,
+  port: number,
+): string {
   const text = body && JSON.stringify(body);
   const head = [
     text === undefined ? `GET ${target} HTTP/1.1` : 'POST /graphql HTTP/1.1',
     `Host: 127.0.0.1:${port}`,
     ...headers,
     ...(hasLongHead ? LONG_HEAD : PLAIN_HEAD),
-    `Authorization: Bearer ${TOKEN}`,
+    `Authorization: Bearer ${token}`,
     ...(text === undefined ? [] : [JSON_TYPE, `Content-Length: ${Buffer.byteLength(text)}`]),
   ];
   return `${head.join('\r\n')}\r\n\r\n${text ?? ''}`;

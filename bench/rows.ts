@@ -1,5 +1,5 @@
 import { OTHER_CORES } from './processes.ts';
-import { BY_PERMISSION, BY_ROUTES, CHECK, LIST, ME, SHAPES, type Workload } from './workloads.ts';
+import { BY_PERMISSION, BY_ROUTES, CHECK, FAILURES, LIST, ME, SHAPES, type Workload } from './workloads.ts';
 
 /** One server to measure. */
 export interface Row {
@@ -25,6 +25,11 @@ export const MERCURIUS: Row = {
   workloads: SHAPES,
 };
 export const BARE: Row = { title: 'bare node:http, naive check', server: 'bare', mode: 'keyed', workloads: SHAPES };
+
+export const FAILURE_ROWS = [SVC_API, ON_POSTGRES, NAIVE, MERCURIUS].map((row): Row => ({
+  ...row,
+  workloads: FAILURES,
+}));
 
 /** What all servers are compared by. */
 export const COMMON: readonly Workload[] = [ME, LIST];

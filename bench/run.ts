@@ -15,7 +15,7 @@ import { withStores } from './stores.ts';
 import { shapesTable, throughputTable } from './tables.ts';
 import { measureTelemetry } from './telemetry.ts';
 import { measureThroughput } from './throughput.ts';
-import { SHAPES, type Workload } from './workloads.ts';
+import { FAILURES, SHAPES, type Workload } from './workloads.ts';
 
 /** `npm run bench`: measures everything, or the named parts, and prints the results in Markdown. */
 const { values, positionals } = parseArgs({
@@ -37,6 +37,12 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
         const results = await measureThroughput(rows.GRAPHQL_ROWS, keys, folder, rounds);
         return `${shapesTable(results, SHAPES)}\n\n${throughputTable(results, rows.COMMON, rows.NAIVE)}`;
       }),
+    ),
+  failures: () =>
+    withStores(SIZES, (keys, folder) =>
+      withCopy(folder, async () =>
+        shapesTable(await measureThroughput(rows.FAILURE_ROWS, keys, folder, rounds), FAILURES),
+      ),
     ),
   churn: () => withStores(SIZES, (keys, folder) => withCopy(folder, () => measureChurn(keys, folder, rounds))),
   'live-keys': () =>

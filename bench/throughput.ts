@@ -82,7 +82,7 @@ export async function inRounds(rounds: number, work: () => Promise<void>): Promi
   }
 }
 
-/** @throws Error when a response has another status than 200 */
+/** @throws Error when a response has another status than it may */
 export async function measure(
   { port, cpu }: StartedServer,
   workload: Workload,
@@ -92,7 +92,8 @@ export async function measure(
   const before = cpu();
   const { tokens, from } = rotation;
   const request = requestOf(workload, port);
-  const report = await load({ port, connections: CONNECTIONS, request, tokens, from, warmUp, seconds });
+  const { statuses = [200] } = workload;
+  const report = await load({ port, connections: CONNECTIONS, request, tokens, from, statuses, warmUp, seconds });
   if (report.wrong > 0) throw new Error(`${report.wrong} requests for ${workload.title} were answered wrongly.`);
   rotation.from = (from + report.answers) % tokens.length;
   return { ...report, cpu: ((cpu() - before) * 1e6) / report.answers };

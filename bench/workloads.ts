@@ -13,11 +13,16 @@ export interface Workload {
   headers?: readonly string[];
   /** Whether the request has the head that a browser with Apollo Client sends through a proxy. */
   hasLongHead?: boolean;
+  /** The bearer token that is sent. Default: that of a key. */
+  token?: string;
+  /** The statuses that a response may have. Default: 200 alone. */
+  statuses?: readonly number[];
   /**
    * The expected response; of errors, only their paths and codes; of one without a body, who it says the caller is.
+   * Without it, only the status counts.
    * @param number what was sent for NUMBER
    */
-  expected: (key: BenchKey, number: string) => unknown;
+  expected?: (key: BenchKey, number: string) => unknown;
 }
 
 interface GraphQLBody {
@@ -94,6 +99,13 @@ const LONG_LIST: Workload = {
 
 /** The shapes of requests that real clients send. */
 export const SHAPES: readonly Workload[] = [ME, LIST, APOLLO, INCLUDE, MUTATION, REFUSED, UNSEEN, LONG_LIST];
+
+/** Requests that fail: to svc-api, too many without a key are told to wait, and a document is no HTTP that is wrong. */
+export const FAILURES: readonly Workload[] = [
+  { title: 'a token that is no key', body: ME.body!, token: `svc_${NUMBER}zz_${'z'.repeat(49)}`, statuses: [401, 429] },
+  { title: 'a field that is not there', body: { query: '{ me { id nothing } }' }, statuses: [200, 400] },
+  { title: 'a syntax error', body: { query: '{ me { id name roles }' }, statuses: [200, 400] },
+];
 
 /** A request to a server without GraphQL. */
 export const CHECK: Workload = { title: 'constant', expected: () => CONSTANT };
