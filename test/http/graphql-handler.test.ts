@@ -25,6 +25,16 @@ describe('a document that is not valid', () => {
       );
     });
 
+  it('is kept without what it was parsed to, and what its errors were made by', async () => {
+    const invalid = new InvalidDocuments(schema);
+    for (let time = 1; time <= 2; time += 1) await invalid.tell({ query: '{ onlin }', ...withoutMore });
+    const { errors } = invalid.find('{ onlin }')!;
+    assert.deepEqual(
+      errors!.map(({ nodes, stack }) => [nodes, stack?.split('\n').length]),
+      [[undefined, 1]],
+    );
+  });
+
   it('is forgotten where there are many, or long ones', async () => {
     for (const length of [10, 5000]) {
       const invalid = new InvalidDocuments(schema);
