@@ -32,11 +32,12 @@ export class InvalidDocuments {
     return result === SEEN ? undefined : result;
   }
 
-  /** The result of a request for a document that is not valid: it depends on nothing else. */
+  /** The result of a request for a document that is not valid: it depends on nothing else, unless a scalar failed. */
   async tell(parameters: GraphQLParameters): Promise<ExecutionResult> {
     const result = await this.#handle(parameters);
     const { query } = parameters;
-    if (result.data === undefined) this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);
+    if (result.data === undefined && !result.errors?.some(({ originalError }) => originalError))
+      this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);
     return result;
   }
 }
@@ -45,8 +46,8 @@ export class InvalidDocuments {
 function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
   return withoutStackTrace(() => ({
     errors: errors.map(
-      ({ message, source, positions, path, originalError, extensions }) =>
-        new GraphQLError(message, { source, positions, path, originalError, extensions }),
+      ({ message, source, positions, path, extensions }) =>
+        new GraphQLError(message, { source, positions, path, extensions }),
     ),
   }));
 }

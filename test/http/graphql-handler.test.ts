@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { buildSchema, parse, validate } from 'graphql';
+import { buildSchema, type GraphQLScalarType, parse, validate } from 'graphql';
 import { InvalidDocuments } from '../../src/http/graphql-handler.ts';
 
 const schema = buildSchema('type Query { online(at: Int): Boolean me: Me } type Me { id: ID }');
@@ -33,6 +33,20 @@ describe('a document that is not valid', () => {
       errors!.map(({ nodes, stack }) => [nodes, stack?.split('\n').length]),
       [[undefined, 1]],
     );
+  });
+
+  it('is asked about again where a scalar has failed: it may not fail the next time', async () => {
+    const failing = buildSchema('scalar Odd type Query { odd(value: Odd): Int }');
+    (failing.getType('Odd') as GraphQLScalarType).parseLiteral = () => {
+      throw new Error('It fails.');
+    };
+    const invalid = new InvalidDocuments(failing);
+    const query = '{ odd(value: 1) }';
+    for (let time = 1; time <= 2; time += 1) {
+      const { errors } = await invalid.tell({ query, ...withoutMore });
+      assert.equal(errors![0]!.originalError!.message, 'It fails.');
+    }
+    assert.equal(invalid.find(query), undefined);
   });
 
   it('is forgotten where there are many, or long ones', async () => {
