@@ -111,17 +111,21 @@ function leaveOf(visitor: ASTVisitor, kind: Kind): Visit | undefined {
 
 /** What rules ask. A part whose text has no "$" need not be walked through to know that it has no variables. */
 class RuleContext extends ValidationContext {
+  /** Each is looked through once: a fragment is asked for with each operation that uses it. */
+  readonly #withoutVariables = new Set<ASTNode>();
+
   override getVariableUsages(
     node: Parameters<ValidationContext['getVariableUsages']>[0],
   ): ReturnType<ValidationContext['getVariableUsages']> {
-    return mayHaveVariables(node) ? super.getVariableUsages(node) : [];
+    if (this.#withoutVariables.has(node)) return [];
+    if (mayHaveVariables(node)) return super.getVariableUsages(node);
+    this.#withoutVariables.add(node);
+    return [];
   }
 }
 
 function mayHaveVariables({ loc }: ASTNode): boolean {
-  if (!loc) return true;
-  const at = loc.source.body.indexOf('$', loc.start);
-  return at !== -1 && at < loc.end;
+  return !loc || loc.source.body.slice(loc.start, loc.end).includes('$');
 }
 
 /** One document, which all rules look at together. */

@@ -1,10 +1,11 @@
 import { graphqlServer } from '@hono/graphql-server';
-import type { ExecutionResult, GraphQLSchema } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
 import type { Context } from 'hono';
 import { LRUCache } from 'lru-cache';
+import { withoutStackTrace } from '../keys/errors.ts';
 import type { GraphQLParameters } from './graphql-parameters.ts';
 
-/** How many results are kept, and the characters of their documents, of some 150 bytes, and of their messages. */
+/** How many results are kept, and the characters of their documents and messages. */
 const MAX_KEPT = 100;
 const MAX_KEPT_CHARACTERS = 100_000;
 
@@ -31,13 +32,24 @@ export class InvalidDocuments {
     return result === SEEN ? undefined : result;
   }
 
-  /** The result of a request for a document that is not valid: it depends on nothing else. */
+  /** The result of a request for a document that is not valid: it depends on nothing else, unless a scalar failed. */
   async tell(parameters: GraphQLParameters): Promise<ExecutionResult> {
     const result = await this.#handle(parameters);
     const { query } = parameters;
-    if (result.data === undefined) this.#results.set(query, this.#results.has(query) ? result : SEEN);
+    if (result.data === undefined && !result.errors?.some(({ originalError }) => originalError))
+      this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);
     return result;
   }
+}
+
+/** The errors of a result alone: those of graphql-js hold the parsed document and, by their stacks, all that made them. */
+function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
+  return withoutStackTrace(() => ({
+    errors: errors.map(
+      ({ message, source, positions, path, extensions }) =>
+        new GraphQLError(message, { source, positions, path, extensions }),
+    ),
+  }));
 }
 
 /**

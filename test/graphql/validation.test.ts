@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { buildSchema, type DocumentNode, parse, specifiedRules, validate } from 'graphql';
 import { Validation } from '../../src/graphql/validation.ts';
+import { cpuTime } from '../support/cpu.ts';
 import { Random } from '../support/random.ts';
 import { randomQuery } from '../support/random-query.ts';
 
@@ -119,6 +120,22 @@ describe('validation', () => {
       ['Validation aborted.'],
     );
     assert.equal(validation.isValid(document), false);
+  });
+
+  it('looks through a long text once, however often its fragments are used', () => {
+    const operations = Array.from({ length: 220 }, (_, index) => {
+      const [one, other] = [index % 50, 50 + Math.floor(index / 50)];
+      return `query Q${index} { ...F${one} ...F${other} }`;
+    });
+    const fragments = Array.from(
+      { length: 99 },
+      (_, index) => `fragment F${index} on Query { ...F${index + 1} ${','.repeat(index === 50 ? 450_000 : 0)} }`,
+    );
+    const last = `fragment F99 on Query { online } #${'☃'.repeat(150_000)}`;
+    const document = parse([...operations, ...fragments, last].join(' '));
+    const began = cpuTime();
+    assert.equal(validation.isValid(document), true);
+    assert.ok(cpuTime() - began < 75, `${cpuTime() - began} ms`);
   });
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { buildSchema, parse, validate } from 'graphql';
+import { buildSchema, type GraphQLScalarType, parse, validate } from 'graphql';
 import { InvalidDocuments } from '../../src/http/graphql-handler.ts';
 
 const schema = buildSchema('type Query { online(at: Int): Boolean me: Me } type Me { id: ID }');
@@ -24,6 +24,30 @@ describe('a document that is not valid', () => {
         expected,
       );
     });
+
+  it('is kept without what it was parsed to, and what its errors were made by', async () => {
+    const invalid = new InvalidDocuments(schema);
+    for (let time = 1; time <= 2; time += 1) await invalid.tell({ query: '{ onlin }', ...withoutMore });
+    const { errors } = invalid.find('{ onlin }')!;
+    assert.deepEqual(
+      errors!.map(({ nodes, stack }) => [nodes, stack?.split('\n').length]),
+      [[undefined, 1]],
+    );
+  });
+
+  it('is asked about again where a scalar has failed: it may not fail the next time', async () => {
+    const failing = buildSchema('scalar Odd type Query { odd(value: Odd): Int }');
+    (failing.getType('Odd') as GraphQLScalarType).parseLiteral = () => {
+      throw new Error('It fails.');
+    };
+    const invalid = new InvalidDocuments(failing);
+    const query = '{ odd(value: 1) }';
+    for (let time = 1; time <= 2; time += 1) {
+      const { errors } = await invalid.tell({ query, ...withoutMore });
+      assert.equal(errors![0]!.originalError!.message, 'It fails.');
+    }
+    assert.equal(invalid.find(query), undefined);
+  });
 
   it('is forgotten where there are many, or long ones', async () => {
     for (const length of [10, 5000]) {

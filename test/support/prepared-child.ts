@@ -21,6 +21,7 @@ const SHAPES: Record<string, (index: number) => string> = {
   names: (index) => `{ x${index}: online ${'a'.repeat(3000)}: me { ${times(90, (i) => `a${i}: uses`)} } }`,
   literals: (index) =>
     `{ x${index}: previewPermissions(permissions: [${times(180, () => '{resource: ME, actions: [READ_OWN]}')}]) { resource } }`,
+  escapes: (index) => `{ x${index}: online apiKeys(search: "${'a\\n'.repeat(30_000)}") { __typename } }`,
   comments: (index) => `{ x${index}: online }${'\n#'.repeat(9000)}`,
   fragments: (index) =>
     `{ x${index}: me { ...A } ${times(9, (i) => `a${i}: me { ...A }`)} } fragment A on ApiKey { ${times(8, (i) => `a${i}: uses`)} }`,
