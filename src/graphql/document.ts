@@ -9,6 +9,7 @@ import {
   Source,
   TokenKind,
 } from 'graphql';
+import { withoutStackTrace } from '../keys/errors.ts';
 import { checkFieldLimits } from './field-limits.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 import { checkRepeatedFields } from './repeated-fields.ts';
@@ -22,8 +23,10 @@ export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
  */
 export function readDocument(text: string, operationName: string | null): DocumentNode {
   const source = new Source(text, 'GraphQL request');
-  checkSize(source);
-  const document = parse(source);
+  const document = withoutStackTrace(() => {
+    checkSize(source);
+    return parse(source);
+  });
   checkFieldLimits(document);
   checkRepeatedFields(document);
   const operation = getOperationAST(document, operationName);

@@ -8,8 +8,8 @@ import { preparedSizeOf } from './prepared-size.ts';
 const MAX_ENTRIES = 1000;
 export const MAX_BYTES = 32_000_000;
 const MAX_SEEN_BYTES = 4_000_000;
-/** Longer documents are not kept: they take longer to execute than to validate. */
-const MAX_DOCUMENT_LENGTH = 20_000;
+/** Longer documents are not kept. Those with all tokens that they may have are half as long, well indented. */
+const MAX_DOCUMENT_LENGTH = 100_000;
 
 /**
  * A cache of operations that were found to be valid. Literals are part of a document, so a client that embeds changing

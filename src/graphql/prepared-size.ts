@@ -8,11 +8,13 @@ import {
   isAbstractType,
   Kind,
   type SelectionSetNode,
+  type Token,
 } from 'graphql';
 import { fragmentsOf } from './fragments.ts';
 
-/** What a prepared operation holds, in bytes: for each character of its document, and each field of each plan. */
-const CHARACTER_BYTES = 150;
+/** What a prepared operation holds, in bytes: for each token and character of its document, and field of each plan. */
+const TOKEN_BYTES = 500;
+const CHARACTER_BYTES = 2;
 const FIELD_BYTES = 1200;
 
 /**
@@ -28,7 +30,7 @@ export function preparedSizeOf(
   const fragments = fragmentsOf(document);
   let fields = 2;
   if (operation) addSelection(operation.selectionSet, schema.getRootType(operation.operation), 1);
-  return CHARACTER_BYTES * (document.loc?.end ?? 0) + FIELD_BYTES * fields * plans;
+  return TOKEN_BYTES * tokensOf(document) + CHARACTER_BYTES * (document.loc?.end ?? 0) + FIELD_BYTES * fields * plans;
 
   /** @param copies the number of types that the fields are selected from, one after another */
   function addSelection(
@@ -64,4 +66,11 @@ export function preparedSizeOf(
       copies * (inner && isAbstractType(inner) ? schema.getPossibleTypes(inner).length : 1),
     );
   }
+}
+
+/** With comments, which are kept as well. */
+function tokensOf({ loc }: DocumentNode): number {
+  let count = 0;
+  for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) count += 1;
+  return count;
 }

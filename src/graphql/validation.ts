@@ -2,7 +2,6 @@ import {
   type ASTNode,
   type ASTVisitor,
   type DocumentNode,
-  getEnterLeaveForKind,
   type GraphQLSchema,
   Kind,
   parse,
@@ -10,6 +9,7 @@ import {
   TypeInfo,
   ValidationContext,
 } from 'graphql';
+import { withoutStackTrace } from '../keys/errors.ts';
 
 /** The parts of a document that rules look at, by the kind of what they are part of. */
 const PARTS: { readonly [kind: string]: readonly string[] | undefined } = {
@@ -41,8 +41,13 @@ type Visit = (
   ancestors: readonly Ancestor[],
 ) => unknown;
 
-/** The rules that look at parts of a kind, by their indexes. */
-type RulesByKind = ReadonlyMap<string, readonly number[]>;
+/** A visitor, which has what it does for one kind, or for all of them. */
+type VisitsByKind = { readonly enter?: Visit; readonly leave?: Visit } & {
+  readonly [kind in Kind]?: Visit | { readonly enter?: Visit; readonly leave?: Visit };
+};
+
+/** The rules that look at parts of a kind, before what is in them and after it, by their indexes. */
+type RulesByKind = ReadonlyMap<string, { readonly entering: readonly number[]; readonly leaving: readonly number[] }>;
 
 /**
  * Validates documents (GraphQL, "Validation") by all rules of graphql-js, as its `validate` does, but tells no errors.
@@ -61,7 +66,7 @@ export class Validation {
   /** Whether a document is valid. Call `checkFieldLimits` and `checkRepeatedFields` first: they bound what it takes. */
   isValid(document: DocumentNode): boolean {
     try {
-      new Pass(this.#schema, document, this.#rules).walk(document, undefined, []);
+      withoutStackTrace(() => new Pass(this.#schema, document, this.#rules).walk(document, undefined));
       return true;
     } catch (error) {
       if (error === INVALID || isAborted(error)) return false;
@@ -83,32 +88,40 @@ function rulesByKind(schema: GraphQLSchema): RulesByKind {
   const document = parse('{ __typename }');
   const context = new ValidationContext(schema, document, new TypeInfo(schema), () => {});
   const visitors = specifiedRules.map((rule) => rule(context));
-  const looksAt = (visitor: ASTVisitor, kind: Kind) => {
-    const { enter, leave } = getEnterLeaveForKind(visitor, kind);
-    return enter !== undefined || leave !== undefined;
-  };
+  const rulesThat = (visit: typeof enterOf, kind: Kind) =>
+    visitors.flatMap((visitor, index) => (visit(visitor, kind) ? index : []));
   return new Map(
     Object.values(Kind).map((kind) => [
       kind,
-      visitors.flatMap((visitor, index) => (looksAt(visitor, kind) ? index : [])),
+      { entering: rulesThat(enterOf, kind), leaving: rulesThat(leaveOf, kind) },
     ]),
   );
 }
 
-/** What rules ask. Where a text has no "$", they need not walk through all of it to know that it has no variables. */
+/** Like `getEnterLeaveForKind` of graphql-js, which makes an object each time. */
+function enterOf(visitor: ASTVisitor, kind: Kind): Visit | undefined {
+  const own = (visitor as VisitsByKind)[kind];
+  return typeof own === 'object' ? own.enter : (own ?? (visitor as VisitsByKind).enter);
+}
+
+function leaveOf(visitor: ASTVisitor, kind: Kind): Visit | undefined {
+  const own = (visitor as VisitsByKind)[kind];
+  return own === undefined ? (visitor as VisitsByKind).leave : typeof own === 'object' ? own.leave : undefined;
+}
+
+/** What rules ask. A part whose text has no "$" need not be walked through to know that it has no variables. */
 class RuleContext extends ValidationContext {
-  readonly #hasVariables: boolean;
-
-  constructor(...args: ConstructorParameters<typeof ValidationContext>) {
-    super(...args);
-    this.#hasVariables = this.getDocument().loc?.source.body.includes('$') ?? true;
-  }
-
   override getVariableUsages(
     node: Parameters<ValidationContext['getVariableUsages']>[0],
   ): ReturnType<ValidationContext['getVariableUsages']> {
-    return this.#hasVariables ? super.getVariableUsages(node) : [];
+    return mayHaveVariables(node) ? super.getVariableUsages(node) : [];
   }
+}
+
+function mayHaveVariables({ loc }: ASTNode): boolean {
+  if (!loc) return true;
+  const at = loc.source.body.indexOf('$', loc.start);
+  return at !== -1 && at < loc.end;
 }
 
 /** One document, which all rules look at together. */
@@ -120,6 +133,8 @@ class Pass {
   readonly #visitors: (ASTVisitor | undefined)[] = [];
   /** What rules do not look into, by their indexes. */
   readonly #skipped: (ASTNode | undefined)[] = [];
+  /** From the document on, without the parent. Rules get it as it is at the moment, as they do from graphql-js. */
+  readonly #ancestors: Ancestor[] = [];
 
   constructor(schema: GraphQLSchema, document: DocumentNode, rules: RulesByKind) {
     this.#rules = rules;
@@ -129,36 +144,40 @@ class Pass {
     });
   }
 
-  /** @param ancestors of the parent, from the document on, as rules get them */
-  walk(node: ASTNode, parent: Ancestor | undefined, ancestors: readonly Ancestor[]): void {
+  walk(node: ASTNode, parent: Ancestor | undefined): void {
     const { kind } = node;
-    const rules = this.#rules.get(kind)!;
+    const { entering, leaving } = this.#rules.get(kind)!;
+    const ancestors = this.#ancestors;
+    let skipping: number[] | undefined;
     this.#typeInfo.enter(node);
-    for (const index of rules) {
+    for (const index of entering) {
       if (this.#skipped[index] !== undefined) continue;
       const visitor = (this.#visitors[index] ??= specifiedRules[index]!(this.#context));
-      const enter = getEnterLeaveForKind(visitor, kind).enter as Visit | undefined;
-      if (enter?.call(visitor, node, undefined, parent, [], ancestors) === false) this.#skipped[index] = node;
+      if (enterOf(visitor, kind)?.call(visitor, node, undefined, parent, [], ancestors) !== false) continue;
+      this.#skipped[index] = node;
+      (skipping ??= []).push(index);
     }
-    this.#walkParts(node, parent === undefined ? ancestors : [...ancestors, parent]);
-    for (const index of rules) {
-      if (this.#skipped[index] === undefined) {
-        const visitor = this.#visitors[index]!;
-        const leave = getEnterLeaveForKind(visitor, kind).leave as Visit | undefined;
-        leave?.call(visitor, node, undefined, parent, [], ancestors);
-      } else if (this.#skipped[index] === node) this.#skipped[index] = undefined;
+    if (parent !== undefined) ancestors.push(parent);
+    this.#walkParts(node);
+    if (parent !== undefined) ancestors.pop();
+    for (const index of leaving) {
+      if (this.#skipped[index] !== undefined) continue;
+      const visitor = (this.#visitors[index] ??= specifiedRules[index]!(this.#context));
+      leaveOf(visitor, kind)?.call(visitor, node, undefined, parent, [], ancestors);
     }
+    if (skipping) for (const index of skipping) this.#skipped[index] = undefined;
     this.#typeInfo.leave(node);
   }
 
-  #walkParts(node: ASTNode, ancestors: readonly Ancestor[]): void {
+  #walkParts(node: ASTNode): void {
     for (const name of PARTS[node.kind] ?? []) {
       const part = (node as unknown as Readonly<Record<string, Ancestor | undefined>>)[name];
       if (part === undefined) continue;
-      if ('kind' in part) this.walk(part, node, ancestors);
+      if ('kind' in part) this.walk(part, node);
       else if (part.length > 0) {
-        const inner = [...ancestors, node];
-        for (const item of part) this.walk(item, part, inner);
+        this.#ancestors.push(node);
+        for (const item of part) this.walk(item, part);
+        this.#ancestors.pop();
       }
     }
   }

@@ -24,7 +24,7 @@ import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { Cors } from './cors.ts';
 import { contextOf } from './graphql-context.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
-import { type InvalidHandler, invalidHandler } from './graphql-handler.ts';
+import { InvalidDocuments } from './graphql-handler.ts';
 import type { GraphQLParameters } from './graphql-parameters.ts';
 import { type GraphQLRequest, isByUrl, readParameters } from './graphql-request.ts';
 import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusals.ts';
@@ -68,7 +68,7 @@ export class GraphQLPipeline {
   readonly #log: Log;
   readonly #operations: PreparedOperations;
   readonly #validation: Validation;
-  readonly #answerInvalid: InvalidHandler;
+  readonly #invalid: InvalidDocuments;
 
   constructor({ schema, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
     this.#schema = schema;
@@ -79,7 +79,7 @@ export class GraphQLPipeline {
     this.#log = log;
     this.#operations = new PreparedOperations(schema);
     this.#validation = new Validation(schema);
-    this.#answerInvalid = invalidHandler(schema);
+    this.#invalid = new InvalidDocuments(schema);
   }
 
   /** Authenticates a request, and answers it, to pages of other origins as well. */
@@ -151,9 +151,10 @@ export class GraphQLPipeline {
       isMutation: isMutation(document, operationName),
       introspects: introspects(document),
       execute: (context, variables) =>
-        this.#validation.isValid(document)
+        this.#invalid.find(query) ??
+        (this.#validation.isValid(document)
           ? this.#operations.prepare(query, operationName, read).execute(context, variables)
-          : this.#answerInvalid({ query, operationName, variables }),
+          : this.#invalid.tell({ query, operationName, variables })),
     };
   }
 

@@ -2,8 +2,8 @@
 export interface RequestHead {
   host?: string | undefined;
   origin?: string | undefined;
-  /** Several are joined with commas. */
   authorization?: string | undefined;
+  /** Several are joined with commas. */
   accept?: string | undefined;
   contentType?: string | undefined;
   contentLength?: string | undefined;
@@ -30,7 +30,7 @@ const LENGTHS: readonly boolean[] = Array.from(
 /**
  * Reads the head of a request.
  * @param rawHeaders names and values in turn, as Node has them
- * @returns undefined if one of these headers is there twice
+ * @returns undefined if one of these headers is there twice, but for those that are lists
  */
 export function readHead(rawHeaders: readonly string[]): RequestHead | undefined {
   const head: RequestHead = {};
@@ -39,8 +39,9 @@ export function readHead(rawHeaders: readonly string[]): RequestHead | undefined
     if (!LENGTHS[name.length]) continue;
     const member = NAMES[name.toLowerCase()];
     if (member === undefined) continue;
-    if (head[member] !== undefined) return undefined;
-    head[member] = rawHeaders[index + 1]!;
+    const before = head[member];
+    if (before !== undefined && member !== 'accept') return undefined;
+    head[member] = before === undefined ? rawHeaders[index + 1]! : `${before}, ${rawHeaders[index + 1]!}`;
   }
   return head;
 }

@@ -20,9 +20,12 @@ export interface WriteOptions {
   revokes?: boolean;
 }
 
+/** The row of the key that has a secret, or had it once: then with the public id of that secret. */
+export type KeyRowBySecret = KeyRow & { rotated_public_id?: string };
+
 /** What was found by the digest of a secret: the row of its key, if there is one, and those of the keys above it. */
 export interface FoundRow {
-  row: KeyRow | undefined;
+  row: KeyRowBySecret | undefined;
   ancestors: readonly KeyRow[];
 }
 
@@ -40,7 +43,10 @@ export interface Connection {
    * @throws KeysError STORE_…
    */
   write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;
-  /** Finds the key that has a secret with this digest; undefined where that takes waiting, or fails: then `run` can. */
+  /**
+   * Finds the key that has a secret with this digest, or had it once; undefined where that takes waiting, or fails:
+   * then `run` can.
+   */
   findByDigest?(digest: string): FoundRow | undefined;
   /** See `KeyRepository.revision`. */
   revision(): number | undefined;

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { ApiKey } from '../keys/key/api-key.ts';
 import type { FoundBySecret } from '../keys/repository.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, KeyRowBySecret } from './connection.ts';
 import { selectAncestors } from './families.ts';
 import { findByRotatedDigest } from './rotated-secrets.ts';
 import { apiKeyOf } from './rows.ts';
@@ -13,14 +13,11 @@ export function findByDigest(
   digest: string,
 ): FoundBySecret | undefined | Promise<FoundBySecret | undefined> {
   const found = connection.findByDigest?.(digest);
-  if (found?.row) return foundBy(digest, found.row, found.ancestors);
+  if (found) return found.row && foundBy(digest, found.row, found.ancestors);
   return connection.run(async (db) => {
-    const [row] = await selectByDigests(db, [digest]);
-    if (row) return foundBy(digest, row, await selectCreators(db, row));
-    const rotated = await findByRotatedDigest(db, digest);
-    if (!rotated) return undefined;
-    const { rotated_public_id: publicId, ...key } = rotated;
-    return { key: apiKeyOf(key), secret: 'rotated', publicId, ancestors: byId(await selectCreators(db, key)) };
+    const [live] = await selectByDigests(db, [digest]);
+    const row = live ?? (await findByRotatedDigest(db, digest));
+    return row && foundBy(digest, row, await selectCreators(db, row));
   });
 }
 
@@ -37,8 +34,9 @@ async function selectCreators(db: Kysely<Tables>, { created_by }: KeyRow): Promi
   return created_by === null ? [] : selectAncestors(db, [created_by]).selectAll('api_keys').execute();
 }
 
-function foundBy(digest: string, row: KeyRow, ancestors: readonly KeyRow[]): FoundBySecret {
+function foundBy(digest: string, row: KeyRowBySecret, ancestors: readonly KeyRow[]): FoundBySecret {
   const found = { key: apiKeyOf(row), ancestors: byId(ancestors) };
+  if (row.rotated_public_id !== undefined) return { ...found, secret: 'rotated', publicId: row.rotated_public_id };
   return row.digest === digest
     ? { ...found, secret: 'current', publicId: found.key.publicId }
     : // A damaged row may be found by a digest that it does not have.

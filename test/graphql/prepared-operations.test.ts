@@ -27,10 +27,11 @@ describe('prepared operations', () => {
     assert.deepEqual([found('#\0\n{ a }'), found('#', '\n{ a }'), found('#\0', '\n{ a }')], [true, false, false]);
   });
 
-  it('are kept from the second time on, up to 20,000 characters', () => {
+  it('are kept from the second time on, up to 100,000 characters', () => {
     for (const [blanks, isKept] of [
       [10, true],
-      [20_000, false],
+      [50_000, true],
+      [100_000, false],
     ] as const) {
       const query = `{ a ${' '.repeat(blanks)} }`;
       assert.equal(operations.hasSeen(query, null), false);

@@ -234,6 +234,12 @@ describe('a request, by Node or by Hono,', () => {
     ['a media type that ends like JSON', '{"query":"{ online }"}', { 'content-type': 'x-application/json' }],
     ['an encoding', '{"query":"{ online }"}', { 'content-encoding': 'gzip' }],
     ['two credentials', '{"query":"{ online }"}', { authorization: ['Bearer a', 'Bearer b'] }],
+    [
+      'two Accept headers',
+      '{"query":"{ asks }"}',
+      { accept: ['application/graphql-response+json;q=0.1', 'application/json'] },
+    ],
+    ['two Accept headers that leave nothing', '{"query":"{ asks }"}', { accept: ['text/html', 'text/plain'] }],
     ['a wrong key', '{"query":"{ online }"}', { authorization: 'Bearer nonsense' }],
     ['no body', '', {}],
     ['a byte order mark', '\ufeff{"query":"{ online }"}', {}],

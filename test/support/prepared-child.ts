@@ -19,6 +19,9 @@ const SHAPES: Record<string, (index: number) => string> = {
   rotations: (index) => `{ x${index}: online ${times(32, (i) => `a${i}: me { rotation { previousLastUsedAt } }`)} }`,
   lists: (index) => `{ x${index}: me { ${times(5, (i) => `a${i}: usedPermissions { resource actions }`)} } }`,
   names: (index) => `{ x${index}: online ${'a'.repeat(3000)}: me { ${times(90, (i) => `a${i}: uses`)} } }`,
+  literals: (index) =>
+    `{ x${index}: previewPermissions(permissions: [${times(180, () => '{resource: ME, actions: [READ_OWN]}')}]) { resource } }`,
+  comments: (index) => `{ x${index}: online }${'\n#'.repeat(9000)}`,
   fragments: (index) =>
     `{ x${index}: me { ...A } ${times(9, (i) => `a${i}: me { ...A }`)} } fragment A on ApiKey { ${times(8, (i) => `a${i}: uses`)} }`,
   conditions: (index) =>

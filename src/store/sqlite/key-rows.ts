@@ -1,34 +1,47 @@
 import type Database from 'better-sqlite3';
 import { MAX_CHAIN_LENGTH } from '../../keys/authorization/chain.ts';
-import type { FoundRow } from '../connection.ts';
-import { KEY_COLUMNS, type KeyRow } from '../tables.ts';
+import type { FoundRow, KeyRowBySecret } from '../connection.ts';
+import { KEY_COLUMNS, type KeyRow, type RotatedSecretTable } from '../tables.ts';
 
-/** Finds the rows of keys by statements that are prepared once: as often as a key is checked for the first time. */
+/**
+ * Finds the rows of keys by statements that are prepared once: as often as a key is checked for the first time, and
+ * each time that one is refused.
+ */
 export class KeyRows {
   readonly #byDigest: Database.Statement<[string, string], KeyRow>;
+  readonly #rotated: Database.Statement<[string], Pick<RotatedSecretTable, 'key_id' | 'public_id'>>;
   readonly #byId: Database.Statement<[string], KeyRow>;
   readonly #family: (digest: string) => FoundRow;
 
   constructor(driver: Database.Database) {
     const select = `select ${KEY_COLUMNS.join(', ')} from api_keys`;
     this.#byDigest = driver.prepare(`${select} where digest = ? or previous_digest = ?`);
+    this.#rotated = driver.prepare('select key_id, public_id from rotated_secrets where digest = ?');
     this.#byId = driver.prepare(`${select} where id = ?`);
     this.#family = driver.transaction((digest: string) => this.#find(digest));
   }
 
-  /** The key that has a secret with this digest, and the keys that created it, all as they were at one moment. */
+  /** The key of a secret with this digest, and the keys that created it, all as they were at one moment. */
   findByDigest(digest: string): FoundRow {
     const row = this.#byDigest.get(digest, digest);
-    return row?.created_by ? this.#family(digest) : { row, ancestors: [] };
+    const isAlone = row ? !row.created_by : this.#rotated.get(digest) === undefined;
+    return isAlone ? { row, ancestors: [] } : this.#family(digest);
   }
 
   #find(digest: string): FoundRow {
-    const row = this.#byDigest.get(digest, digest);
+    const row = this.#byDigest.get(digest, digest) ?? this.#findByRotated(digest);
     const ancestors: KeyRow[] = [];
-    for (let key = row; key?.created_by && ancestors.length < MAX_CHAIN_LENGTH;) {
+    for (let key: KeyRow | undefined = row; key?.created_by && ancestors.length < MAX_CHAIN_LENGTH;) {
       key = this.#byId.get(key.created_by);
       if (key) ancestors.push(key);
     }
     return { row, ancestors };
+  }
+
+  /** A join takes three times as long as both statements. */
+  #findByRotated(digest: string): KeyRowBySecret | undefined {
+    const rotated = this.#rotated.get(digest);
+    const row = rotated && this.#byId.get(rotated.key_id);
+    return row && { ...row, rotated_public_id: rotated.public_id };
   }
 }
