@@ -45,7 +45,7 @@ type RequestLimits {
   directives: Int!
   "The fragments in its document."
   fragments: Int!
-  "The pairs of fields with one name in one place."
+  "The pairs of fields with one name in one place; five pairs without arguments count as one."
   repeatedPairs: Int!
 }
 

@@ -3,7 +3,7 @@ import { makeExecutableSchema } from '@graphql-tools/schema';
 import { execute, type ExecutionResult, parse, validate } from 'graphql';
 import { keepToBudget } from '../../src/graphql/budget/budgeted-fields.ts';
 import { BUDGET, RequestBudget } from '../../src/graphql/budget/request-budget.ts';
-import { Turns } from '../../src/graphql/budget/turns.ts';
+import { GROUP_SIZE, Turns } from '../../src/graphql/budget/turns.ts';
 import type { BudgetedContext } from '../../src/graphql/context.ts';
 import { PreparedOperation } from '../../src/graphql/prepared-operation.ts';
 import { errorsInOrder, formatGraphQLError } from '../../src/http/graphql-errors.ts';
@@ -188,6 +188,35 @@ describe('a prepared operation', () => {
     const interrupted = await operation.execute(context, null);
     clearImmediate(next);
     assert.ok(turns > 3, `${turns} turns`);
+    assert.deepEqual(interrupted, await operation.execute(contextOf(), null));
+  });
+
+  it('interrupts a list that contains the list whose turn is over', async () => {
+    let turns = 0;
+    const readIn = new Map<number, number>();
+    const item = {
+      // With the item itself, four: groups of 20 always end within these.
+      parts: [1, 2, 3],
+      get read() {
+        readIn.set(turns, (readIn.get(turns) ?? 0) + 1);
+        return 0;
+      },
+    };
+    const lists = makeExecutableSchema({
+      typeDefs: 'type Item { read: Int parts: [Int] } type Query { items: [Item] }',
+      resolvers: { Query: { items: () => Array.from({ length: 100 }, () => item) } },
+    });
+    const operation = new PreparedOperation(lists, parse('{ items { read parts } }'), null, 1);
+    const slices = new Turns(0);
+    slices.begin();
+    let next = setImmediate(function count() {
+      turns += 1;
+      next = setImmediate(count);
+    });
+    const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
+    const interrupted = await operation.execute(context, null);
+    clearImmediate(next);
+    assert.ok(Math.max(...readIn.values()) <= GROUP_SIZE, [...readIn.values()].join());
     assert.deepEqual(interrupted, await operation.execute(contextOf(), null));
   });
 

@@ -141,6 +141,18 @@ describe('a document', () => {
     });
   }
 
+  it('of many fragments on one type, as clients put together, is answered', async () => {
+    const names = ['name', 'status', 'description'];
+    const fragments = Array.from(
+      { length: 60 },
+      (_, index) =>
+        `fragment F${index} on ApiKey { id ${names[index % 3]} __typename permissions { resource __typename } }`,
+    );
+    const document = `{ me { ${fragments.map((_, index) => `...F${index}`).join(' ')} } } ${fragments.join(' ')}`;
+    const { body } = await query(test.url, secret, document);
+    assert.equal(body.errors, undefined);
+  });
+
   it('within the limits never takes long to check, whatever it holds', async () => {
     const deep = (depth: number, inner: string): string =>
       depth === 0 ? inner : `... on Query { ${deep(depth - 1, inner)} }`;
@@ -152,6 +164,9 @@ describe('a document', () => {
       `{ ${'online '.repeat(1000)} }`,
       `{ ${'me { id } '.repeat(500)} }`,
       `{ ${'apiKey(id: "a") { id } '.repeat(400)} }`,
+      `{ ${'me { id } '.repeat(111)} }`,
+      `{ ${'apiKeys { edges { node { id } } } '.repeat(79)} }`,
+      `{ ${`previewPermissions(roles: [${'ADMIN '.repeat(60)}]) { resource } `.repeat(64)} }`,
       `{ ${'previewPermissions(roles: [ADMIN]) { resource } '.repeat(99)} }`,
       `{ ${'... { me { ... { id } } } '.repeat(300)} }`,
       `{ ${deep(95, 'online')} }`,

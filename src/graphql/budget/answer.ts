@@ -36,19 +36,29 @@ export class AnswerLength {
   }
 }
 
+/** So many characters of an answer are written before it looks whether its turn is over. */
+const PIECE = 50_000;
+
 /** Writes the data of an answer as JSON, in pieces between which the event loop may get a turn. */
 export function writeData(
   data: Readonly<Record<string, unknown>> | null,
   budget: RequestBudget,
 ): string | Promise<string> {
-  return data === null || !budget.turns.isOver ? JSON.stringify(data) : writeInPieces(data, budget);
+  return data === null || !budget.turns.isTimeUp ? JSON.stringify(data) : writeInPieces(data, budget);
 }
 
+/** What is short is written at once: to wait would keep finished answers in memory. */
 async function writeInPieces(data: Readonly<Record<string, unknown>>, budget: RequestBudget): Promise<string> {
   const parts: string[] = [];
+  let characters = 0;
   for (const [name, value] of Object.entries(data)) {
-    if (budget.turns.isOver) await budget.turns.next();
-    parts.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+    if (characters > PIECE && budget.turns.isTimeUp) {
+      await budget.turns.next();
+      characters = 0;
+    }
+    const part = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    characters += part.length;
+    parts.push(part);
   }
   return `{${parts.join(',')}}`;
 }

@@ -8,11 +8,11 @@ import {
 } from 'graphql';
 import { AnswerLength, MAX_ERRORS } from '../budget/answer.ts';
 import { answerTooLarge } from '../budget/errors.ts';
-import { GROUP_SIZE } from '../budget/turns.ts';
 import type { BudgetedContext } from '../context.ts';
 import { withoutStackTrace } from '../../keys/errors.ts';
 import { FieldErrors } from './field-errors.ts';
 import { serialize, serializedAsItIs } from './leaf-values.ts';
+import { ListTurns } from './list-turns.ts';
 import { PlainFields, type Read, valueOf } from './plain-fields.ts';
 import { type ExecutedOperation, pathOf, propertyOf, Resolution } from './resolution.ts';
 import { type Eventual, expectRejections, isObject, isThenable, resolved, set } from './results.ts';
@@ -26,7 +26,7 @@ export class FieldExecution {
   readonly #context: BudgetedContext;
   readonly #resolution: Resolution;
   readonly #plain: PlainFields;
-  #items = 0;
+  readonly #turns: ListTurns;
 
   constructor(executed: ExecutedOperation, context: BudgetedContext, variables: Record<string, unknown>) {
     this.length = new AnswerLength(context.budget);
@@ -34,6 +34,7 @@ export class FieldExecution {
     this.#context = context;
     this.#resolution = new Resolution(executed, context, variables);
     this.#plain = new PlainFields(this.length);
+    this.#turns = new ListTurns(context.budget);
   }
 
   /** The results of an object's fields. @throws the error of a field that cannot be null */
@@ -148,16 +149,14 @@ export class FieldExecution {
     items: readonly unknown[],
     from: number,
   ): Eventual<unknown[]> {
-    const { budget } = this.#context;
     const known = item.kind === 'object' && !item.type.isTypeOf ? field.selection.known(item.type) : undefined;
     const completed: unknown[] = [];
     let hasPromise = false;
     try {
       for (let index = from; index < items.length; index += 1) {
-        this.#items += 1;
-        if (this.#items % GROUP_SIZE === 0 && budget.turns.isTimeUp) {
+        if (this.#turns.mustWait()) {
           if (from === 0) expectRejections(items.slice(index));
-          const rest = budget.nextTurn().then(() => this.#completeItems(item, field, path, items, index));
+          const rest = this.#turns.wait(() => this.#completeItems(item, field, path, items, index));
           const done = hasPromise ? Promise.all(completed) : completed;
           return Promise.all([done, rest]).then(([some, others]) => some.concat(others));
         }
