@@ -1,5 +1,5 @@
 import { graphqlServer } from '@hono/graphql-server';
-import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLSchema, NoFragmentCyclesRule, parse, validate } from 'graphql';
 import type { Context } from 'hono';
 import { LRUCache } from 'lru-cache';
 import { withoutStackTrace } from '../keys/errors.ts';
@@ -14,6 +14,7 @@ const SEEN: ExecutionResult = {};
 
 /** Documents that are not valid, and what is wrong with them: a client that is out of date sends one all the time. */
 export class InvalidDocuments {
+  readonly #schema: GraphQLSchema;
   readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult>;
   readonly #results = new LRUCache<string, ExecutionResult>({
     max: MAX_KEPT,
@@ -23,6 +24,7 @@ export class InvalidDocuments {
   });
 
   constructor(schema: GraphQLSchema) {
+    this.#schema = schema;
     this.#handle = handlerOf(schema);
   }
 
@@ -34,11 +36,17 @@ export class InvalidDocuments {
 
   /** The result of a request for a document that is not valid: it depends on nothing else, unless a scalar failed. */
   async tell(parameters: GraphQLParameters): Promise<ExecutionResult> {
-    const result = await this.#handle(parameters);
     const { query } = parameters;
+    const result = await this.#handle(parameters).catch((error) => this.#cyclesIn(query, error));
     if (result.data === undefined && !result.errors?.some(({ originalError }) => originalError))
       this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);
     return result;
+  }
+
+  /** What is wrong with fragments in so many cycles that graphql-js, which compares their fields, exhausts the stack. */
+  #cyclesIn(query: string, failure: unknown): ExecutionResult {
+    if (!(failure instanceof RangeError)) throw failure;
+    return { errors: validate(this.#schema, parse(query), [NoFragmentCyclesRule]) };
   }
 }
 

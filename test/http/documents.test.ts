@@ -14,6 +14,10 @@ const doubling = Array.from(
   (_, level) => `fragment F${level} on Query { ...F${level + 1} ...F${level + 1} }`,
 ).join(' ');
 const spread = '{ ...A } fragment A on Query { ...B } fragment B on Query { ...A online }';
+const cycles = Array.from(
+  { length: 90 },
+  (_, index) => `fragment A${index} on Query { ...A${(index + 1) % 90} ...A${(index + 2) % 90} }`,
+).join(' ');
 const introspect = (depth: number) =>
   `{ __schema { types { ${'fields { type { '.repeat(depth)} name ${'} } '.repeat(depth)} } } }`;
 
@@ -108,6 +112,12 @@ describe('a document', () => {
     ],
     ['of several operations', { query: 'query A { online } query B { online }' }, 'BAD_REQUEST', /several operations/],
     ['of fragments alone', { query: 'fragment A on Query { online }' }, '', /./],
+    [
+      'whose fragments contain one another in many ways',
+      { query: `{ ...A0 nothing } ${cycles}` },
+      'GRAPHQL_VALIDATION_FAILED',
+      /Cannot spread fragment "A0" within itself/,
+    ],
     ['that defines a type', { query: 'type A { b: Int } { online }' }, 'GRAPHQL_VALIDATION_FAILED', /not executable/],
     [
       'that lacks a variable',
