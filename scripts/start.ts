@@ -1,6 +1,7 @@
 import './jsx.ts';
 import { createApp, listen, OPERATOR, openKeys, openLog } from '../src/index.ts';
 import { listenForStop } from '../src/cli/serve/signals.ts';
+import { isKeysError } from '../src/keys/errors.ts';
 
 /** `npm start`: serves the default store, and prints a new key and a request to paste. */
 const keys = await openKeys();
@@ -9,6 +10,10 @@ const server = await listen({
   app,
   host: process.env['SVC_API_HOST'] || '127.0.0.1',
   port: Number(process.env['SVC_API_PORT'] || 4000),
+}).catch((error: unknown) => {
+  if (!isKeysError(error)) throw error;
+  process.stderr.write(`Error: ${error.message} SVC_API_PORT=0 npm start takes a free port.\n`);
+  process.exit(1);
 });
 const { secret } = await keys.create({ name: 'Quick start', roles: ['VIEWER'], overwrite: true }, OPERATOR);
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { BIN, cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
 import { needsRoot } from '../support/skip.ts';
@@ -94,6 +96,19 @@ describe('a user without a home folder', () => {
       /^Error: The key store \/\.local\/share\/svc-api\/keys\.sqlite cannot be opened: permission denied\./,
     );
     assert.equal(created.code, 1);
+  });
+});
+
+describe('npm start', () => {
+  it('says how to go on where its port is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const env = cleanEnv({ SVC_API_PORT: String(port), XDG_DATA_HOME: tempFolder() });
+    const { stderr, code } = await finished(spawn(process.execPath, [join(ROOT, 'scripts/start.ts')], { env }));
+    taken.close();
+    assert.match(stderr, new RegExp(`^Error: .*port ${port} .*SVC_API_PORT=0 npm start takes a free port\\.\n$`));
+    assert.equal(code, 1);
   });
 });
 
