@@ -50,7 +50,7 @@ export class InvalidDocuments {
   }
 }
 
-/** The errors of a result alone: those of graphql-js hold the parsed document and, by their stacks, all that made them. */
+/** The errors of a result alone: those of graphql-js hold the document and, by their stacks, all that made them. */
 function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
   return withoutStackTrace(() => ({
     errors: errors.map(
