@@ -43,7 +43,7 @@ export class InvalidDocuments {
     return result;
   }
 
-  /** What is wrong with fragments in so many cycles that graphql-js, which compares their fields, exhausts the stack. */
+  /** What is wrong with fragments in so many cycles that comparing their fields exhausts the stack of graphql-js. */
   #cyclesIn(query: string, failure: unknown): ExecutionResult {
     if (!(failure instanceof RangeError)) throw failure;
     return { errors: validate(this.#schema, parse(query), [NoFragmentCyclesRule]) };
