@@ -62,14 +62,20 @@ export function bearerAuthBy(check: BearerCheck): MiddlewareHandler<BearerEnv> {
         return undefined;
       });
       const { fields } = admission;
-      return fields ? next().then(() => addFields(c, fields)) : (next() as Promise<never>);
+      if (!fields) return next() as Promise<never>;
+      setFields(c, fields);
+      return next().then(() => setFields(c, fields));
     };
     const admission = check.enter(request);
     return admission instanceof Promise ? admission.then(enter) : enter(admission);
   };
 }
 
-/** Once there is an answer: one that was made elsewhere would not have them otherwise. */
-function addFields(c: Context, fields: RateLimitFields): undefined {
-  for (const [name, value] of Object.entries(fields)) c.header(name, value);
+/**
+ * Before there is an answer: to change the headers of one takes as long as the check. Again once there is one: it has
+ * them not if it was made elsewhere.
+ */
+function setFields(c: Context, fields: RateLimitFields): undefined {
+  for (const [name, value] of Object.entries(fields))
+    if (!c.finalized || c.res.headers.get(name) !== value) c.header(name, value);
 }

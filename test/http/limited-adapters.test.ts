@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { Hono } from 'hono';
+import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { GUARDED_SERVERS, type GuardedServer } from '../support/guarded-servers.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
@@ -49,3 +51,32 @@ for (const [name, start] of Object.entries(GUARDED_SERVERS))
       assert.deepEqual([status, headers.get('RateLimit'), headers.get('RateLimit-Policy')], [200, null, null]);
     });
   });
+
+describe('limits, held by bearerAuth in an app of Hono', () => {
+  it('are told with each answer, wherever that was made, and whatever it says of limits itself', async () => {
+    const { keys, store } = await openTestKeys();
+    const { secret } = await keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
+    const app = new Hono()
+      .use(bearerAuth({ keys }))
+      .get('/own', (c) => c.text('Its own.', 200, { RateLimit: 'mine', 'X-Kept': 'yes' }))
+      .get('/elsewhere', () => new Response('A copy.', { headers: { RateLimit: 'theirs', 'X-Kept': 'yes' } }))
+      .get('/throws', () => {
+        throw new Error('It failed.');
+      })
+      .onError((_, c) => c.text('An error.', 500, { 'X-Kept': 'yes' }))
+      .notFound((c) => c.text('Nothing.', 404, { 'X-Kept': 'yes' }));
+    const told = [];
+    for (const path of ['/own', '/elsewhere', '/throws', '/nothing']) {
+      const { status, headers } = await app.request(path, { headers: { authorization: `Bearer ${secret}` } });
+      told.push([path, status, ...['RateLimit', 'RateLimit-Policy', 'X-Kept'].map((name) => headers.get(name))]);
+    }
+    const policy = '"hour";q=100;w=3600';
+    assert.deepEqual(told, [
+      ['/own', 200, '"hour";r=99;t=36', policy, 'yes'],
+      ['/elsewhere', 200, '"hour";r=98;t=36', policy, 'yes'],
+      ['/throws', 500, '"hour";r=97;t=36', policy, 'yes'],
+      ['/nothing', 404, '"hour";r=96;t=36', policy, 'yes'],
+    ]);
+    await store.close();
+  });
+});
