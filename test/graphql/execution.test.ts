@@ -220,6 +220,50 @@ describe('a prepared operation', () => {
     assert.deepEqual(interrupted, await operation.execute(contextOf(), null));
   });
 
+  it('survives what rejects within the items of lists that wait', async () => {
+    const fails = () => later(null).then(() => fail('rejected meanwhile'));
+    const values: Record<string, () => unknown> = {
+      'lists: [[Item]]': () => [{ name: 'a' }, fails()],
+      'promises: [[Item]]': () => later([{ name: 'a' }, fails()]),
+      'properties: [Item]': () => ({ name: fails() }),
+      'nested: [Item]': () => ({ other: { others: [{ name: 'a' }, { name: fails() }] } }),
+    };
+    for (const [field, make] of Object.entries(values)) {
+      const lists = makeExecutableSchema({
+        typeDefs: `type Item { name: String other: Item others: [Item] } type Query { ${field} }`,
+        resolvers: { Query: { [field.replace(/:.*/, '')]: () => Array.from({ length: 3 * GROUP_SIZE }, make) } },
+      });
+      keepToBudget(lists);
+      const name = field.replace(/:.*/, '');
+      const operation = new PreparedOperation(lists, parse(`{ ${name} { name other { others { name } } } }`), null, 1);
+      const slices = new Turns(0);
+      slices.begin();
+      const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
+      const { errors } = await operation.execute(context, null);
+      assert.equal(errors?.length, 3 * GROUP_SIZE, field);
+    }
+  });
+
+  it('waits once for what only begins when it is waited for', async () => {
+    let begun = 0;
+    const lazy = () => ({
+      // oxlint-disable-next-line unicorn/no-thenable -- it is what query builders return
+      then(...settle: Parameters<Promise<object>['then']>) {
+        begun += 1;
+        return later({ name: 'a' }).then(...settle);
+      },
+    });
+    const lists = makeExecutableSchema({
+      typeDefs: 'type Item { name: String } type Query { items: [Item] }',
+      resolvers: { Query: { items: () => Array.from({ length: 3 * GROUP_SIZE }, lazy) } },
+    });
+    const slices = new Turns(0);
+    slices.begin();
+    const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
+    await new PreparedOperation(lists, parse('{ items { name } }'), null, 1).execute(context, null);
+    assert.equal(begun, 3 * GROUP_SIZE);
+  });
+
   it('counts the fields of a list by the conditions of the request', async () => {
     const operation = prepare(
       'query ($all: Boolean!) { many { plain } many @include(if: $all) { a: plain b: plain c: plain } }',

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Hono } from 'hono';
 import { createApp } from '../../src/create-app.ts';
 import { newRequestId } from '../../src/http/request-id.ts';
@@ -33,6 +35,19 @@ describe('the id of a request', () => {
     const ids = Array.from({ length: 1000 }, newRequestId);
     for (const id of ids) assert.match(id, MADE);
     assert.equal(new Set(ids).size, ids.length);
+  });
+
+  it('keeps no others in memory: each idle connection has one', () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const held = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = held();
+    const kept = Array.from({ length: 2000 }, () => Array.from({ length: 300 }, newRequestId)[0]);
+    const bytes = (held() - before) / kept.length;
+    assert.ok(bytes < 1000, `${bytes} bytes for each id`);
   });
 
   it('is on every answer: of data, refusals, errors, health, and of what was no request at all', async () => {

@@ -15,7 +15,8 @@ import { serialize, serializedAsItIs } from './leaf-values.ts';
 import { ListTurns } from './list-turns.ts';
 import { PlainFields, type Read, valueOf } from './plain-fields.ts';
 import { type ExecutedOperation, pathOf, propertyOf, Resolution } from './resolution.ts';
-import { type Eventual, expectRejections, isObject, isThenable, resolved, set } from './results.ts';
+import { expectRejections, expectRejectionsIn } from './rejections.ts';
+import { type Eventual, isObject, isThenable, resolved, set } from './results.ts';
 import { type OutputType, possibleType, type SelectedField } from './selection.ts';
 
 /** Executes the fields of one operation, and completes their values (GraphQL, "Executing Selection Sets"). */
@@ -155,7 +156,7 @@ export class FieldExecution {
     try {
       for (let index = from; index < items.length; index += 1) {
         if (this.#turns.mustWait()) {
-          if (from === 0) expectRejections(items.slice(index));
+          if (from === 0) expectRejectionsIn(items.slice(index), item, field.selection);
           const rest = this.#turns.wait(() => this.#completeItems(item, field, path, items, index));
           const done = hasPromise ? Promise.all(completed) : completed;
           return Promise.all([done, rest]).then(([some, others]) => some.concat(others));
@@ -171,7 +172,7 @@ export class FieldExecution {
       }
     } catch (error) {
       expectRejections(completed);
-      expectRejections(items.slice(from + completed.length));
+      expectRejectionsIn(items.slice(from + completed.length), item, field.selection);
       throw error;
     }
     return hasPromise ? Promise.all(completed) : completed;

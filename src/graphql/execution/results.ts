@@ -32,13 +32,3 @@ export function isObject(value: unknown): value is object {
     return false;
   }
 }
-
-/** Has promises that nobody waits for, or only later, not end the process when they reject. */
-export function expectRejections(values: readonly unknown[]): void {
-  for (const value of values)
-    try {
-      if (isThenable(value)) value.then(undefined, () => {});
-    } catch {
-      // What cannot even be asked is no promise.
-    }
-}
