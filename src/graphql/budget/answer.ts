@@ -22,7 +22,8 @@ export class AnswerLength {
 
   add(characters: number): void {
     this.#characters += characters;
-    if (this.#characters > this.#limit) this.#budget.abandon(answerTooLarge('characters', this.#limit));
+    if (this.#characters > this.#limit && !this.#budget.isAbandoned)
+      this.#budget.abandon(answerTooLarge('characters', this.#limit));
   }
 
   /** Adds those of a value as JSON. */
