@@ -107,7 +107,12 @@ export const SHAPES: readonly Workload[] = [ME, LIST, APOLLO, INCLUDE, MUTATION,
 export const FAILURES: readonly Workload[] = [
   { title: 'a field that is not there', body: { query: '{ me { id nothing } }' }, statuses: [200, 400] },
   { title: 'a syntax error', body: { query: '{ me { id name roles }' }, statuses: [200, 400] },
-  { title: 'a token that is no key, after many of them', body: ME.body!, token: `svc_${NUMBER}zz_${'z'.repeat(49)}`, statuses: [401, 429] },
+  {
+    title: 'a token that is no key, after many of them',
+    body: ME.body!,
+    token: `svc_${NUMBER}zz_${'z'.repeat(49)}`,
+    statuses: [401, 429],
+  },
 ];
 
 /** A request to a server without GraphQL. */
