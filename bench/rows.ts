@@ -26,6 +26,7 @@ export const MERCURIUS: Row = {
 };
 export const BARE: Row = { title: 'bare node:http, naive check', server: 'bare', mode: 'keyed', workloads: SHAPES };
 
+/** Those that requests which fail are sent to. */
 export const FAILURE_ROWS = [SVC_API, ON_POSTGRES, NAIVE, MERCURIUS].map((row): Row => ({
   ...row,
   workloads: FAILURES,

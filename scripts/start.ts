@@ -12,7 +12,9 @@ const server = await listen({
   port: Number(process.env['SVC_API_PORT'] || 4000),
 }).catch((error: unknown) => {
   if (!isKeysError(error)) throw error;
-  process.stderr.write(`Error: ${error.message} SVC_API_PORT=0 npm start takes a free port.\n`);
+  // It names the flags of `serve`.
+  const message = error.message.replaceAll(/--(host|port)/g, (_, name: string) => `SVC_API_${name.toUpperCase()}`);
+  process.stderr.write(`Error: ${message}\n`);
   process.exit(1);
 });
 const { secret } = await keys.create({ name: 'Quick start', roles: ['VIEWER'], overwrite: true }, OPERATOR);

@@ -1,9 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { DocumentIssue } from '../keys/document.ts';
 import { isKeysError, type Issue, type KeysError, type NameTakenError } from '../keys/errors.ts';
 import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
-import { newRequestId } from './request-id.ts';
 
 /**
  * The messages of graphql-js for a resolver's result that does not fit its type. They contain the value, and have the
@@ -60,7 +60,7 @@ function explain(
   if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
   if (cause.name === 'GraphQLError' && !isResultMismatch(error))
     return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
-  const { log, requestId = newRequestId() } = failing;
+  const { log, requestId = randomUUID() } = failing;
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
   if (isKeysError(cause) && cause.code === 'STORE_READONLY') {
     return {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import { amountFor } from '../graphql/budget/amount.ts';
 import { writeData } from '../graphql/budget/answer.ts';
@@ -30,7 +31,6 @@ import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusal
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { withFields } from './rate-limit-fields.ts';
 import { graphqlReply, internalError, type Reply } from './replies.ts';
-import { newRequestId } from './request-id.ts';
 import type { RequestNotes } from './request-notes.ts';
 import { RequestRefused } from './request-refused.ts';
 
@@ -134,7 +134,7 @@ export class GraphQLPipeline {
 
   /** The reply to a request that failed unexpectedly, which is logged. */
   failed(error: unknown, { notes }: Pick<GraphQLRequest, 'notes'>): Reply {
-    const requestId = notes?.id ?? newRequestId();
+    const requestId = notes?.id ?? randomUUID();
     this.#log.error({ err: error, requestId }, 'a request failed');
     return internalError(requestId);
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { RequestError } from '@hono/node-server';
@@ -5,7 +6,7 @@ import { isForProxies } from './for-proxies.ts';
 import type { ReplyCode } from './error-codes.ts';
 import { errorBody, REPLY_HEADERS } from './replies.ts';
 import { headerValue } from './request-head.ts';
-import { newRequestId, REQUEST_ID } from './request-id.ts';
+import { REQUEST_ID } from './request-id.ts';
 import { isAnswering } from './unread-answers.ts';
 
 /** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
@@ -56,7 +57,7 @@ export function answerInvalidRequest(error: ParserError, socket: Duplex): { id: 
         ? ['408 Request Timeout', 'TIMEOUT', 'The request took too long to arrive.']
         : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
   const body = JSON.stringify(errorBody(message, code));
-  const id = newRequestId();
+  const id = randomUUID();
   const headers = Object.entries({ ...headersOf(body), [REQUEST_ID]: id });
   socket.end(`HTTP/1.1 ${status}\r\n${headers.map((header) => `${header.join(': ')}\r\n`).join('')}\r\n${body}`);
   setTimeout(() => socket.destroy(), LINGER_MS);

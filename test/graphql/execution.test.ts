@@ -167,6 +167,25 @@ async function byGraphqlJs(query: string, operationName: string | null, variable
   return written(result);
 }
 
+/** Executes an operation whose turn is over each time that it looks. @param onTurn is called in each turn of others */
+async function executeInterrupted(
+  operation: PreparedOperation,
+  onTurn: () => unknown = () => {},
+): Promise<ExecutionResult> {
+  const slices = new Turns(0);
+  slices.begin();
+  let next = setImmediate(function turn() {
+    onTurn();
+    next = setImmediate(turn);
+  });
+  try {
+    const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
+    return await operation.execute(context, null);
+  } finally {
+    clearImmediate(next);
+  }
+}
+
 describe('a prepared operation', () => {
   // graphql-js leaves promises behind where an item of a list fails at once, and another one later.
   before(() =>
@@ -177,16 +196,8 @@ describe('a prepared operation', () => {
 
   it('lets others have their turns within short lists, too', async () => {
     const operation = prepare(`{ ${'nodes { '.repeat(4)} plain ${'} '.repeat(4)} }`);
-    const slices = new Turns(0);
-    slices.begin();
     let turns = 0;
-    let next = setImmediate(function count() {
-      turns += 1;
-      next = setImmediate(count);
-    });
-    const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
-    const interrupted = await operation.execute(context, null);
-    clearImmediate(next);
+    const interrupted = await executeInterrupted(operation, () => (turns += 1));
     assert.ok(turns > 3, `${turns} turns`);
     assert.deepEqual(interrupted, await operation.execute(contextOf(), null));
   });
@@ -207,15 +218,7 @@ describe('a prepared operation', () => {
       resolvers: { Query: { items: () => Array.from({ length: 100 }, () => item) } },
     });
     const operation = new PreparedOperation(lists, parse('{ items { read parts } }'), null, 1);
-    const slices = new Turns(0);
-    slices.begin();
-    let next = setImmediate(function count() {
-      turns += 1;
-      next = setImmediate(count);
-    });
-    const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
-    const interrupted = await operation.execute(context, null);
-    clearImmediate(next);
+    const interrupted = await executeInterrupted(operation, () => (turns += 1));
     assert.ok(Math.max(...readIn.values()) <= GROUP_SIZE, [...readIn.values()].join());
     assert.deepEqual(interrupted, await operation.execute(contextOf(), null));
   });
@@ -226,20 +229,26 @@ describe('a prepared operation', () => {
       'lists: [[Item]]': () => [{ name: 'a' }, fails()],
       'promises: [[Item]]': () => later([{ name: 'a' }, fails()]),
       'properties: [Item]': () => ({ name: fails() }),
+      'anything: [Any]': () => ({ __typename: 'Item', name: fails() }),
       'nested: [Item]': () => ({ other: { others: [{ name: 'a' }, { name: fails() }] } }),
     };
     for (const [field, make] of Object.entries(values)) {
       const lists = makeExecutableSchema({
-        typeDefs: `type Item { name: String other: Item others: [Item] } type Query { ${field} }`,
+        typeDefs: `
+          interface Any { name: String }
+          type Item implements Any { name: String other: Item others: [Item] }
+          type Query { ${field} }`,
         resolvers: { Query: { [field.replace(/:.*/, '')]: () => Array.from({ length: 3 * GROUP_SIZE }, make) } },
       });
       keepToBudget(lists);
       const name = field.replace(/:.*/, '');
-      const operation = new PreparedOperation(lists, parse(`{ ${name} { name other { others { name } } } }`), null, 1);
-      const slices = new Turns(0);
-      slices.begin();
-      const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
-      const { errors } = await operation.execute(context, null);
+      const operation = new PreparedOperation(
+        lists,
+        parse(`{ ${name} { ... on Item { name other { others { name } } } } }`),
+        null,
+        1,
+      );
+      const { errors } = await executeInterrupted(operation);
       assert.equal(errors?.length, 3 * GROUP_SIZE, field);
     }
   });
@@ -257,10 +266,7 @@ describe('a prepared operation', () => {
       typeDefs: 'type Item { name: String } type Query { items: [Item] }',
       resolvers: { Query: { items: () => Array.from({ length: 3 * GROUP_SIZE }, lazy) } },
     });
-    const slices = new Turns(0);
-    slices.begin();
-    const context = { budget: new RequestBudget(BUDGET, slices) } as unknown as BudgetedContext;
-    await new PreparedOperation(lists, parse('{ items { name } }'), null, 1).execute(context, null);
+    await executeInterrupted(new PreparedOperation(lists, parse('{ items { name } }'), null, 1));
     assert.equal(begun, 3 * GROUP_SIZE);
   });
 

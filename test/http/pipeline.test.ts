@@ -134,7 +134,7 @@ function post(
         reply.on('end', () => {
           const text = Buffer.concat(chunks)
             .toString()
-            .replaceAll(/,?"requestId":"[0-9a-f]{32}"/g, '');
+            .replaceAll(/,?"requestId":"[0-9a-f-]{36}"/g, '');
           resolve({
             status: reply.statusCode,
             headers: reply.rawHeaders.filter((_, index, all) => !OF_ONE_ANSWER.has(all[index - (index % 2)]!)),

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { Hono } from 'hono';
 import { createApp } from '../../src/create-app.ts';
-import { newRequestId } from '../../src/http/request-id.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { startGuarded } from '../support/guard.ts';
@@ -13,7 +10,7 @@ import { collectingLog } from '../support/log.ts';
 import { rawPost, sendRaw } from '../support/raw-http.ts';
 import { startServer, startTestService, type TestService } from '../support/server.ts';
 
-const MADE = /^[\da-f]{32}$/;
+const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
 const HEAD = ['Content-Type: application/json'];
 const BODY = '{"query":"{ me { name } }"}';
 const ID = 'X-Request-Id';
@@ -30,25 +27,6 @@ describe('the id of a request', () => {
 
   const idOf = async (bytes: string | Buffer, url = test.url) => (await sendRaw(url, bytes)).headers.get(ID) ?? '';
   const head = (...lines: string[]) => [...lines, '', ''].join('\r\n');
-
-  it('is made of random digits, never the same', () => {
-    const ids = Array.from({ length: 1000 }, newRequestId);
-    for (const id of ids) assert.match(id, MADE);
-    assert.equal(new Set(ids).size, ids.length);
-  });
-
-  it('keeps no others in memory: each idle connection has one', () => {
-    setFlagsFromString('--expose-gc');
-    const collectGarbage = runInNewContext('gc') as () => void;
-    const held = () => {
-      collectGarbage();
-      return process.memoryUsage().heapUsed;
-    };
-    const before = held();
-    const kept = Array.from({ length: 2000 }, () => Array.from({ length: 300 }, newRequestId)[0]);
-    const bytes = (held() - before) / kept.length;
-    assert.ok(bytes < 1000, `${bytes} bytes for each id`);
-  });
 
   it('is on every answer: of data, refusals, errors, health, and of what was no request at all', async () => {
     const own = (...lines: string[]) => rawPost([...HEAD, ...lines], BODY);
@@ -82,7 +60,7 @@ describe('the id of a request', () => {
     const ids = new Set<string>();
     for (const [what, bytes] of Object.entries(requests)) {
       const { headers } = await sendRaw(test.url, bytes);
-      assert.match(headers.get(ID) ?? '', MADE, what);
+      assert.match(headers.get(ID) ?? '', UUID, what);
       ids.add(headers.get(ID)!);
     }
     assert.equal(ids.size, Object.keys(requests).length);
@@ -105,24 +83,24 @@ describe('the id of a request', () => {
       secret,
       '',
     ];
-    for (const id of made) assert.match(await send(id), MADE, id);
+    for (const id of made) assert.match(await send(id), UUID, id);
     const twice = rawPost([...HEAD, `${ID}: one`, `${ID}: two`], BODY);
-    assert.match(await idOf(twice), MADE, 'two of them');
+    assert.match(await idOf(twice), UUID, 'two of them');
   });
 
   it('cannot add headers to an answer, or lines to the log', async () => {
     for (const text of ['a\rSet-Cookie: b=1', 'a\nSet-Cookie: b=1', 'a\0b', 'a\x1b[31m']) {
       const { headers, status } = await sendRaw(test.url, rawPost([...HEAD, `${ID}: ${text}`], BODY));
       assert.equal(headers.get('set-cookie'), null);
-      assert.match(headers.get(ID)!, MADE);
+      assert.match(headers.get(ID)!, UUID);
       assert.ok(status >= 400);
     }
   });
 
   it('is not taken from whoever is not trusted', async () => {
     const strict = await startServer(test.keys, { trust: ['192.0.2.0/24'] });
-    assert.match(await idOf(rawPost([...HEAD, `${ID}: mine`], BODY), strict.url), MADE);
-    assert.match(await idOf(head('GET /healthz HTTP/1.1', 'Host: a', `${ID}: mine`), strict.url), MADE);
+    assert.match(await idOf(rawPost([...HEAD, `${ID}: mine`], BODY), strict.url), UUID);
+    assert.match(await idOf(head('GET /healthz HTTP/1.1', 'Host: a', `${ID}: mine`), strict.url), UUID);
     await strict.stop();
   });
 
@@ -173,7 +151,7 @@ describe('the id of a request, by a guard,', () => {
     assert.equal(seen[0]!.headers['x-request-id'], 'from-the-proxy');
     assert.equal(seen[0]!.headers['x_request_id'], undefined);
     const made = await ask(service.authorization, `${ID}: ${'x'.repeat(9000)}`);
-    assert.match(made.headers.get(ID)!, MADE);
+    assert.match(made.headers.get(ID)!, UUID);
     assert.equal(seen[1]!.headers['x-request-id'], made.headers.get(ID));
     const refused = await ask('Authorization: Bearer nonsense', `${ID}: refused-1`);
     assert.deepEqual([refused.status, refused.headers.get(ID)], [401, 'refused-1']);

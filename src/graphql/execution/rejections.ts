@@ -29,6 +29,10 @@ export function expectRejectionsIn(values: readonly unknown[], type: OutputType,
           const property = Object.getOwnPropertyDescriptor(value, field.name);
           if (typeof property?.value === 'object') expectRejectionsIn([property.value], field.type, field.selection);
         }
+      // Its type is not known yet, nor which fields are selected from it.
+      else if (type.kind === 'abstract' && typeof value === 'object' && value !== null)
+        for (const { value: property } of Object.values(Object.getOwnPropertyDescriptors(value)))
+          if (property instanceof Promise) expectRejections([property]);
     } catch {
       // What cannot even be asked is no promise.
     }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type CheckParts, partsOf } from '../../http/bearer-options.ts';
@@ -7,7 +8,6 @@ import { FailureLog } from '../../http/failure-log.ts';
 import { isOldHealthCheck } from '../../http/health.ts';
 import { atPeriodEnd } from '../../http/periods.ts';
 import { internalError, jsonReply, type Reply, unavailable } from '../../http/replies.ts';
-import { newRequestId } from '../../http/request-id.ts';
 import { notesOf } from '../../http/request-notes.ts';
 import type { ConnectionHandler, RequestHandler } from '../../http/serve-requests.ts';
 import type { Log } from '../../log.ts';
@@ -199,7 +199,7 @@ export class Guard implements RequestHandler, ConnectionHandler {
   }
 
   #fail(received: ReceivedRequest, error: unknown): void {
-    const requestId = notesOf(received.incoming)?.id ?? newRequestId();
+    const requestId = notesOf(received.incoming)?.id ?? randomUUID();
     this.#options.log.error({ err: error, requestId }, 'a request failed');
     if (received.outgoing.headersSent) received.outgoing.destroy();
     else refuse(received, internalError(requestId), received.framing);

@@ -39,7 +39,7 @@ describe('an answer that is passed back', () => {
       outgoing.writeHead(302, 'Somewhere', rawHeaders(...lines, 'Content-Length: 3')).end(Buffer.from('abc'));
     const text = await get('abc');
     const [head] = text.split('\r\n\r\n');
-    const { 1: id } = /\r\nx-request-id: ([\da-f]{32})\r\n/.exec(head!)!;
+    const { 1: id } = /\r\nx-request-id: ([\da-f-]{36})\r\n/.exec(head!)!;
     assert.deepEqual(head!.split('\r\n'), [
       'HTTP/1.1 302 Somewhere',
       ...lines,

@@ -70,7 +70,7 @@ describe('a switch to another protocol', () => {
     const text = await raw.receives('welcome');
     assert.match(
       text,
-      /^HTTP\/1\.1 101 Switched\r\nX-CaSe: 1\r\nX-Request-Id: [\da-f]{32}\r\nConnection: Upgrade\r\nUpgrade: plain\r\n\r\nwelcome$/,
+      /^HTTP\/1\.1 101 Switched\r\nX-CaSe: 1\r\nX-Request-Id: [\da-f-]{36}\r\nConnection: Upgrade\r\nUpgrade: plain\r\n\r\nwelcome$/,
     );
     const [{ headers, rawHeaders }] = seen as [IncomingMessage];
     assert.deepEqual([headers.connection, headers.upgrade, headers['x-auth-key-name']], ['Upgrade', 'PlAin', 'Caller']);
