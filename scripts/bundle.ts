@@ -26,7 +26,8 @@ const entryPoints = globSync(
 
 /**
  * Packages that are bundled: kysely, since it has many files, and the libraries that use graphql, with what they import
- * themselves. A host may have another graphql, beside which a package manager would place them: bundled, they use ours.
+ * themselves. A host may have another graphql, beside which a package manager would place them, though they are
+ * dependencies: bundled, they use ours.
  */
 const BUNDLED = /^(kysely|@hono\/graphql-server|@graphql-tools\/\w+|cross-inspect|@whatwg-node\/promise-helpers)(\/|$)/;
 

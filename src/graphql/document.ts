@@ -11,6 +11,7 @@ import {
 } from 'graphql';
 import { withoutStackTrace } from '../keys/errors.ts';
 import { checkFieldLimits } from './field-limits.ts';
+import { checkFragments } from './fragments.ts';
 import { limitExceeded } from './limit-exceeded.ts';
 import { checkRepeatedFields } from './repeated-fields.ts';
 
@@ -27,6 +28,7 @@ export function readDocument(text: string, operationName: string | null): Docume
     checkSize(source);
     return parse(source);
   });
+  withoutStackTrace(() => checkFragments(document));
   checkFieldLimits(document);
   checkRepeatedFields(document);
   const operation = getOperationAST(document, operationName);

@@ -4,8 +4,6 @@ import { limitExceeded } from './limit-exceeded.ts';
 
 /** Limits of an operation, with fragments expanded. */
 export const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
-/** The most fragments in a document. Validation compares each pair. */
-export const MAX_FRAGMENTS = 100;
 
 /** The size of a selection with its fragments expanded. */
 interface Size {
@@ -19,12 +17,11 @@ const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, directives: 0 };
 
 /**
  * Measures the operations of a document with fragments expanded. Each fragment is measured once, so that fragments
- * which double one another take no longer. Circular ones count as empty: validation refuses them.
+ * which double one another take no longer. Call `checkFragments` first: it refuses circles.
  * @throws GraphQLError LIMIT_EXCEEDED
  */
 export function checkFieldLimits(document: DocumentNode): void {
   const fragments = fragmentsOf(document);
-  if (fragments.size > MAX_FRAGMENTS) throw limitExceeded('fragments', MAX_FRAGMENTS);
   const sizes = new Map<string, Size>();
   for (const definition of document.definitions) {
     if (definition.kind === Kind.OPERATION_DEFINITION || definition.kind === Kind.FRAGMENT_DEFINITION)
@@ -46,7 +43,6 @@ export function checkFieldLimits(document: DocumentNode): void {
   function sizeOfFragment(name: string): Size {
     const known = sizes.get(name);
     if (known) return known;
-    sizes.set(name, NOTHING);
     const fragment = fragments.get(name);
     const size = fragment ? sizeOf(fragment.selectionSet) : NOTHING;
     sizes.set(name, size);

@@ -19,7 +19,8 @@ const PAIRS_WITHOUT_ARGUMENTS = 5;
 export function checkRepeatedFields(document: DocumentNode): void {
   const fragments = fragmentsOf(document);
   for (const definition of document.definitions)
-    if (definition.kind === Kind.OPERATION_DEFINITION) {
+    // Validation compares those of a fragment that no operation uses as well.
+    if (definition.kind === Kind.OPERATION_DEFINITION || definition.kind === Kind.FRAGMENT_DEFINITION) {
       if (pairsIn([definition.selectionSet]) > MAX_REPEATED_PAIRS)
         throw limitExceeded('pairs of fields with one name in one place', MAX_REPEATED_PAIRS);
     }

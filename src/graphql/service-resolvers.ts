@@ -4,7 +4,8 @@ import { MAX_ERRORS } from './budget/answer.ts';
 import type { BudgetLimits } from './budget/request-budget.ts';
 import { DOCUMENT_LIMITS } from './document.ts';
 import type { Resolvers } from './extension.ts';
-import { FIELD_LIMITS, MAX_FRAGMENTS } from './field-limits.ts';
+import { FIELD_LIMITS } from './field-limits.ts';
+import { MAX_EXPANDED_LEVELS, MAX_FRAGMENTS } from './fragments.ts';
 import { MAX_REPEATED_PAIRS } from './repeated-fields.ts';
 import type { Resolve } from './resolve.ts';
 import type { ServiceParts } from './service-parts.ts';
@@ -43,6 +44,7 @@ function requestLimitsOf(budget: BudgetLimits): object {
     ...DOCUMENT_LIMITS,
     ...FIELD_LIMITS,
     fragments: MAX_FRAGMENTS,
+    expandedNesting: MAX_EXPANDED_LEVELS,
     repeatedPairs: MAX_REPEATED_PAIRS,
   };
 }

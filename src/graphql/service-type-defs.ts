@@ -45,6 +45,8 @@ type RequestLimits {
   directives: Int!
   "The fragments in its document."
   fragments: Int!
+  "The levels of brackets, with fragments expanded."
+  expandedNesting: Int!
   "The pairs of fields with one name in one place; five pairs without arguments count as one."
   repeatedPairs: Int!
 }

@@ -1,8 +1,9 @@
 import { graphqlServer } from '@hono/graphql-server';
-import { type ExecutionResult, GraphQLError, type GraphQLSchema, NoFragmentCyclesRule, parse, validate } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql';
 import type { Context } from 'hono';
 import { LRUCache } from 'lru-cache';
 import { withoutStackTrace } from '../keys/errors.ts';
+import type { Eventual } from '../graphql/execution/results.ts';
 import type { GraphQLParameters } from './graphql-parameters.ts';
 
 /** How many results are kept, and the characters of their documents and messages. */
@@ -12,10 +13,15 @@ const MAX_KEPT_CHARACTERS = 100_000;
 /** Stands for the result of a document that was sent once: most of those that differ each time never come again. */
 const SEEN: ExecutionResult = {};
 
-/** Documents that are not valid, and what is wrong with them: a client that is out of date sends one all the time. */
-export class InvalidDocuments {
-  readonly #schema: GraphQLSchema;
-  readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult>;
+/** Is thrown where the handler begins to execute a valid document. It passes on what is no `Error`. */
+const VALID = Symbol('valid');
+
+/**
+ * Has `@hono/graphql-server` handle documents that are seen for the first time: it parses and validates them, and tells
+ * what is wrong with them, which is kept: a client that is out of date sends the same all the time.
+ */
+export class FirstHandler {
+  readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID>;
   readonly #results = new LRUCache<string, ExecutionResult>({
     max: MAX_KEPT,
     maxSize: MAX_KEPT_CHARACTERS,
@@ -24,29 +30,27 @@ export class InvalidDocuments {
   });
 
   constructor(schema: GraphQLSchema) {
-    this.#schema = schema;
     this.#handle = handlerOf(schema);
   }
 
-  /** The result of a request for a document that was told twice. */
-  find(query: string): ExecutionResult | undefined {
+  /** The result of a request for a document that was found not to be valid twice. */
+  findInvalid(query: string): ExecutionResult | undefined {
     const result = this.#results.get(query);
     return result === SEEN ? undefined : result;
   }
 
-  /** The result of a request for a document that is not valid: it depends on nothing else, unless a scalar failed. */
-  async tell(parameters: GraphQLParameters): Promise<ExecutionResult> {
+  /**
+   * Handles a request. Call `readDocument` first: it bounds what that takes.
+   * @param execute called if the document is valid
+   */
+  async handle(parameters: GraphQLParameters, execute: () => Eventual<ExecutionResult>): Promise<ExecutionResult> {
     const { query } = parameters;
-    const result = await this.#handle(parameters).catch((error) => this.#cyclesIn(query, error));
-    if (result.data === undefined && !result.errors?.some(({ originalError }) => originalError))
+    const result = await this.#handle(parameters);
+    if (result === VALID) return execute();
+    // A scalar that failed may not fail the next time.
+    if (!result.errors?.some(({ originalError }) => originalError))
       this.#results.set(query, this.#results.has(query) ? errorsOf(result) : SEEN);
     return result;
-  }
-
-  /** What is wrong with fragments in so many cycles that comparing their fields exhausts the stack of graphql-js. */
-  #cyclesIn(query: string, failure: unknown): ExecutionResult {
-    if (!(failure instanceof RangeError)) throw failure;
-    return { errors: validate(this.#schema, parse(query), [NoFragmentCyclesRule]) };
   }
 }
 
@@ -64,8 +68,13 @@ function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
  * Calls the handler of `@hono/graphql-server` with the four members of a request that it reads, and captures what it
  * would have sent: its status is wrong. This relies on internals of version 0.7, so that version is pinned.
  */
-function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Promise<ExecutionResult> {
-  const handler = graphqlServer({ schema });
+function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID> {
+  const handler = graphqlServer({
+    schema,
+    rootResolver: () => {
+      throw VALID;
+    },
+  });
   const headers = new Headers({ 'content-type': 'application/json' });
   return async (parameters) => {
     const raw = {
@@ -76,7 +85,12 @@ function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Pr
     };
     let result: ExecutionResult = {};
     const json = (body: ExecutionResult) => void (result = body);
-    await handler({ req: { method: 'POST', raw }, json } as unknown as Context, async () => {});
+    try {
+      await handler({ req: { method: 'POST', raw }, json } as unknown as Context, async () => {});
+    } catch (thrown) {
+      if (thrown === VALID) return VALID;
+      throw thrown;
+    }
     return result;
   };
 }

@@ -17,14 +17,13 @@ import {
 import type { Eventual } from '../graphql/execution/results.ts';
 import type { PreparedOperation } from '../graphql/prepared-operation.ts';
 import { PreparedOperations } from '../graphql/prepared-operations.ts';
-import { Validation } from '../graphql/validation.ts';
 import type { Principal } from '../keys/authorization/principal.ts';
 import type { Log } from '../log.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { Cors } from './cors.ts';
 import { contextOf } from './graphql-context.ts';
 import { errorsInOrder, formatGraphQLError } from './graphql-errors.ts';
-import { InvalidDocuments } from './graphql-handler.ts';
+import { FirstHandler } from './graphql-handler.ts';
 import { type GraphQLParameters, readBodyParameters, readSearchParameters } from './graphql-parameters.ts';
 import { type GraphQLRequest, isByUrl, readBody } from './graphql-request.ts';
 import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusals.ts';
@@ -67,8 +66,7 @@ export class GraphQLPipeline {
   readonly #cors: Cors;
   readonly #log: Log;
   readonly #operations: PreparedOperations;
-  readonly #validation: Validation;
-  readonly #invalid: InvalidDocuments;
+  readonly #first: FirstHandler;
 
   constructor({ schema, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
     this.#schema = schema;
@@ -78,8 +76,7 @@ export class GraphQLPipeline {
     this.#cors = cors;
     this.#log = log;
     this.#operations = new PreparedOperations(schema);
-    this.#validation = new Validation(schema);
-    this.#invalid = new InvalidDocuments(schema);
+    this.#first = new FirstHandler(schema);
   }
 
   /** Authenticates a request, and answers it, to pages of other origins as well. */
@@ -153,10 +150,10 @@ export class GraphQLPipeline {
       isMutation: isMutation(document, operationName),
       introspects: introspects(document),
       execute: (context, variables) =>
-        this.#invalid.find(query) ??
-        (this.#validation.isValid(document)
-          ? this.#operations.prepare(query, operationName, read).execute(context, variables)
-          : this.#invalid.tell({ query, operationName, variables })),
+        this.#first.findInvalid(query) ??
+        this.#first.handle({ query, operationName, variables }, () =>
+          this.#operations.prepare(query, operationName, read).execute(context, variables),
+        ),
     };
   }
 

@@ -1,11 +1,12 @@
-import type { Document, Node } from 'yaml';
+import type { CST, Document, Node } from 'yaml';
 import type { DocumentIssue } from '../keys/document.ts';
 import type { LocatedIssue, Position } from './located-issues.ts';
 
 /** How many aliases are expanded: enough for thousands of keys with two each, too few for a "billion laughs" attack. */
 const MAX_ALIASES = 10_000;
 
-const TOO_DEEP = 'The text is nested too deeply.';
+/** How many levels of lists and fields a text may have: whatever reads it recurses so deep. */
+const MAX_LEVELS = 100;
 
 /** The value of a YAML text, or what is wrong with the text. */
 export type ReadYaml =
@@ -14,46 +15,56 @@ export type ReadYaml =
 
 /** Parses one YAML 1.2 document by the core schema, in which dates, `yes` and `no` are strings. */
 export async function readYaml(text: string): Promise<ReadYaml> {
-  const { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } = await import('yaml');
+  const { Composer, isAlias, isCollection, isMap, isScalar, isSeq, Lexer, LineCounter, Parser, visit } =
+    await import('yaml');
   const lines = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
+  const parser = new Parser(lines.addNewLine);
+  // Duplicate fields are found below: the library's own check takes quadratic time.
+  const composer = new Composer({ version: '1.2', schema: 'core', prettyErrors: false, uniqueKeys: false });
   let document: Document.Parsed;
+  let tooDeep = false;
   try {
-    // Duplicate fields are found below: the library's own check takes quadratic time.
-    document = parseDocument(text, {
-      lineCounter: lines,
-      version: '1.2',
-      schema: 'core',
-      prettyErrors: false,
-      uniqueKeys: false,
-    });
+    const [first, second] = composer.compose(tokens(), true, text.length);
+    if (tooDeep) return atStart(`The text is nested too deeply: at most ${MAX_LEVELS} levels are allowed.`);
+    document = first!;
     const problems = [...document.errors, ...document.warnings];
-    // The library reports some of its own stack overflows as errors in the text.
-    if (problems.some(({ message }) => /stack overflow|call stack/i.test(message))) return atStart(TOO_DEEP);
-    const issues = problems.map(({ code, message, pos }) => ({
-      ...positionAt(pos[0]),
-      message: code === 'MULTIPLE_DOCS' ? 'A second document starts here; only one is allowed.' : message,
-    }));
+    const issues = problems.map(({ message, pos }) => ({ ...positionAt(pos[0]), message }));
+    if (second)
+      issues.push({ ...positionAt(second.range[0]), message: 'A second document starts here; only one is allowed.' });
     issues.push(...validateNodes());
     if (issues.length > 0) return { issues };
     return { value: document.toJS({ maxAliasCount: MAX_ALIASES }), positionOf: (issue) => positionAt(offsetOf(issue)) };
   } catch (error) {
-    return atStart(
-      error instanceof RangeError ? TOO_DEEP : `The aliases expand to too much; at most ${MAX_ALIASES} are allowed.`,
-    );
+    // What the library says of aliases alone.
+    if (!(error instanceof ReferenceError)) throw error;
+    return atStart(`The aliases expand to too much; at most ${MAX_ALIASES} are allowed.`);
   }
 
-  /** Finds duplicate fields, and aliases without an anchor. */
+  /** The tokens of the text, up to where it is nested too deeply. */
+  function* tokens(): Generator<CST.Token> {
+    lines.addNewLine(0);
+    for (const lexeme of new Lexer().lex(text)) {
+      yield* parser.next(lexeme);
+      tooDeep = parser.stack.length > MAX_LEVELS;
+      if (tooDeep) return;
+    }
+    yield* parser.end();
+  }
+
+  /** Finds duplicate fields, and aliases that stand for nothing, or for what they are in. */
   function validateNodes(): LocatedIssue[] {
     const anchors = new Set<string>();
     const issues: LocatedIssue[] = [];
     const report = (node: Node, message: string) => issues.push({ ...positionAt(node.range?.[0] ?? 0), message });
-    const inspect = (node: Node) => {
+    const inspect = (node: Node, within: readonly unknown[]) => {
       if (isAlias(node)) {
         if (!anchors.has(node.source)) report(node, `There is no anchor "&${node.source}" before this alias.`);
+        else if (within.some((outer) => isCollection(outer) && outer.anchor === node.source))
+          report(node, `This alias is within what it stands for, "&${node.source}".`);
         return;
       }
       if ('anchor' in node && node.anchor !== undefined) anchors.add(node.anchor);
@@ -65,7 +76,7 @@ export async function readYaml(text: string): Promise<ReadYaml> {
         fields.add(field);
       }
     };
-    visit(document, { Node: (_, node) => inspect(node) });
+    visit(document, { Node: (_, node, within) => inspect(node, within) });
     return issues;
   }
 

@@ -5,6 +5,7 @@ import type { BudgetLimits } from '../../src/index.ts';
 import type { KeyRepository } from '../../src/keys/repository.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
+import { costlyDocument, operationNameIn } from '../support/costly-document.ts';
 import { costlyQuery } from '../support/costly-query.ts';
 import { type Caller, largeStore } from '../support/large-store.ts';
 import { Random } from '../support/random.ts';
@@ -297,10 +298,10 @@ describe('a costly request', () => {
     assert.deepEqual(calls.toSorted(), ['ancestors', 'ancestors', 'usage', 'usage', 'used', 'used']);
   });
 
-  it('of any shape takes no more than a few pages of keys: 100 made up', async () => {
+  it('of any shape takes no more than a few pages of keys: 100 made up, and 100 that attack validation', async () => {
     const cpuOf = async (document: string) => {
       const before = process.cpuUsage();
-      await ask('ADMIN', document);
+      await query(server.url, secrets.ADMIN, document, undefined, operationNameIn(document));
       const { user, system } = process.cpuUsage(before);
       return user + system;
     };
@@ -314,8 +315,8 @@ describe('a costly request', () => {
     const limit = 10 * (await least(page, 0));
     const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 });
     const random = new Random(Number(process.env['SVC_API_TEST_SEEDS']?.split(',')[0] ?? 1));
-    for (let count = 0; count < 100; count += 1) {
-      const document = costlyQuery(schema, random, test.time.now);
+    for (let count = 0; count < 200; count += 1) {
+      const document = count < 100 ? costlyQuery(schema, random, test.time.now) : costlyDocument(random);
       const cpu = await least(document, limit);
       assert.ok(cpu < limit, `${cpu / limit} times the limit: ${document}`);
     }

@@ -367,7 +367,11 @@ expect:
       }),
     ];
     assert.match((await faults(bomb.join('\n'))).join('\n'), /aliases expand to too much/);
-    assert.match((await faults('['.repeat(20_000))).join('\n'), /nested too deeply/);
+    const towers = ['[', '- ', '{a: ', '? ', 'a: '].map((level) => level.repeat(20_000));
+    towers.push(Array.from({ length: 1500 }, (_, index) => `${' '.repeat(index)}a:\n`).join(''));
+    for (const tower of [...towers, '['.repeat(100)])
+      assert.deepEqual(await faults(tower), ['1:1: The text is nested too deeply: at most 100 levels are allowed.']);
+    assert.deepEqual(await faults('roles: &a { X: *a }'), ['1:16: This alias is within what it stands for, "&a".']);
     const many = `roles: { EDITOR: [${'DOKER:REED_ANY, '.repeat(10_000)}] }`;
     assert.match((await faults(many)).at(-1)!, /more not shown/);
     const names = Array.from({ length: 1001 }, (_, index) => `R${index}`).join(', ');

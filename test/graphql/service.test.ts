@@ -13,7 +13,7 @@ import { migratedStore, tempStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
 const LIMITS = `{ limits { defaultKeyLimits failedCredentials request {
-  cost nodes characters timeMs errors pageSize tokens nesting depth fields aliases directives fragments repeatedPairs
+  cost nodes characters timeMs errors pageSize tokens nesting depth fields aliases directives fragments expandedNesting repeatedPairs
 } } }`;
 const HEALTH = '{ health { storeKind storeAnswers answeredInMs hearsChanges searchIndex clockBehind } }';
 
@@ -48,6 +48,7 @@ describe('limits, over GraphQL', () => {
         aliases: 100,
         directives: 100,
         fragments: 100,
+        expandedNesting: 200,
         repeatedPairs: 2500,
       },
     });

@@ -18,6 +18,11 @@ const cycles = Array.from(
   { length: 90 },
   (_, index) => `fragment A${index} on Query { ...A${(index + 1) % 90} ...A${(index + 2) % 90} }`,
 ).join(' ');
+/** Each is nested no deeper than a document may be. */
+const tower = Array.from(
+  { length: 15 },
+  (_, index) => `fragment T${index} on Query ${'{ ... '.repeat(90)}{ ...T${index + 1} }${'}'.repeat(90)}`,
+).join(' ');
 const introspect = (depth: number) =>
   `{ __schema { types { ${'fields { type { '.repeat(depth)} name ${'} } '.repeat(depth)} } } }`;
 
@@ -93,6 +98,18 @@ describe('a document', () => {
       { query: spread },
       'GRAPHQL_VALIDATION_FAILED',
       /Cannot spread fragment "A" within itself via "B"/,
+    ],
+    [
+      'with fragments that nest 1,350 deep in one another',
+      { query: `{ ...T0 } ${tower} fragment T15 on Query { online }` },
+      'LIMIT_EXCEEDED',
+      /more than 200 levels of nesting, with fragments expanded/,
+    ],
+    [
+      'with a fragment of 1,000 fields that is not used',
+      { query: `{ online } fragment A on Query { ${'online '.repeat(1000)} }` },
+      'LIMIT_EXCEEDED',
+      /more than 2500 pairs of fields with one name in one place/,
     ],
     ['that subscribes', { query: 'subscription { online }' }, 'BAD_REQUEST', /Subscriptions are not supported/],
     ['with a syntax error', { query: '{ online' }, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found <EOF>/],

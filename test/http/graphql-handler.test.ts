@@ -1,34 +1,35 @@
 import assert from 'node:assert/strict';
-import { buildSchema, type GraphQLScalarType, parse, validate } from 'graphql';
-import { InvalidDocuments } from '../../src/http/graphql-handler.ts';
+import { buildSchema, GraphQLError, type GraphQLScalarType, parse, validate } from 'graphql';
+import { FirstHandler } from '../../src/http/graphql-handler.ts';
 
 const schema = buildSchema('type Query { online(at: Int): Boolean me: Me } type Me { id: ID }');
 
-describe('a document that is not valid', () => {
-  const withoutMore = { operationName: null, variables: null };
+const withoutMore = { operationName: null, variables: null };
+const notCalled = () => assert.fail('a document that is not valid was executed');
 
+describe('a document that is not valid', () => {
   for (const query of ['{ onlin }', '{ me }', '{ online(at: "x") { a } me { id(a: 1) } }', 'query ($a: B) { online }'])
     it(`is told what graphql-js says, each time: ${query}`, async () => {
-      const invalid = new InvalidDocuments(schema);
+      const handler = new FirstHandler(schema);
       const expected = validate(schema, parse(query)).map((error) => error.toJSON());
       for (let time = 1; time <= 2; time += 1) {
-        assert.equal(invalid.find(query), undefined);
-        const told = await invalid.tell({ query, ...withoutMore });
+        assert.equal(handler.findInvalid(query), undefined);
+        const told = await handler.handle({ query, ...withoutMore }, notCalled);
         assert.deepEqual(
           told.errors!.map((error) => error.toJSON()),
           expected,
         );
       }
       assert.deepEqual(
-        invalid.find(query)!.errors!.map((error) => error.toJSON()),
+        handler.findInvalid(query)!.errors!.map((error) => error.toJSON()),
         expected,
       );
     });
 
   it('is kept without what it was parsed to, and what its errors were made by', async () => {
-    const invalid = new InvalidDocuments(schema);
-    for (let time = 1; time <= 2; time += 1) await invalid.tell({ query: '{ onlin }', ...withoutMore });
-    const { errors } = invalid.find('{ onlin }')!;
+    const handler = new FirstHandler(schema);
+    for (let time = 1; time <= 2; time += 1) await handler.handle({ query: '{ onlin }', ...withoutMore }, notCalled);
+    const { errors } = handler.findInvalid('{ onlin }')!;
     assert.deepEqual(
       errors!.map(({ nodes, stack }) => [nodes, stack?.split('\n').length]),
       [[undefined, 1]],
@@ -40,22 +41,47 @@ describe('a document that is not valid', () => {
     (failing.getType('Odd') as GraphQLScalarType).parseLiteral = () => {
       throw new Error('It fails.');
     };
-    const invalid = new InvalidDocuments(failing);
+    const handler = new FirstHandler(failing);
     const query = '{ odd(value: 1) }';
     for (let time = 1; time <= 2; time += 1) {
-      const { errors } = await invalid.tell({ query, ...withoutMore });
+      const { errors } = await handler.handle({ query, ...withoutMore }, notCalled);
       assert.equal(errors![0]!.originalError!.message, 'It fails.');
     }
-    assert.equal(invalid.find(query), undefined);
+    assert.equal(handler.findInvalid(query), undefined);
   });
 
   it('is forgotten where there are many, or long ones', async () => {
     for (const length of [10, 5000]) {
-      const invalid = new InvalidDocuments(schema);
+      const handler = new FirstHandler(schema);
       const query = (index: number) => `{ x${index} #${'x'.repeat(length)}\n}`;
       for (let index = 0; index <= 100; index += 1)
-        for (let time = 1; time <= 2; time += 1) await invalid.tell({ query: query(index), ...withoutMore });
-      assert.deepEqual([invalid.find(query(0)), typeof invalid.find(query(100))], [undefined, 'object']);
+        for (let time = 1; time <= 2; time += 1)
+          await handler.handle({ query: query(index), ...withoutMore }, notCalled);
+      assert.deepEqual([handler.findInvalid(query(0)), typeof handler.findInvalid(query(100))], [undefined, 'object']);
     }
+  });
+});
+
+describe('a document that is valid', () => {
+  it('is executed once, each time that it is handled, and has the result of that', async () => {
+    const handler = new FirstHandler(schema);
+    const results = [{ data: { online: true } }, { data: null, errors: [new GraphQLError('It fails.')] }];
+    for (const result of results) {
+      let calls = 0;
+      const execute = () => {
+        calls += 1;
+        return result;
+      };
+      assert.equal(await handler.handle({ query: '{ online }', ...withoutMore }, execute), result);
+      assert.equal(calls, 1);
+    }
+    assert.equal(handler.findInvalid('{ online }'), undefined);
+  });
+
+  it('fails as its execution fails', async () => {
+    const failure = new Error('The store is away.');
+    const execute = () => Promise.reject(failure);
+    const handled = new FirstHandler(schema).handle({ query: '{ online }', ...withoutMore }, execute);
+    await assert.rejects(handled, failure);
   });
 });

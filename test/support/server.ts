@@ -65,11 +65,12 @@ export async function query(
   secret: string,
   document: string,
   variables?: Record<string, unknown>,
+  operationName?: string,
 ): Promise<GraphQLReply> {
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ query: document, variables }),
+    body: JSON.stringify({ query: document, variables, operationName }),
   });
   return { status: response.status, headers: response.headers, body: (await response.json()) as GraphQLReply['body'] };
 }

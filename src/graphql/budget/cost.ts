@@ -60,7 +60,6 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
   function costOfFragment(name: string): SelectionCost {
     const known = measured.get(name);
     if (known) return known;
-    measured.set(name, NOTHING);
     const fragment = fragments.get(name);
     const cost = fragment
       ? costOfSelection(fragment.selectionSet, typeNamed(fragment.typeCondition.name.value))
