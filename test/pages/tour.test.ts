@@ -66,17 +66,6 @@ const serverOn = (terminal: TerminalSession) => Number(/^\[1\] (\d+)$/m.exec(ter
 
 const TOURS = [
   {
-    page: 'README.md',
-    blocks: [blockWith('TOUR=', 'README.md')],
-    failing: [],
-    outputs: [
-      /Created API key "CI deploy" .* with roles VIEWER/,
-      /"path":\["apiKeys"\],"extensions":\{"code":"FORBIDDEN","missing":\["API_KEY:READ_OWN"\]\}.*"data":\{"me":\{"name":"CI deploy","roles":\["VIEWER"\]\}/,
-      /^CI deploy\b.*\bVIEWER\b/m,
-      /Successfully deleted 1 API key/,
-    ],
-  },
-  {
     page: 'docs/tour.md',
     blocks: blocksOf('docs/tour.md'),
     failing: ['2'], // apply --dry-run, as the page says
