@@ -40,6 +40,10 @@ describe(PAGE, () => {
     );
   });
 
+  it('begins with what the README has, which is pasted there', () => {
+    assert.equal(blocksOf(PAGE)[0], blockWith('svc-api guard', 'README.md'));
+  });
+
   it('has commands whose flags there are', () => {
     const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
       commands: { guard: { flags: Record<string, unknown> } };
