@@ -23,9 +23,8 @@ process.stdout.write(`Listening on ${server.url}, with the keys in ${keys.locati
 
 This key reads everything but credentials. Each start replaces it.
 
-  curl ${server.url}/graphql \\
-    -H 'Authorization: Bearer ${secret}' \\
-    -H 'Content-Type: application/json' \\
+  echo 'Authorization: Bearer ${secret}' |
+    curl ${server.url}/graphql -H @- -H 'Content-Type: application/json' \\
     -d '{"query":"{ me { name roles } online info { version } }"}'
 
 With it, sign in at ${server.url}/console, too.

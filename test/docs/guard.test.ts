@@ -33,10 +33,15 @@ describe(PAGE, () => {
       Array.from(block.matchAll(/--permissions? (\w+):/g), ([, name]) => name!),
     );
     assert.ok(named.length > 3);
+    for (const name of createCatalog().resources) declared.add(name);
     assert.deepEqual(
       named.filter((name) => !declared.has(name)),
       [],
     );
+  });
+
+  it('begins with what the README has, which is pasted there', () => {
+    assert.equal(blocksOf(PAGE)[0], blockWith('svc-api guard', 'README.md'));
   });
 
   it('has commands whose flags there are', () => {

@@ -68,7 +68,7 @@ describe('docs/installing.md, in a fresh home', () => {
   it('makes a CLI with a resource of its own, as docs/resources.md has it', async () => {
     const project = join(tempFolder(), 'garden');
     mkdirSync(project);
-    const script = blocksOf('docs/resources.md').join('').replace('install svc-api', `install '${tarball}'`);
+    const script = blocksOf('docs/resources.md').join('').replace('./svc-api-0.1.0.tgz', `'${tarball}'`);
     const path = [env['PATH'] ?? process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');
     const { code, stdout, stderr } = await run('sh', ['-ec', script], { cwd: project, env: { ...env, PATH: path } });
     assert.equal(code, 0, stderr);

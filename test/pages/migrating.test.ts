@@ -29,7 +29,7 @@ describe('docs/migrating.md', () => {
   function run(block: string): Promise<Finished> {
     // Last in the path: a sqlite3 of our own for machines that have none.
     const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(delimiter);
-    const script = block.replaceAll('npx svc-api', `"${process.execPath}" "${BIN}"`);
+    const script = block.replaceAll(/\bsvc-api(?= apikey)/g, `"${process.execPath}" "${BIN}"`);
     return finished(
       spawn('bash', ['-ec', `set -o pipefail\n${script}`], {
         cwd: folder,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { blocksOf, blockWith } from '../support/pages.ts';
+import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { TerminalSession } from '../support/pty.ts';
 import { needsPrograms } from '../support/skip.ts';
@@ -64,79 +64,62 @@ async function typeAll(blocks: readonly string[], shell: Shell, way: 'by line' |
 /** The process that the shell says it has started in the background. */
 const serverOn = (terminal: TerminalSession) => Number(/^\[1\] (\d+)$/m.exec(terminal.screen)?.[1]);
 
-const TOURS = [
-  {
-    page: 'README.md',
-    blocks: [blockWith('TOUR=', 'README.md')],
-    failing: [],
-    outputs: [
-      /Created API key "CI deploy" .* with roles VIEWER/,
-      /"path":\["apiKeys"\],"extensions":\{"code":"FORBIDDEN","missing":\["API_KEY:READ_OWN"\]\}.*"data":\{"me":\{"name":"CI deploy","roles":\["VIEWER"\]\}/,
-      /^CI deploy\b.*\bVIEWER\b/m,
-      /Successfully deleted 1 API key/,
-    ],
-  },
-  {
-    page: 'docs/tour.md',
-    blocks: blocksOf('docs/tour.md'),
-    failing: ['2'], // apply --dry-run, as the page says
-    outputs: [
-      /Created API key "CI deploy" .* with roles VIEWER/,
-      /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}",\n {2}"name": "Docker bot"/,
-      /API key "Contractor" is disabled/,
-      /^Contractor\b.*\bGUEST\b/m,
-      /Plan: 1 to create, 1 to update, 0 to delete, 0 unchanged\./,
-      /Applied: 1 created, 1 updated, 0 deleted, 0 unchanged\./,
-      /Applied: 0 created, 0 updated, 0 deleted, 2 unchanged\./,
-      /"extensions":\{"code":"FORBIDDEN","missing":\["API_KEY:READ_OWN"\]\}.*"data":\{"me":\{"name":"CI deploy","roles":\["VIEWER"\]\}/,
-      /"description":"Temporary, for the command \\"sh\\"\. Deleted when it ends\.","expiresAt":"/,
-      /Rotated API key "CI deploy"/,
-      /\bROTATE\b/,
-      /yes: role VIEWER/,
-      /Replaced API key "CI deploy"/,
-      /\{"errors":\[\{"message":"The API key is not valid\."/,
-      /"createApiKey":\{"key":"svc_/,
-      /"deleted": 2,/,
-      /"data":\{"me":\{"name":"CI deploy"\},"info"/,
-      /--permissions INFO:READ_ANY,ME:READ_OWN/,
-    ],
-  },
+const BLOCKS = blocksOf('docs/tour.md');
+/** The statuses other than 0: that of apply --dry-run, as the page says. */
+const FAILING = ['2'];
+const OUTPUTS = [
+  /Created API key "CI deploy" .* with roles VIEWER/,
+  /"key": "svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}",\n {2}"name": "Docker bot"/,
+  /API key "Contractor" is disabled/,
+  /^Contractor\b.*\bGUEST\b/m,
+  /Plan: 1 to create, 1 to update, 0 to delete, 0 unchanged\./,
+  /Applied: 1 created, 1 updated, 0 deleted, 0 unchanged\./,
+  /Applied: 0 created, 0 updated, 0 deleted, 2 unchanged\./,
+  /"extensions":\{"code":"FORBIDDEN","missing":\["API_KEY:READ_OWN"\]\}.*"data":\{"me":\{"name":"CI deploy","roles":\["VIEWER"\]\}/,
+  /"description":"Temporary, for the command \\"sh\\"\. Deleted when it ends\.","expiresAt":"/,
+  /Rotated API key "CI deploy"/,
+  /\bROTATE\b/,
+  /yes: role VIEWER/,
+  /Replaced API key "CI deploy"/,
+  /\{"errors":\[\{"message":"The API key is not valid\."/,
+  /"createApiKey":\{"key":"svc_/,
+  /"deleted": 2,/,
+  /"data":\{"me":\{"name":"CI deploy"\},"info"/,
+  /--permissions INFO:READ_ANY,ME:READ_OWN/,
 ];
 
-for (const { page, blocks, failing, outputs } of TOURS) {
-  describe(`the tour of ${page}, in one terminal`, () => {
-    const check = ({ screen }: Typed) => {
-      let rest = screen;
-      for (const output of outputs) {
-        const at = output.exec(rest);
-        assert.ok(at, `${String(output)} is missing in:\n${rest}`);
-        rest = rest.slice(at.index + at[0].length);
-      }
-    };
-    it('works in bash line by line', async () => {
-      const typed = await typeAll(blocks, SHELLS[0]!, 'by line');
+describe('docs/tour.md, in one terminal', () => {
+  const check = ({ screen }: Typed) => {
+    let rest = screen;
+    for (const output of OUTPUTS) {
+      const at = output.exec(rest);
+      assert.ok(at, `${String(output)} is missing in:\n${rest}`);
+      rest = rest.slice(at.index + at[0].length);
+    }
+  };
+  it('works in bash line by line', async () => {
+    const typed = await typeAll(BLOCKS, SHELLS[0]!, 'by line');
+    check(typed);
+    assert.deepEqual(
+      typed.statuses.filter((status) => status !== '0'),
+      FAILING,
+    );
+  });
+
+  for (const shell of SHELLS) {
+    it(`works in ${shell.name} typed all at once: no command reads the lines after it`, async function () {
+      needsPrograms(this, shell.name);
+      const typed = await typeAll(BLOCKS, shell, 'at once');
       check(typed);
       assert.deepEqual(
         typed.statuses.filter((status) => status !== '0'),
-        failing,
+        FAILING,
       );
     });
 
-    for (const shell of SHELLS) {
-      it(`works in ${shell.name} typed all at once: no command reads the lines after it`, async function () {
-        needsPrograms(this, shell.name);
-        const typed = await typeAll(blocks, shell, 'at once');
-        check(typed);
-        assert.deepEqual(
-          typed.statuses.filter((status) => status !== '0'),
-          failing,
-        );
-      });
-
-      it(`works in ${shell.name} pasted as one text`, async function () {
-        needsPrograms(this, shell.name);
-        check(await typeAll(blocks, shell, 'pasted'));
-      });
-    }
-  });
-}
+    it(`works in ${shell.name} pasted as one text`, async function () {
+      needsPrograms(this, shell.name);
+      check(await typeAll(BLOCKS, shell, 'pasted'));
+    });
+  }
+});

@@ -30,7 +30,10 @@ describe('docs/upgrading.md, for a service', () => {
     await run(`${AS_SERVICE} create --name Before --roles GUEST`);
     const { stdout, stderr, code } = await run(STUBS + blockWith('systemctl stop', PAGE));
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^systemctl stop svc-api\nnpm install --global svc-api\nsystemctl start svc-api\nsvc-api\//);
+    assert.match(
+      stdout,
+      /^systemctl stop svc-api\nnpm install --global \.\/svc-api-\S+\.tgz\nsystemctl start svc-api\nsvc-api\//,
+    );
     const copy = statSync(join(store, 'before.sqlite'));
     assert.deepEqual([copy.uid, copy.mode & 0o777], [NOBODY, 0o600]);
     await run(`${AS_SERVICE} create --name After --roles GUEST`);

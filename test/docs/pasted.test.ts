@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../support/process.ts';
+
+/** What people paste from: pages, examples, and what commands print. */
+const FILES = globSync(
+  [
+    'README.md',
+    'CONTRIBUTING.md',
+    'docs/**',
+    'examples/**',
+    'examples/**/.*.yml',
+    'src/commands/**',
+    'scripts/start.ts',
+  ],
+  { cwd: ROOT, exclude: ['**/node_modules/**', '**/images/**'] },
+).filter((path) => statSync(join(ROOT, path)).isFile());
+
+/** The commands in a text that begin with a program, of one line each. */
+function commandsOf(text: string, program: RegExp): string[] {
+  const begin = new RegExp(`(?<![\\w.@/-])(?:${program.source})(?![\\w-])[^\\n|\`]*`, 'g');
+  return text.replaceAll(/\\+\n\s*/g, ' ').match(begin) ?? [];
+}
+
+/** The commands of all files of which something is wrong. */
+const wrong = (program: RegExp, isWrong: (command: string) => boolean) =>
+  FILES.flatMap((path) =>
+    commandsOf(readFileSync(join(ROOT, path), 'utf8'), program)
+      .filter(isWrong)
+      .map((command) => `${path}: ${command}`),
+  );
+
+describe('what is pasted from pages, examples and help', () => {
+  it('has no secret in the arguments of curl, which all users of a machine can read', () => {
+    const named = /\$\{?\w*(?:key|secret|token|code|pass|admin)/i;
+    const shows = (command: string) => /Bearer|Basic |svc_\w/.test(command) || named.test(command);
+    assert.ok(shows('curl -H "Authorization: Bearer $X"') && shows('curl -d code=$DEVICE_CODE'));
+    assert.ok(wrong(/curl/, () => true).length > 10);
+    assert.deepEqual(wrong(/curl/, shows), []);
+  });
+
+  it('installs no package under the name svc-api, as there is none yet: see docs/installing.md', () => {
+    const install = /(?:npm (?:install|i)|npx --yes|pnpm (?:add|dlx)|yarn (?:add|dlx)|bun add|\w+ plugins install)/;
+    const byName = (command: string) => /\ssvc-api(?:@[\w^~.]+)?(?=[\s"']*$|\s+(?!apikey|--version))/.test(command);
+    assert.ok(byName('npm install --global svc-api') && byName('yarn add svc-api') && byName('npm i svc-api pg'));
+    assert.ok(wrong(install, () => true).length > 10);
+    assert.deepEqual(wrong(install, byName), []);
+  });
+});

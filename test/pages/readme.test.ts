@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { blockWith, pathWithCli } from '../support/pages.ts';
+import { type Finished, cleanEnv, finished, ROOT } from '../support/process.ts';
+import { TerminalSession } from '../support/pty.ts';
+import { needsPrograms, needsRoot } from '../support/skip.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const PAGE = 'README.md';
+/** What runs already on port 3000: it says what it got, and takes a WebSocket. */
+const SERVICE = `
+const got = ({ method, url, headers, socket }) => JSON.stringify({ method, url, headers }) + '\\n';
+require('node:http').createServer((request, response) => response.end(got(request)))
+  .on('upgrade', (request, socket) => socket.end(\`HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\n\` +
+    \`Upgrade: \${request.headers.upgrade}\\r\\n\\r\\n\${got(request)}\`))
+  .listen(3000, '127.0.0.1', () => console.log('The service is there.'));`;
+interface Got {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+}
+const SHELLS = { bash: ['--norc', '--noprofile', '-i'], zsh: ['-f', '-i'] };
+
+/**
+ * A machine of its own: nobody else has its ports, and what still runs ends with it. Every text of the page runs there
+ * as it stands.
+ */
+class Machine {
+  readonly folder = tempFolder();
+  readonly #env: NodeJS.ProcessEnv;
+
+  constructor() {
+    const home = join(this.folder, 'home');
+    mkdirSync(home);
+    this.#env = { HOME: home, XDG_CONFIG_HOME: join(home, '.config'), PATH: pathWithCli(this.folder), PS1: 'READY ' };
+    Object.assign(this.#env, { no_proxy: '*', PS2: '', TERM: 'dumb' });
+  }
+
+  /** A terminal there. */
+  terminal(shell: keyof typeof SHELLS): TerminalSession {
+    return new TerminalSession('unshare', this.#inside([shell, ...SHELLS[shell]]), this.#env);
+  }
+
+  /** Runs a script there to its end. */
+  run(script: string): Promise<Finished> {
+    const [program, ...args] = ['unshare', ...this.#inside(['bash', '--norc', '-euo', 'pipefail', '-c', script])];
+    return finished(
+      spawn(program, args, { cwd: this.folder, env: cleanEnv(this.#env), stdio: ['ignore', 'pipe', 'pipe'] }),
+    );
+  }
+
+  #inside(command: readonly string[]): string[] {
+    return ['--net', '--pid', '--fork', '--mount-proc', '--kill-child', 'sh', '-c'].concat(
+      `ip link set lo up && cd '${this.folder}' && exec "$@"`,
+      'sh',
+      command,
+    );
+  }
+}
+
+/** Pastes a text into a terminal, and gives back what is then written until the shell is ready again. */
+async function paste(terminal: TerminalSession, text: string, until: string): Promise<string> {
+  const from = terminal.screen.length;
+  terminal.type(`${text.trimEnd().replaceAll('\n', '\r')}\recho all "${until.slice(4)}"\r`);
+  await terminal.see(until);
+  return terminal.screen.slice(from);
+}
+
+describe(PAGE, () => {
+  before(function () {
+    needsRoot(this);
+    needsPrograms(this, 'unshare', 'ip', 'curl', 'zsh');
+  });
+
+  it('begins with the command that creates a key, and what it prints', () => {
+    const [first] = /^```(.*?)^```/ms.exec(readFileSync(join(ROOT, PAGE), 'utf8'))!;
+    assert.equal(first, '```sh\nsvc-api apikey --create --name "CI deploy" --roles VIEWER\n```');
+  });
+
+  for (const shell of ['bash', 'zsh'] as const) {
+    describe(`pasted into ${shell}, twice`, () => {
+      let machine: Machine;
+      let terminal: TerminalSession;
+      beforeEach(async () => {
+        machine = new Machine();
+        terminal = machine.terminal(shell);
+        await terminal.see('READY');
+      });
+      afterEach(() => terminal.close());
+
+      it('has a first command that prints what the page shows, and then says that the name is taken', async () => {
+        const withoutSecret = (text: string) => text.replaceAll(/svc_\w{12}_\w*…?/g, 'svc_…');
+        const command = blockWith('--name "CI deploy"', PAGE);
+        const shown = blockWith('Created API key', PAGE, 'text');
+        const printed = await paste(terminal, command, 'all created');
+        assert.ok(withoutSecret(printed).includes(withoutSecret(shown)), printed);
+        assert.match(await paste(terminal, command, 'all refused'), /already exists\. Pass --overwrite to replace it/);
+      });
+
+      it('has keys for scripts, which leave nothing behind', async () => {
+        for (const time of ['all once', 'all twice']) {
+          const printed = await paste(terminal, blockWith('Backup job', PAGE), time);
+          assert.match(printed, /^valid: API key "Backup job" .*^Successfully deleted 1 API key$/ms);
+        }
+      });
+
+      it('has a guard that lets in the key that is made for it, and nobody else', async () => {
+        writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
+        terminal.type('node service.cjs &\r');
+        await terminal.see('The service is there.');
+        const answers = [];
+        for (const time of ['all once', 'all twice']) {
+          const printed = await paste(terminal, blockWith('svc-api guard', PAGE), time);
+          const { headers } = JSON.parse(/^\{"method".*\}$/m.exec(printed)![0]) as Got;
+          assert.deepEqual([headers['x-auth-key-name'], headers['authorization']], ['Wall%20display', undefined]);
+          answers.push(headers['x-auth-key-id']);
+        }
+        assert.notEqual(answers[0], answers[1]);
+        const refused = await paste(terminal, 'curl --silent http://127.0.0.1:8080/', 'all refused');
+        assert.match(refused, /"code":"UNAUTHENTICATED"/);
+      });
+    });
+  }
+
+  it('has a block for Caddy, which lets in what it should, as what it is', async function () {
+    needsPrograms(this, 'caddy');
+    const machine = new Machine();
+    writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
+    const site = blockWith('forward_auth', PAGE, 'caddyfile');
+    // Nobody else could give it a certificate here.
+    writeFileSync(join(machine.folder, 'Caddyfile'), `{\n\tlocal_certs\n\tskip_install_trust\n}\n${site}`);
+    const keys = {
+      reader: '--permissions DASHBOARD:READ_ANY',
+      guest: '--roles GUEST',
+      near: '--permissions DASHBOARD:READ_ANY --allow-from 127.0.0.1',
+      far: '--permissions DASHBOARD:READ_ANY --allow-from 203.0.113.7',
+    };
+    const upgrade = (...protocols: string[]) => ['Connection: Upgrade', ...protocols.map((each) => `Upgrade: ${each}`)];
+    /** What is sent beside which key, and what is answered: a status, and by which method the service was asked. */
+    const requests: [key: keyof typeof keys | '', headers: string[], answer: string, data?: string][] = [
+      ['reader', [], '200 GET'],
+      // As the page says: the permission decides who gets in, not the method.
+      ['reader', [], '200 POST', 'text'],
+      ['', [], '401'],
+      ['guest', [], '403'],
+      ['near', [], '200 GET'],
+      ['far', [], '403'],
+      ['far', ['X-Forwarded-For: 203.0.113.7'], '403'],
+      ['far', ['X-Real-IP: 203.0.113.7', 'Forwarded: for=203.0.113.7'], '403'],
+      ['reader', ['X-Forwarded-For: 203.0.113.7'], '200 GET'],
+      ['reader', ['X-Auth-Roles: ADMIN', 'X-Auth-Key-Name: Root', 'x-auth-groups: admins'], '200 GET'],
+      ['reader', ['X_Auth_Roles: ADMIN'], '403'],
+      ['reader', ['Connection: X-Auth-Key-Name'], '200 GET'],
+      ['reader', upgrade('websocket'), '101 GET'],
+      ['', upgrade('websocket'), '401'],
+      ['reader', upgrade('h2c'), '200 GET'],
+      ['reader', upgrade('websocket, h2c'), '200 GET'],
+      ['reader', upgrade('websocket', 'h2c'), '200 GET'],
+      ['reader', upgrade('h2c', 'websocket'), '200 GET'],
+      ['reader', upgrade('websocket'), '200 POST', ''],
+    ];
+    const host = /^\S+/.exec(site)![0];
+    const curl = 'curl --silent --retry 99 --retry-delay 1 --retry-connrefused --retry-all-errors';
+    const asked = requests.map(([key, headers, , data]) => {
+      const words = [...(key === '' ? [] : [`@${key}`]), ...headers].map((header) => `-H '${header}'`);
+      return `ask ${words.join(' ')} ${data === undefined ? '' : `-d '${data}'`}`;
+    });
+    const { code, stdout, stderr } = await machine.run(
+      [
+        'node service.cjs > service.log & svc-api serve > serve.log 2>&1 &',
+        'caddy run --config Caddyfile --adapter caddyfile > caddy.log 2>&1 &',
+        ...Object.entries(keys).map(
+          ([name, grants]) =>
+            `echo "Authorization: Bearer $(svc-api apikey create ${name} ${grants} 2> /dev/null)" > ${name}`,
+        ),
+        `${curl} http://127.0.0.1:4000/readyz http://127.0.0.1:3000/ > ready`,
+        `ask() { ${curl} --insecure --http1.1 --resolve ${host}:443:127.0.0.1 --write-out '%{http_code} ' --output body "$@" 'https://${host}/a?b=1'; head -1 body; echo; }`,
+        ...asked,
+      ].join('\n'),
+    );
+    assert.equal(code, 0, stderr + stdout);
+    const answers = stdout.split(/\n+/).filter((line) => line !== '');
+    for (const [index, [key, , expected]] of requests.entries()) {
+      const [, status, body] = /^(\d+) (.*)$/.exec(answers[index]!)!;
+      const { method, url, headers } = JSON.parse(body!) as Partial<Got>;
+      assert.equal([status, method].join(' ').trim(), expected, asked[index]);
+      if (!headers) continue;
+      assert.equal(url, '/a?b=1');
+      const { 'x-auth-key-name': name, 'x-auth-roles': roles, 'x-auth-permission': permission, ...others } = headers;
+      assert.deepEqual([name, roles || '', permission], [key, '', 'DASHBOARD:READ_ANY'], asked[index]);
+      assert.deepEqual([others['x-forwarded-for'], others['authorization']], ['127.0.0.1', undefined]);
+      assert.equal(others['x-auth-groups'], undefined);
+      assert.equal(others['upgrade'], expected.startsWith('101') ? 'websocket' : undefined);
+    }
+    assert.equal(answers.length, requests.length);
+  });
+
+  it('has an app that checks keys in five lines, in strict types', async () => {
+    const machine = new Machine();
+    const app = blockWith('bearerAuth', PAGE, 'ts');
+    assert.equal(app.trimEnd().split('\n').length, 5);
+    const packages = join(machine.folder, 'node_modules');
+    mkdirSync(packages);
+    symlinkSync(ROOT, join(packages, 'svc-api'));
+    for (const name of ['express', '@types']) symlinkSync(join(ROOT, 'node_modules', name), join(packages, name));
+    writeFileSync(join(machine.folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(machine.folder, 'app.ts'), app);
+    const { code, stdout, stderr } = await machine.run(`
+      '${ROOT}/node_modules/.bin/tsc' --noEmit --strict --module nodenext --target es2024 --types node app.ts
+      for permission in DASHBOARD:READ_ANY DOCKER:READ_ANY; do
+        echo "Authorization: Bearer $(svc-api apikey create "Key \${permission%:*}" --permissions $permission)" >> keys
+      done
+      node app.ts &
+      curl --silent --retry 99 --retry-delay 1 --retry-connrefused http://127.0.0.1:3000/; echo
+      while read -r line; do echo "$line" | curl --silent -H @- http://127.0.0.1:3000/; echo; done < keys
+    `);
+    assert.equal(code, 0, stdout + stderr);
+    const [unknown, dashboard, docker] = stdout.split('\n');
+    assert.match(unknown!, /"code":"UNAUTHENTICATED"/);
+    assert.equal(dashboard, 'Hello, Key DASHBOARD');
+    assert.match(docker!, /This key lacks DASHBOARD:READ_ANY/);
+  });
+});
