@@ -212,7 +212,8 @@ export abstract class BaseCommand extends Command {
 
 /** By which rule it is known whose keys a command works on, if it works on any. */
 function placeRule(known: { isElsewhere: boolean; isGiven: boolean; isChosen: boolean; server: string | undefined }) {
-  if (known.isElsewhere) return known.server === undefined ? 'SVC_API_SERVER' : '--server';
+  if (known.server !== undefined) return '--server';
+  if (known.isElsewhere) return 'SVC_API_SERVER';
   if (known.isGiven) return '--database';
   if (process.env['SVC_API_DATABASE']) return 'SVC_API_DATABASE';
   return known.isChosen ? "the host's package.json" : "the user's data folder";

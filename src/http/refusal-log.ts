@@ -45,7 +45,10 @@ export class RefusalLog {
 
   /** @param notes those of the request, whose id is in the line that says it at once */
   add(message: string, refused: Refused, notes?: Pick<RequestNotes, 'id' | 'details'>): void {
-    if (notes?.details) notes.details.reason = { event: message, ...refused };
+    if (notes?.details) {
+      notes.details.reason = { event: message, ...refused };
+      notes.details.prefix ??= refused.prefix;
+    }
     if (this.#counted.size === 0) this.#atPeriodEnd(() => this.finish());
     const counted = this.#counted.get(keyOf(message, refused));
     if (counted) return void (counted.count += 1);

@@ -29,9 +29,11 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
     ...about('allowFrom', allowFrom === null ? [] : validateNetworks(allowFrom)),
     ...about(change.expiresIn === undefined ? 'expiresAt' : 'expiresIn', validateExpiry(change, now)),
   ];
+  // No other field: an imported key has its secret beside them.
   debug('the fields of a key were validated', () => {
-    const { name: keyName, description: _, ...fields } = change;
-    return { keyName, ...fields, issues: issues.map(({ code, field }) => ({ code, field })) };
+    const { name: keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt } = change;
+    const given = { keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt };
+    return { ...given, issues: issues.map(({ code, field }) => ({ code, field })) };
   });
   return issues;
 }
