@@ -59,8 +59,9 @@ export interface OpenLog extends Log {
 /**
  * Opens a log on stderr, in JSON lines. Secrets are redacted and hidden characters escaped in the finished line, so
  * that no field or stack trace can leak a secret, or deceive a terminal that shows it. Nothing waits for the reader: if
- * it falls behind by 1 MiB, lines are dropped, and their number is logged. At level debug it also logs what this process
- * does and how long that takes, until it is closed; at level trace, each statement that the store runs, without values.
+ * it falls behind by 1 MiB, lines are dropped, and their number is logged. At level debug it also logs what this
+ * process does, and how long that takes, until it is closed; at level trace, each statement of the store, without its
+ * values.
  * @param options.isShared whether other processes write to it, too. Default: no
  */
 export async function openLog(level: LogLevel, { isShared = false } = {}): Promise<OpenLog> {

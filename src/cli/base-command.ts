@@ -132,7 +132,7 @@ export abstract class BaseCommand extends Command {
     debug('the arguments were read', () => ({
       flags: [...new Set(parsed.raw.flatMap((token) => (token.type === 'flag' ? `--${token.flag}` : [])))],
       args: Object.keys(parsed.args).filter((name) => parsed.args[name] !== undefined),
-      keysOf: placeRule({ isElsewhere, isGiven, isChosen: flags.database !== undefined, server: flags.server }),
+      storeFrom: placeRule({ isElsewhere, isGiven, isChosen: flags.database !== undefined, server: flags.server }),
     }));
     return parsed;
   }

@@ -119,7 +119,7 @@ function check(command: string, level: Level, ran: Ran, { says, code = 0 }: Runs
   assert.deepEqual([begins['node'], begins.level], [process.version, 20]);
   const ended = found('the command ended');
   assert.deepEqual([ended?.['exit'], typeof ended?.['durationMs'], ran.code], [code, 'number', code], about('it ends'));
-  assert.ok(found('the arguments were read')?.['keysOf'], about('which store it is'));
+  assert.ok(found('the arguments were read')?.['storeFrom'], about('which store it is'));
   for (const said of says) assert.ok(found(said), about(said));
   if (says.includes(STORE)) assert.equal(typeof found(STORE)!['schema'], 'number', about('the schema'));
   if (says.includes(CHANGE))
@@ -190,7 +190,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'apikey:delete': { args: ['Gone', '--yes'], says: changes },
     'apikey:disable': { args: ['Off'], says: changes },
     'apikey:enable': { args: ['Off'], says: changes },
-    'apikey:exec': { args: ['--roles', 'GUEST', '--', 'true'], says: changes },
+    'apikey:exec': { args: ['--roles', 'GUEST', '--', 'true'], says: [...changes, 'another command was run'] },
     'apikey:export': { args: ['--with-digests'], says: reads },
     'apikey:help': { args: [], says: [] },
     'apikey:import': { args: [lines], says: changes },
@@ -354,7 +354,7 @@ for (const level of ['debug', 'trace'] as const) {
         'answer',
       ]);
       assert.equal((third!['reason'] as { event: string }).event, 'request forbidden');
-      const [forward] = requests.filter(({ endpoint }) => endpoint === 'forward-auth');
+      const forward = requests.find(({ endpoint }) => endpoint === 'forward-auth');
       assert.deepEqual(
         [forward!['decision'], forward!['route'], forward!['permissions']],
         ['allowed', 'route 1 (*/x)', ['DOCKER:READ_ANY']],
@@ -424,7 +424,10 @@ for (const level of ['debug', 'trace'] as const) {
         check(command, level, ran, { args, says }, world.hidden);
         const opened = ran.lines.find(({ msg }) => msg === STORE);
         if (opened)
-          assert.deepEqual([opened['dialect'], /:\/\/[^/]*:[^/]*@/.test(`${opened['store']}`)], ['postgres', false]);
+          assert.deepEqual(
+            [opened['dialect'], /:\/\/[^/]*:[^/]*@/.test(opened['store'] as string)],
+            ['postgres', false],
+          );
       }
     });
 
