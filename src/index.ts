@@ -20,7 +20,7 @@ export { listen, type ListenOptions, type RunningServer } from './http/server.ts
 export type { ServerLimits, ServerOptions, StartedServer } from './http/serve-requests.ts';
 export type { Endpoint } from './http/endpoints.ts';
 export type { NotedRequest } from './http/noted-request.ts';
-export type { NamedOperation, RequestNotes } from './http/request-notes.ts';
+export type { NamedOperation, RequestDetails, RequestNotes } from './http/request-notes.ts';
 export type { UnreadLimits } from './http/unread-answers.ts';
 export type { RequestWatcher, Span, UnreadRequest, WatchedRequest } from './http/watched-request.ts';
 export type { AppliedKeys } from './keys/apply/apply.ts';

@@ -1,5 +1,6 @@
 import { KeysError } from './keys/errors.ts';
 import { redactSecrets } from './keys/secret/secret.ts';
+import { type Step, STEPS } from './keys/steps.ts';
 import { printableJson } from './keys/text.ts';
 import { LogOutput } from './log-output.ts';
 
@@ -51,16 +52,20 @@ export interface OpenLog extends Log {
   readonly finished?: FinishedLines | undefined;
   /** Waits until all lines have been read, but no longer than this, in milliseconds; tells whether they have. */
   drained(withinMs: number): Promise<boolean>;
+  /** Ends what it logs by itself at levels debug and trace. */
+  close(): void;
 }
 
 /**
  * Opens a log on stderr, in JSON lines. Secrets are redacted and hidden characters escaped in the finished line, so
  * that no field or stack trace can leak a secret, or deceive a terminal that shows it. Nothing waits for the reader: if
- * it falls behind by 1 MiB, lines are dropped, and their number is logged.
+ * it falls behind by 1 MiB, lines are dropped, and their number is logged. At level debug it also logs what this
+ * process does, and how long that takes, until it is closed; at level trace, each statement of the store, without its
+ * values.
  * @param options.isShared whether other processes write to it, too. Default: no
  */
 export async function openLog(level: LogLevel, { isShared = false } = {}): Promise<OpenLog> {
-  if (level === 'silent') return { ...NO_LOG, drained: async () => true };
+  if (level === 'silent') return { ...NO_LOG, drained: async () => true, close: () => {} };
   const { pino } = await import('pino');
   const report = (dropped: number) => log.error({ dropped }, `${dropped} lines dropped`);
   const output = new LogOutput(process.stderr, isShared, report);
@@ -70,9 +75,17 @@ export async function openLog(level: LogLevel, { isShared = false } = {}): Promi
     origin: JSON.stringify(base).slice(1, -1),
     add: (line) => output.gather(line),
   };
-  const isInfo = LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf('info');
+  const isLogged = (wanted: LogLevel) => LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(wanted);
+  const followed = (['debug', 'trace'] as const).filter(isLogged).map((at) => {
+    const follow = (step: unknown) => log[at]((step as Step).fields, (step as Step).message);
+    STEPS[at].subscribe(follow);
+    return () => STEPS[at].unsubscribe(follow);
+  });
   return Object.assign(log, {
-    finished: isInfo ? finished : undefined,
+    finished: isLogged('info') ? finished : undefined,
     drained: (withinMs: number) => output.drained(withinMs),
+    close: () => {
+      for (const end of followed) end();
+    },
   });
 }

@@ -1,6 +1,7 @@
 import type { Config } from '@oclif/core/interfaces';
 import { type CatalogAdditions, createCatalog } from '../keys/permissions/catalog.ts';
 import { parsePermissions } from '../keys/permissions/grants.ts';
+import { debug } from '../keys/steps.ts';
 import { hostResources } from './host.ts';
 
 /** For whom something is granted, and what. */
@@ -31,7 +32,11 @@ export async function additionsOf({
   ]);
   const location = configLocation(file, env);
   const found = location && readConfigFile(location);
-  if (!found) return { resources: permissions && areBuiltIn(permissions) ? [] : await hostResources(config) };
+  if (!found) {
+    const needsHost = !permissions || !areBuiltIn(permissions);
+    if (!needsHost) debug('the hooks of the host were not asked', () => ({ reason: 'all grants are built in' }));
+    return { resources: needsHost ? await hostResources(config) : [] };
+  }
   const ofHost = await hostResources(config);
   const { parseConfig } = await import('../config/load-config.ts');
   const { resources, roles, policy } = await parseConfig(found, ofHost);

@@ -1,12 +1,14 @@
 import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
-import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
+import { type Log, type LogLevel, logLevelOf, NO_LOG, type OpenLog, openLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
+import { debug, isDebugged, millisecondsSince } from '../keys/steps.ts';
 import { additionsOf } from './additions.ts';
 import { turnColorsOff } from './colors.ts';
+import { commandText } from './command-text.ts';
 import { hostDatabase } from './default-store.ts';
 import { withHiddenSecrets } from './hidden-secrets.ts';
 import { CliError, isParserError, ReaderGoneError } from './errors.ts';
@@ -50,6 +52,12 @@ export abstract class BaseCommand extends Command {
 
   protected terminal: Terminal = processTerminal;
   protected logger: Log = NO_LOG;
+  protected openedLog: OpenLog | undefined;
+  /** Which level the log has where none is set. At warn, commands log nothing: then it is not even loaded. */
+  protected readonly defaultLevel: LogLevel | undefined = undefined;
+  /** Whether other processes write to the same log. */
+  protected sharesLog = false;
+  private readonly began = performance.now();
   /** The environment that this command was started in. */
   protected environment: NodeJS.ProcessEnv = process.env;
   /** The exit code of the failure that was reported, which is thrown to the program that ran this command. */
@@ -81,14 +89,29 @@ export abstract class BaseCommand extends Command {
       this.environment = { ...process.env };
       this.restoreColors = turnColorsOff(process.env);
     }
-    // At the default level, warn, commands log nothing: the logger is loaded only when a level is set.
-    const level = logLevelOf(process.env);
-    if (level) this.logger = await openLog(level);
+    const level = logLevelOf(process.env) ?? this.defaultLevel;
+    if (level) this.logger = this.openedLog = await openLog(level, { isShared: this.sharesLog });
+    if (isDebugged()) await this.debugStart();
+  }
+
+  private async debugStart(): Promise<void> {
+    const { packageVersion } = await import('../version.ts');
+    const variables = Object.keys(process.env).filter((name) => name.startsWith('SVC_API_'));
+    debug('the command begins', () => ({
+      command: commandText(this.config, this.ctor.id),
+      version: packageVersion(),
+      node: process.version,
+      platform: `${process.platform} ${process.arch}`,
+      variables,
+    }));
   }
 
   protected override async finally(failure: Error | undefined): Promise<void> {
     this.restoreColors();
     await super.finally(failure);
+    const exit = () => this.failedExit ?? Number(process.exitCode ?? 0);
+    debug('the command ended', () => ({ exit: exit(), durationMs: millisecondsSince(this.began) }));
+    this.openedLog?.close();
   }
 
   /** Parses the arguments. Without another store, that of the host CLI is the one that is used, if it has one. */
@@ -101,10 +124,16 @@ export abstract class BaseCommand extends Command {
     this.configFile = flags.config;
     const takesServer = Object.hasOwn(this.ctor.baseFlags, 'server');
     const isElsewhere = takesServer && (flags.server !== undefined || Boolean(this.environment['SVC_API_SERVER']));
+    const isGiven = flags.database !== undefined;
     if (!process.env['SVC_API_DATABASE'] && !isElsewhere) {
       const database = flags.database ?? hostDatabase(this.config);
       if (database !== undefined) flags.database = database;
     }
+    debug('the arguments were read', () => ({
+      flags: [...new Set(parsed.raw.flatMap((token) => (token.type === 'flag' ? `--${token.flag}` : [])))],
+      args: Object.keys(parsed.args).filter((name) => parsed.args[name] !== undefined),
+      storeFrom: placeRule({ isElsewhere, isGiven, isChosen: flags.database !== undefined, server: flags.server }),
+    }));
     return parsed;
   }
 
@@ -179,6 +208,15 @@ export abstract class BaseCommand extends Command {
       await this.terminal.note(text);
     }
   }
+}
+
+/** By which rule it is known whose keys a command works on, if it works on any. */
+function placeRule(known: { isElsewhere: boolean; isGiven: boolean; isChosen: boolean; server: string | undefined }) {
+  if (known.server !== undefined) return '--server';
+  if (known.isElsewhere) return 'SVC_API_SERVER';
+  if (known.isGiven) return '--database';
+  if (process.env['SVC_API_DATABASE']) return 'SVC_API_DATABASE';
+  return known.isChosen ? "the host's package.json" : "the user's data folder";
 }
 
 /** Those of a command that opens no store and reads no configuration: it takes their flags, and offers none. */

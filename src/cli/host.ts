@@ -2,6 +2,7 @@ import type { Config } from '@oclif/core/interfaces';
 import type { Resolvers, SchemaExtension } from '../graphql/extension.ts';
 import type { HostResource } from '../keys/permissions/catalog.ts';
 import { KeysError } from '../keys/errors.ts';
+import { debug, millisecondsSince } from '../keys/steps.ts';
 import { readExtension } from './extension.ts';
 
 /** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
@@ -13,11 +14,18 @@ const LIMIT_MS = 10_000;
  */
 export async function hostExtensions(config: Config): Promise<SchemaExtension[]> {
   // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
+  const began = performance.now();
   const awake = setTimeout(() => {}, LIMIT_MS + 1000);
   // All failures are captured: oclif would rethrow those with an exit code, without naming the plugin.
   const { successes, failures } = await config
     .runHook('svc-api:schema', {}, LIMIT_MS, true)
     .finally(() => clearTimeout(awake));
+  debug('the hooks of the host were asked', () => ({
+    hook: 'svc-api:schema',
+    answered: successes.map(({ plugin, result }) => ({ plugin: plugin.name, added: Object.keys(result ?? {}) })),
+    failed: failures.map(({ plugin }) => plugin.name),
+    durationMs: millisecondsSince(began),
+  }));
   const [failed] = failures;
   if (failed) throw hookFailed(failed.plugin.name, failed.error);
   return successes

@@ -1,5 +1,6 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { KeysError } from '../keys/errors.ts';
+import { debug } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
 import type { ConfigLocation } from './location.ts';
 
@@ -19,7 +20,14 @@ const ALL_WRITE = 0o002n;
  * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users may have written it; CONFIG_INVALID if it is too
  * large, or not UTF-8
  */
-export function readConfigFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
+export function readConfigFile(location: ConfigLocation): ConfigFile | undefined {
+  const file = readFile(location);
+  const found = file ? 'the configuration was read' : 'there is no configuration';
+  debug(found, () => ({ path: location.path, ...(file && { characters: file.text.length }) }));
+  return file;
+}
+
+function readFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
   let descriptor: number;
   try {
     requireOwnLink(path);

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
+import { debug } from '../keys/steps.ts';
 
 /** Where the configuration is looked for. */
 export interface ConfigLocation {
@@ -20,7 +21,9 @@ export function configLocation(file: string | undefined, env: NodeJS.ProcessEnv)
   const given = file ?? (env['SVC_API_CONFIG'] || undefined);
   if (given === undefined) {
     const folder = configFolder(env);
-    return folder === undefined ? undefined : { path: join(folder, 'svc-api', 'svc-api.yaml'), isNamed: false };
+    if (folder !== undefined) return { path: join(folder, 'svc-api', 'svc-api.yaml'), isNamed: false };
+    debug('there is no configuration', () => ({ reason: 'the user has no home folder' }));
+    return undefined;
   }
   if (given.trim() === '' || given.includes('\0'))
     throw new KeysError('USAGE', 'The path of the configuration is empty. Pass --config <path>, or leave it out.');

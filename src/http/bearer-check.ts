@@ -14,7 +14,8 @@ import { CredentialReader, type Credentials } from './credentials.ts';
 import type { FailureLog } from './failure-log.ts';
 import { type Held, LimitCheck, tooManyFailures } from './limit-check.ts';
 import { type RateLimitFields, withFields } from './rate-limit-fields.ts';
-import { errorReply, type Reply, unavailable } from './replies.ts';
+import { codeOf, errorReply, type Reply, unavailable } from './replies.ts';
+import type { RequestDetails } from './request-notes.ts';
 import { RequestObserver, type Told } from './request-observer.ts';
 
 /** The codes of refusals, by their status. */
@@ -41,6 +42,22 @@ type Accepted = Pick<VerifiedKey, 'principal'>;
 
 /** Who makes a request, or the reply to one that must be refused. */
 export type Admission = Admitted | { readonly refusal: Reply };
+
+/** Notes who was let in, or refused, and that this is done. */
+function withDetails(
+  details: RequestDetails,
+  admission: Admission | Promise<Admission>,
+  keyFrom?: 'cache' | 'store',
+): Admission | Promise<Admission> {
+  const note = (settled: Admission): Admission => {
+    details.keyFrom = keyFrom;
+    if ('principal' in settled) details.prefix = prefixOf(settled.principal.key.publicId);
+    else details.code = codeOf(settled.refusal);
+    details.ended('authenticate');
+    return settled;
+  };
+  return admission instanceof Promise ? admission.then(note) : note(admission);
+}
 
 /** Checks the API keys of requests (RFC 6750, RFC 7617). */
 export class BearerCheck {
@@ -85,7 +102,10 @@ export class BearerCheck {
   /** Checks a request that has just arrived. If it is within the limits of its key, it counts as a use of that. */
   enter(request: Received): Admission | Promise<Admission> {
     const credentials = this.#reader.read(request);
-    if (credentials.kind !== 'token') return this.#refuseUnread(credentials);
+    if (credentials.kind !== 'token') {
+      const refused = this.#refuseUnread(credentials);
+      return request.notes?.details ? withDetails(request.notes.details, refused) : refused;
+    }
     const { token } = credentials;
     return this.#enter(request, { token, digest: digestSecret(token) });
   }
@@ -99,9 +119,11 @@ export class BearerCheck {
     const { authenticator } = this.#keys;
     const verified = authenticator.findVerified(known.digest);
     if (verified) authenticator.counts.remembered += 1;
-    return verified
+    const admission = verified
       ? this.#letIn(request, known, verified)
       : this.#ask(request, known, (accepted) => this.#letIn(request, known, accepted));
+    const details = request.notes?.details;
+    return details ? withDetails(details, admission, verified ? 'cache' : 'store') : admission;
   }
 
   /**
@@ -201,7 +223,7 @@ export class BearerCheck {
     prefix: string | undefined,
     address: string | undefined,
   ): { refusal: Reply } {
-    this.#told.refusals.add('key refused', { reason, prefix, address }, request.notes?.id);
+    this.#told.refusals.add('key refused', { reason, prefix, address }, request.notes);
     const wait = address === undefined ? undefined : this.#failed?.add(networkOf(address));
     if (wait !== undefined) return { refusal: tooManyFailures(wait) };
     return this.#refuse(401, 'The API key is not valid.', 'invalid_token');

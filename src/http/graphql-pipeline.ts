@@ -100,11 +100,13 @@ export class GraphQLPipeline {
     if (request.method !== 'POST' && !isByUrl(request)) return methodNotAllowed();
     let type: ResponseType = JSON_RESPONSE;
     const budget = this.#budgets.start();
+    const details = request.notes?.details;
     try {
       type = negotiate(request.head.accept);
       const parameters = isByUrl(request)
         ? readSearchParameters(request.search)
         : readBodyParameters(await readBody(request));
+      details?.ended('read');
       const operation = this.#prepare(parameters);
       request.notes?.noteOperation(operation, admitted.token);
       if (operation.isMutation && isByUrl(request)) throw mutationByUrl();
@@ -115,10 +117,12 @@ export class GraphQLPipeline {
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
       const { principal } = admission;
+      details?.ended('prepare');
       if (operation.introspects) checkIntrospection(this.#introspection, principal);
       const context = contextOf(request, principal, budget);
       const executed = this.#execute(operation, parameters, { request, context });
       const result = executed instanceof Promise ? await executed : executed;
+      details?.ended('execute');
       const reply = this.#reply(type, result, { budget, notes: request.notes, principal });
       return reply instanceof Promise ? await reply : reply;
     } catch (error) {
@@ -187,7 +191,9 @@ export class GraphQLPipeline {
   #format(result: ExecutionResult, notes: RequestNotes | undefined): GraphQLFormattedError[] {
     const errors = errorsInOrder(result);
     if (notes) notes.errors = errors.length;
-    return errors.map((error) => formatGraphQLError(error, { log: this.#log, requestId: notes?.id }));
+    const formatted = errors.map((error) => formatGraphQLError(error, { log: this.#log, requestId: notes?.id }));
+    if (notes?.details) notes.details.code = String(formatted[0]?.extensions?.['code']);
+    return formatted;
   }
 }
 

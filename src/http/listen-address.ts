@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname } from 'node:path';
 import { KeysError } from '../keys/errors.ts';
+import { debug } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
 import { isLoopback } from './client-address.ts';
 import { removeStaleSocket, withSocketMask } from './unix-socket.ts';
@@ -59,6 +60,7 @@ export async function startListening(server: Server, address: ListenAddress, pre
   } catch (error) {
     throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address, prefix);
   }
+  debug('a listener was opened', () => ({ address: server.address(), ...(fd !== undefined && { descriptor: fd }) }));
 }
 
 /** Where a server listens, as a URL; a Unix socket as `unix:` and its path. */

@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts';
+import type { RequestNotes } from './request-notes.ts';
 import { type AtPeriodEnd, atPeriodEnd } from './periods.ts';
 
 /** What the log says of a refused request. */
@@ -42,8 +43,12 @@ export class RefusalLog {
     this.#atPeriodEnd = schedule;
   }
 
-  /** @param requestId that of the request, for the line that says it at once */
-  add(message: string, refused: Refused, requestId?: string): void {
+  /** @param notes those of the request, whose id is in the line that says it at once */
+  add(message: string, refused: Refused, notes?: Pick<RequestNotes, 'id' | 'details'>): void {
+    if (notes?.details) {
+      notes.details.reason = { event: message, ...refused };
+      notes.details.prefix ??= refused.prefix;
+    }
     if (this.#counted.size === 0) this.#atPeriodEnd(() => this.finish());
     const counted = this.#counted.get(keyOf(message, refused));
     if (counted) return void (counted.count += 1);
@@ -54,7 +59,7 @@ export class RefusalLog {
     if (kinds >= MAX_KINDS) return this.#count(message, { reason, address });
     this.#kinds.set(source, kinds + 1);
     this.#counted.set(keyOf(message, refused), { message, refused, count: 0 });
-    this.#log.info(requestId === undefined ? refused : { ...refused, requestId }, message);
+    this.#log.info(notes === undefined ? refused : { ...refused, requestId: notes.id }, message);
   }
 
   /** Ends the period: logs what was only counted. */

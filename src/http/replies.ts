@@ -26,6 +26,11 @@ export function errorBody(
   return { errors: [{ message, extensions: { code, ...more } }] };
 }
 
+/** The code of a reply with one error. */
+export function codeOf({ text }: Reply): ReplyCode {
+  return (JSON.parse(text) as { errors: [{ extensions: { code: ReplyCode } }] }).errors[0].extensions.code;
+}
+
 /** A reply with one error. */
 export function errorReply(
   status: number,

@@ -29,6 +29,7 @@ export class RequestObserver implements AccessObserver {
   }
 
   used(permission: Permission): void {
+    this.#request.notes?.details?.permissions.add(permission);
     this.#principal.observer?.used(permission);
   }
 
@@ -39,7 +40,8 @@ export class RequestObserver implements AccessObserver {
     this.#usedAt = undefined;
     const { address } = clients.of(this.#request);
     const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
-    refusals.add('request forbidden', refused, this.#request.notes?.id);
+    if (this.#request.notes?.details) this.#request.notes.details.code = 'FORBIDDEN';
+    refusals.add('request forbidden', refused, this.#request.notes);
     observer?.lacked(missing, address);
   }
 }

@@ -1,4 +1,5 @@
 import type { Restrictions } from '../keys/authorization/restrictions.ts';
+import { debugTimed } from '../keys/steps.ts';
 import { Allowance, type Standing } from './allowance.ts';
 import type { LeaseGrant } from './lease.ts';
 import type { LimitStore } from './limit-store.ts';
@@ -137,7 +138,12 @@ export class Limiter {
       return { entry, waiting, request: entry.allowance.ask(waiting.length, this.#now()) };
     });
     try {
-      const grants = await this.#options.store.lease(asked.map(({ request }) => request));
+      const requests = asked.map(({ request }) => request);
+      const grants = await debugTimed(
+        'limits were leased',
+        () => this.#options.store.lease(requests),
+        () => ({ leases: requests.length, waiting: asked.reduce((sum, { waiting }) => sum + waiting.length, 0) }),
+      );
       for (const [index, { entry, waiting }] of asked.entries()) this.#receive(entry, waiting, grants[index]);
     } catch (error) {
       for (const { waiting } of asked) for (const { reject } of waiting) reject(error);

@@ -1,6 +1,7 @@
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { Notice } from '../keys/notices/notice.ts';
+import { debugTimed } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
 import { type SigningKey, signatureHeaders } from './signature.ts';
 
@@ -43,6 +44,23 @@ const MAX_HEAD_BYTES = 16_384;
  * @returns what became of it; it never throws
  */
 export function postNotice(
+  notice: Pick<Notice, 'id' | 'body'>,
+  webhook: Webhook,
+  options: PostOptions,
+): Promise<Answer> {
+  return debugTimed(
+    'a notice was sent',
+    () => post(notice, webhook, options),
+    (answer) => ({
+      webhook: URL.parse(webhook.url)?.origin,
+      notice: notice.id,
+      is: answer?.is,
+      status: answer?.status,
+    }),
+  );
+}
+
+function post(
   notice: Pick<Notice, 'id' | 'body'>,
   { url, keys }: Webhook,
   { now, version, signal, timeoutMs = TIMEOUT_MS }: PostOptions,

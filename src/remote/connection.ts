@@ -1,5 +1,6 @@
 import { KeysError } from '../keys/errors.ts';
 import { readSecret } from '../keys/secret/secret.ts';
+import { debugTimed } from '../keys/steps.ts';
 import { type AnsweredError, errorOf, incompatible } from './errors.ts';
 import { unreachable } from './failures.ts';
 
@@ -54,7 +55,11 @@ export class ServerConnection {
    * @throws KeysError as the rules do on the server; UNAUTHENTICATED, RATE_LIMITED, SERVER_…
    */
   async ask<Result>({ document, variables = {}, read }: Question<Result>): Promise<Result> {
-    const { status, text, headers } = await this.#send(document, variables);
+    const { status, text, headers } = await debugTimed(
+      'a server was asked',
+      () => this.#send(document, variables),
+      (answer) => ({ server: this.server, operation: operationIn(document), status: answer?.status }),
+    );
     const { data, errors } = this.#parse(text, status);
     if (status === 401)
       throw new KeysError('UNAUTHENTICATED', `The server ${this.server} does not accept the key that was sent.`);
@@ -120,6 +125,11 @@ export class ServerConnection {
       );
     }
   }
+}
+
+/** What a document asks, in short: `query apiKey`. */
+function operationIn(document: string): string {
+  return `${/\w+/.exec(document)?.[0]} ${/\{\s*(\w+)/.exec(document)?.[1]}`;
 }
 
 async function textOf(response: Response, server: string): Promise<string> {

@@ -1,4 +1,5 @@
 import { KeysError } from '../keys/errors.ts';
+import { debugTimed } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
 import { incompatible } from './errors.ts';
 import { unreachable } from './failures.ts';
@@ -18,13 +19,19 @@ export async function postForm(server: string, path: string, form: Record<string
   let text: string;
   let isOk: boolean;
   try {
-    const response = await fetch(server + path, {
-      method: 'POST',
-      body: new URLSearchParams(form),
-      headers: { accept: 'application/json', 'user-agent': 'svc-api' },
-      redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
+    const send = () =>
+      fetch(server + path, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        headers: { accept: 'application/json', 'user-agent': 'svc-api' },
+        redirect: 'manual',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+    const response = await debugTimed('a server was asked', send, (answer) => ({
+      server,
+      path,
+      status: answer?.status,
+    }));
     text = await response.text();
     isOk = response.status === 200;
   } catch (error) {

@@ -2,6 +2,7 @@ import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import type { NoticeStore } from '../keys/notices/notice-store.ts';
 import type { KeyRepository } from '../keys/repository.ts';
+import { debug, debugTimed, isDebugged } from '../keys/steps.ts';
 import type { Connection, MustExist } from './connection.ts';
 import { readAuditKey } from './audit-key.ts';
 import { emptyNotices, emptyRepository, missingStore } from './empty-repository.ts';
@@ -10,7 +11,7 @@ import { createKeyRepository } from './key-repository.ts';
 import { createLimitStore, type StoreClock } from './limit-states.ts';
 import { createNoticeStore } from './notices.ts';
 import { storeLocation } from './location.ts';
-import { type StoreTimer, timedConnection } from './timed-connection.ts';
+import { debuggedConnection, type StoreTimer, timedConnection } from './timed-connection.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres/postgres-address.ts';
 
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
@@ -83,6 +84,7 @@ function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
   const place = storeLocation(database, env);
   const isPostgres = isPostgresUrl(place);
   const location = isPostgres ? readPostgresUrl(place).location : place;
+  debug('there is no store yet', () => ({ store: location }));
   return {
     repository: emptyRepository(location, isPostgres ? 'postgres' : 'sqlite'),
     limits: { lease: () => Promise.reject(missingStore(location)) },
@@ -116,7 +118,17 @@ export async function openConnection({
   if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
   const location = storeLocation(database, env);
   const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
-  if (isPostgresUrl(location))
-    return (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options);
-  return (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
+  const open = async (): Promise<Connection> =>
+    isPostgresUrl(location)
+      ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, options)
+      : (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
+  if (!isDebugged()) return open();
+  const { MIGRATIONS } = await import('./migrations/index.ts');
+  const opened = await debugTimed('the store was opened', open, (connection) => ({
+    store: isPostgresUrl(location) ? readPostgresUrl(location).location : location,
+    dialect: connection?.dialect,
+    schema: connection && MIGRATIONS.length,
+    isNew: connection?.created,
+  }));
+  return debuggedConnection(opened);
 }

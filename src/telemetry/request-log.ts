@@ -1,4 +1,6 @@
 import type { RequestWatcher, UnreadRequest, WatchedRequest } from '../http/watched-request.ts';
+import { RequestDetails } from '../http/request-notes.ts';
+import { debug } from '../keys/steps.ts';
 import type { FinishedLines, Log, OpenLog } from '../log.ts';
 import { RequestLines, typeOf } from './request-lines.ts';
 
@@ -9,6 +11,48 @@ import { RequestLines, typeOf } from './request-lines.ts';
 export function requestLog(log: Log & Partial<Pick<OpenLog, 'finished'>>): RequestWatcher {
   return log.finished ? new ComposedLog(log.finished) : new FieldLog(log);
 }
+
+/** Logs at level debug what was decided about each request, by what, and how long that took. */
+export const requestDebugLog: RequestWatcher = {
+  began(request) {
+    request.details = new RequestDetails();
+  },
+
+  ended(request) {
+    debug('a request ended', () => {
+      const { id: requestId, endpoint, method, status, address } = request;
+      const details = request.details!;
+      details.ended('answer');
+      const { prefix, keyFrom, route, permissions, code, reason, stages } = details;
+      const isRefused = code !== undefined && REFUSALS.has(code);
+      return {
+        requestId,
+        endpoint,
+        method,
+        status,
+        decision: isRefused ? 'refused' : prefix === undefined ? 'open' : 'allowed',
+        code,
+        prefix,
+        keyFrom,
+        route,
+        ...(permissions.size > 0 && { permissions: [...permissions] }),
+        reason,
+        stages,
+        durationMs: rounded(request.durationMs),
+        address,
+      };
+    });
+  },
+
+  unread({ id: requestId, status, address }) {
+    debug('a request could not be read', () => ({ requestId, status, address }));
+  },
+};
+
+/** The codes of requests whose key, or the lack of one, is why they are refused. */
+const REFUSALS: ReadonlySet<string> = new Set(['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'RATE_LIMITED']);
+
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
 
 /** By the fields of a log, whatever that makes of them. */
 class FieldLog implements RequestWatcher {
@@ -26,7 +70,7 @@ class FieldLog implements RequestWatcher {
         endpoint,
         method,
         status,
-        durationMs: Math.round(durationMs * 1000) / 1000,
+        durationMs: rounded(durationMs),
         keyId,
         ...(operation && { operation: { type: typeOf(operation), name: operation.name } }),
         ...(errors > 0 && { errors }),

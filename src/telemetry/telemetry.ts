@@ -1,11 +1,12 @@
 import { isInClear } from '../http/listen-address.ts';
 import type { RequestWatcher } from '../http/watched-request.ts';
+import { isDebugged } from '../keys/steps.ts';
 import type { Log } from '../log.ts';
 import type { MeasuredKeys } from './key-metrics.ts';
 import type { Metrics } from './metrics.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import type { MeasuredNotices } from './notice-metrics.ts';
-import { requestLog } from './request-log.ts';
+import { requestDebugLog, requestLog } from './request-log.ts';
 import type { addStoreMetrics } from './store-metrics.ts';
 import type { Traces } from './traces.ts';
 
@@ -51,7 +52,9 @@ export async function openTelemetry({
   const traces = isTracing ? await startTraces(log) : undefined;
   const requests = isLogging ? requestLog(log) : undefined;
   return {
-    watchers: [requests, metrics?.requests, traces].filter((watcher) => watcher !== undefined),
+    watchers: [isDebugged() ? requestDebugLog : undefined, requests, metrics?.requests, traces].filter(
+      (watcher) => watcher !== undefined,
+    ),
     storeTimer: metrics?.storeTimer,
     metrics,
     measure: (keys) => metrics?.measure(keys),

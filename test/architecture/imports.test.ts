@@ -49,6 +49,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
 /** The rooms of a folder, files beside them included. Each may import those that stand before it, by whatever kind of import. */
 const ROOMS: Record<string, string[]> = {
   keys: [
+    'steps',
     'errors',
     'secret',
     'text',

@@ -62,7 +62,7 @@ describe('a secret that is typed in the wrong place', () => {
     const { stderr } = await runCli(['apikey', 'list', '--database', join(tempFolder(), `${control}${secret}`)], {
       env: { LOG_LEVEL: 'debug' },
     });
-    const [line = ''] = stderr.split('\n');
+    const line = stderr.split('\n').find((text) => text.includes('"the command failed"')) ?? '';
     assert.ok(line.includes('\\u009b31m\\u202esvc_'), line);
     assert.ok(!stderr.includes(secret.slice(17, 40)) && !/[\u009b\u202e]/.test(stderr), stderr);
   });

@@ -39,6 +39,24 @@ describe('a key for one command, as docs/operations.md has it', () => {
   }
 });
 
+describe('the log at debug, as docs/operations.md has it', () => {
+  it('has these lines, with these fields', async () => {
+    const { cli, folder } = workspace();
+    await cli.given('Other');
+    const env = { PATH: pathWithCli(tempFolder()), SVC_API_DATABASE: cli.database, XDG_CONFIG_HOME: folder };
+    const { stderr, stdout } = await runBlock(blockWith('LOG_LEVEL=debug', PAGE), folder, env);
+    assert.match(stdout, /^svc_\w{62}\n$/);
+    const linesIn = (text: string) => text.split('\n').filter((line) => line.startsWith('{'));
+    const fieldsOf = (line: string) => {
+      const fields = Object.entries(JSON.parse(line) as Record<string, unknown>);
+      const own = fields.filter(([field]) => !['level', 'time', 'name', 'pid'].includes(field));
+      return own.map(([field, value]) => (field === 'msg' ? value : field));
+    };
+    const documented = linesIn(blockWith('the command begins', PAGE, 'json')).map(fieldsOf);
+    assert.deepEqual(linesIn(stderr).map(fieldsOf), documented);
+  });
+});
+
 describe('the audit log, as docs/operations.md has it', () => {
   it('is verified and pruned once a week', async () => {
     const { cli, run } = workspace();

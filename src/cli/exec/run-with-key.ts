@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { debugTimed } from '../../keys/steps.ts';
 import { printable } from '../../keys/text.ts';
 import { CliError, presentError } from '../errors.ts';
 import { exitCodeOf } from '../signals.ts';
@@ -34,7 +35,8 @@ export async function runWithKey({ command, args, environment, variable, create,
     let code: number;
     try {
       const env = { ...environment, [variable]: key.secret };
-      code = signals.first ? exitCodeOf(signals.first) : await run(command, args, env, signals);
+      const runIt = async () => (signals.first ? exitCodeOf(signals.first) : run(command, args, env, signals));
+      code = await debugTimed('another command was run', runIt, (exit) => ({ program: printable(command), exit }));
     } finally {
       removed = await remove(key, note);
     }

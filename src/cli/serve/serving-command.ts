@@ -1,10 +1,10 @@
 import type { Config } from '../../config/config.ts';
 import type { StartService } from '../../configured-server.ts';
 import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
+import { isDebugged } from '../../keys/steps.ts';
 import type { MetricsServer } from '../../telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
 import type { OpenKeys } from '../../open-keys.ts';
-import { logLevelOf, type OpenLog, openLog } from '../../log.ts';
 import { BaseCommand } from '../base-command.ts';
 import { commandText } from '../command-text.ts';
 import { hostExtensions } from '../host.ts';
@@ -57,14 +57,18 @@ interface ServingContext extends Omit<Serving, 'count' | 'config' | 'telemetry'>
 export abstract class ServingCommand extends BaseCommand {
   static override enableJsonFlag = false;
 
-  private openedLog: OpenLog | undefined;
+  protected override readonly defaultLevel = 'info';
+
+  override async init(): Promise<void> {
+    this.sharesLog = (await import('./workers.ts')).isWorker();
+    await super.init();
+  }
 
   /** Serves until a signal ends it. */
   protected async serve({ count, config, ...serving }: Serving): Promise<void> {
     const workers = await import('./workers.ts');
     const isWorker = workers.isWorker();
-    const log = await openLog(logLevelOf(process.env) ?? 'info', { isShared: isWorker });
-    [this.openedLog, this.logger] = [log, log];
+    const log = this.openedLog!;
     const stop = isWorker ? workers.listenForOrder() : listenForStop();
     let start: StartConfig | undefined;
     const manager = serviceManager(isWorker ? {} : process.env, log);
@@ -197,7 +201,7 @@ export abstract class ServingCommand extends BaseCommand {
 
   /** Starts what was asked for; what nobody asks for is not even loaded. */
   private async startTelemetry(options: ServingContext['telemetry']): Promise<Telemetry | undefined> {
-    if (!options.requestLog && !options.metrics && !options.traces) return undefined;
+    if (!options.requestLog && !options.metrics && !options.traces && !isDebugged()) return undefined;
     const { startTelemetry } = await import('../../telemetry/telemetry.ts');
     return startTelemetry({ ...options, log: this.logger });
   }

@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { ServiceApp } from '../../http/app.ts';
 import type { RequestWatcher } from '../../http/watched-request.ts';
 import { KeysError } from '../../keys/errors.ts';
+import { debug } from '../../keys/steps.ts';
 
 type AnsweringApp = Pick<ServiceApp, 'answerFastCgi'>;
 
@@ -53,6 +54,7 @@ export async function listenFastCgi({
     server.once('error', (error) => reject(listenError(error, { host, port })));
     server.listen(port, host, resolve);
   });
+  debug('a listener was opened', () => ({ address: server.address(), protocol: 'FastCGI' }));
   return {
     port: (server.address() as AddressInfo).port,
     replaceApp: (next) => void (answering = next),

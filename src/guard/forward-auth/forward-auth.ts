@@ -6,6 +6,7 @@ import { errorReply, type Reply, unavailable } from '../../http/replies.ts';
 import type { Networks } from '../../keys/networks.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { checkAllow, requirementOf } from '../../routes/decide.ts';
+import { describeMatch } from '../../routes/describe.ts';
 import { canonicalRequest } from '../../routes/request.ts';
 import type { Allow } from '../../routes/route.ts';
 import type { Router } from '../../routes/router.ts';
@@ -68,7 +69,7 @@ export class ForwardAuth {
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
     const asked = read(this.#requirements);
     if ('reason' in asked) return this.#refuse(asking, asked);
-    const allow = required(asked, router);
+    const allow = required(asked, router, asking.notes);
     if ('reason' in allow) return this.#refuse(asking, allow);
     if (allow.kind === 'open') return { identity: NOBODY };
     const admission = check.enter(asking);
@@ -98,7 +99,8 @@ export class ForwardAuth {
 
   #refuse(asking: Received, { reason, detail }: Fault): Verdict {
     const { address } = this.#clients.of(asking);
-    this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes?.id);
+    if (asking.notes?.details) asking.notes.details.code = 'FORBIDDEN';
+    this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes);
     return { refusal: errorReply(403, 'FORBIDDEN', 'This request may not pass.') };
   }
 
@@ -109,7 +111,7 @@ export class ForwardAuth {
 }
 
 /** What a request requires, by the configuration of its proxy or by routes. */
-function required({ allow, parts }: AskedRequest, router: Router): Allow | Fault {
+function required({ allow, parts }: AskedRequest, router: Router, notes: Received['notes']): Allow | Fault {
   if (allow) {
     const canonical = canonicalRequest(parts);
     if (!('refusal' in canonical)) return allow;
@@ -117,5 +119,6 @@ function required({ allow, parts }: AskedRequest, router: Router): Allow | Fault
   }
   if (router.routes.length === 0) return NOT_CONFIGURED;
   const required = requirementOf(router, parts);
+  if (notes?.details && required.match) notes.details.route = describeMatch(required.match);
   return required.match ? required.allow : { reason: 'no route', detail: refusedRequest(required.refusal, parts) };
 }

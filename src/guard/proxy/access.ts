@@ -6,6 +6,7 @@ import type { RefusalLog } from '../../http/refusal-log.ts';
 import { errorReply, type Reply } from '../../http/replies.ts';
 import type { Permission } from '../../keys/permissions/catalog.ts';
 import { checkAllow } from '../../routes/decide.ts';
+import { describeMatch } from '../../routes/describe.ts';
 import { preflightParts, type RequestParts } from '../../routes/request.ts';
 import type { Allow } from '../../routes/route.ts';
 import { refusedRequest } from '../refused-request.ts';
@@ -72,6 +73,8 @@ export class Access {
     const requirement = this.#options.requirements(request);
     if ('refusal' in requirement) return { refusal: this.#refuse(request, requirement.refusal) };
     const { allow } = requirement;
+    const details = request.notes?.details;
+    if (details && requirement.match) details.route = describeMatch(requirement.match);
     if (allow.kind === 'open') return OPEN;
     const admission = authenticate();
     return admission instanceof Promise
@@ -94,7 +97,8 @@ export class Access {
   #refuse(request: GuardedRequest, refusal: string): Reply {
     const detail = refusedRequest(refusal, request.parts);
     const refused = { reason: 'no route', detail, address: request.peer() };
-    this.#options.refusals.add('request refused', refused, request.notes?.id);
+    if (request.notes?.details) request.notes.details.code = 'FORBIDDEN';
+    this.#options.refusals.add('request refused', refused, request.notes);
     return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }
 }

@@ -4,6 +4,7 @@ import { parsePermissions } from '../../keys/permissions/grants.ts';
 import { requirementOf } from '../../routes/decide.ts';
 import type { RequestParts } from '../../routes/request.ts';
 import type { Allow, Route } from '../../routes/route.ts';
+import type { Match } from '../../routes/route-tree.ts';
 import { createRouter, type Router } from '../../routes/router.ts';
 import { isRewriting } from '../rewriting-headers.ts';
 
@@ -15,7 +16,7 @@ export interface JudgedRequest {
 }
 
 /** Who may make a request; or why nobody may. */
-export type Requirement = { readonly allow: Allow } | { readonly refusal: string };
+export type Requirement = { readonly allow: Allow; readonly match?: Match } | { readonly refusal: string };
 
 /** Says who may make a request. */
 export type Requirements = (request: JudgedRequest) => Requirement;

@@ -10,7 +10,7 @@ import { meaningOfScope } from '../../keys/permissions/meanings.ts';
 import type { BearerCheck } from '../bearer-check.ts';
 import type { FailureLog } from '../failure-log.ts';
 import { readForm } from '../form.ts';
-import { requestIdIn } from '../hono-head.ts';
+import { HonoHead } from '../hono-head.ts';
 import { REPLY_HEADERS, respond } from '../replies.ts';
 import { oauthErrorFor } from './answers.ts';
 import { authorizationIn, type ReturnAddress, returnAddressIn } from './authorization-request.ts';
@@ -43,7 +43,7 @@ export class Decisions {
         const { address, source } = sourceOf(c, parts);
         const wanted = { ...authorizationIn(given, from, parts), address };
         const { request, handle } = await parts.consent.ask(wanted, source);
-        parts.refusals.add('key asked for', { reason: from.client.id, address }, requestIdIn(c));
+        parts.refusals.add('key asked for', { reason: from.client.id, address }, new HonoHead(c).notes);
         return send(c, 200, await this.#pageOf(request, handle));
       } catch (error) {
         const { code, description } = oauthErrorFor(c, error, parts.failures);

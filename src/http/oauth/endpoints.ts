@@ -8,7 +8,7 @@ import type { Grants } from '../../keys/requests/consent-request.ts';
 import { formatScope, parseScope } from '../../keys/requests/scope.ts';
 import { type ClientAddresses, networkOf } from '../client-address.ts';
 import { readForm } from '../form.ts';
-import { HonoHead, requestIdIn } from '../hono-head.ts';
+import { HonoHead } from '../hono-head.ts';
 import type { RefusalLog } from '../refusal-log.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import type { Issuer } from './issuer.ts';
@@ -41,7 +41,7 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   const { address, source } = sourceOf(c, parts);
   const wanted = { client, ...grants, keyExpiresIn: form.get('key_expires_in'), address };
   const { request, handle, deviceCode } = await parts.consent.ask(wanted, source);
-  parts.refusals.add('key asked for', { reason: client.id, address }, requestIdIn(c));
+  parts.refusals.add('key asked for', { reason: client.id, address }, new HonoHead(c).notes);
   const page = parts.issuer.of(c) + OAUTH_PATHS.device;
   return jsonReply({
     device_code: deviceCode,
@@ -62,7 +62,8 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
   if ('refused' in redeemed) {
     const { refused, reason } = redeemed;
     const isUsual = refused === 'authorization_pending' || refused === 'slow_down';
-    if (!isUsual) parts.refusals.add('consent refused', { reason: refused, detail: reason, address }, requestIdIn(c));
+    if (!isUsual)
+      parts.refusals.add('consent refused', { reason: refused, detail: reason, address }, new HonoHead(c).notes);
     throw new OAuthError(refused, MEANINGS[refused]);
   }
   const { secret, key } = redeemed;

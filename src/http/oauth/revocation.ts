@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { requestIdIn } from '../hono-head.ts';
+import { HonoHead } from '../hono-head.ts';
 import { jsonReply, type Reply } from '../replies.ts';
 import { applicationForm, clientIn, type ConsentParts, sourceOf } from './endpoints.ts';
 import { OAuthError } from './oauth-error.ts';
@@ -20,7 +20,7 @@ export async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply>
   const ended = await parts.consent.end({ secret, clientId, sparesCreators: created === 'refuse' }, from);
   if (ended === 'ended') return jsonReply({});
   const reason = 'reason' in ended ? ended.reason : ended.refused;
-  parts.refusals.add('revocation refused', { reason, address: from.address }, requestIdIn(c));
+  parts.refusals.add('revocation refused', { reason, address: from.address }, new HonoHead(c).notes);
   if (ended.refused === 'not given')
     throw new OAuthError(
       'unsupported_token_type',

@@ -7,6 +7,7 @@ import { parseLimits } from '../limit.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import { validateNetworks } from './allow-from.ts';
 import { validateName } from './name.ts';
+import { debug } from '../steps.ts';
 
 /** All issues with a new key, but for a missing name: the caller may still prompt for it. */
 export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Issue[] {
@@ -16,7 +17,7 @@ export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: nu
 /** All issues with the given values. */
 export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
   const { name, description, roles = [], permissions = [], limits = [], allowFrom = null } = change;
-  return [
+  const issues = [
     ...about('name', name === undefined ? [] : [validateName(name)]),
     ...about(
       'description',
@@ -28,6 +29,13 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
     ...about('allowFrom', allowFrom === null ? [] : validateNetworks(allowFrom)),
     ...about(change.expiresIn === undefined ? 'expiresAt' : 'expiresIn', validateExpiry(change, now)),
   ];
+  // No other field: an imported key has its secret beside them.
+  debug('the fields of a key were validated', () => {
+    const { name: keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt } = change;
+    const given = { keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt };
+    return { ...given, issues: issues.map(({ code, field }) => ({ code, field })) };
+  });
+  return issues;
 }
 
 function about(field: string, issues: readonly (Issue | undefined)[]): Issue[] {

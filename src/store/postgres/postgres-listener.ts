@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import type { HearingReport } from '../../keys/repository.ts';
+import { debug } from '../../keys/steps.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../key-changes.ts';
 import { postgresError } from './postgres-errors.ts';
@@ -145,6 +146,7 @@ export class PostgresListener {
       if (channel === 'svc_api_changed_keys') this.#hear(payload, seen?.schema);
     });
     await client.query(`listen svc_api_changed_keys; listen ${this.#channel}`);
+    debug('changes of keys are listened for', () => ({ store: this.#location }));
     // Earlier notifications were missed.
     this.#changes.addUnknown();
     let provenAt = Number.NEGATIVE_INFINITY;

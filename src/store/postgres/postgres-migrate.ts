@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
+import { debug } from '../../keys/steps.ts';
 import { driverCodeOf } from '../errors.ts';
 import { type Migration, MIGRATIONS } from '../migrations/index.ts';
 import { PASSING_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
@@ -93,6 +94,7 @@ export function migratePostgres(
       const version = (await versionOf(transaction, location, migrations.length)) ?? 0;
       for (const migrate of migrations.slice(version)) await migrate(transaction, 'postgres');
       await sql`update svc_api_schema set version = ${migrations.length}`.execute(transaction);
+      debug('the store is migrated', () => ({ store: location, from: version, to: migrations.length }));
       return isNew;
     });
 }

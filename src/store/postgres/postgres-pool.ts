@@ -1,8 +1,10 @@
-import { type Dialect, Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
+import { type Dialect, type Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import type { PoolClient, PoolConfig } from 'pg';
 import { KeysError } from '../../keys/errors.ts';
+import { debug } from '../../keys/steps.ts';
 import { isBroken } from './postgres-errors.ts';
 import type { Tables } from '../tables.ts';
+import { tracedKysely } from '../timed-connection.ts';
 
 /** Loads the driver, an optional dependency. @throws KeysError STORE_UNAVAILABLE */
 export async function loadDriver(): Promise<typeof import('pg')> {
@@ -34,7 +36,13 @@ export async function openPool(config: PoolConfig, generation: Generation = { nu
   const pool = new Pool({ ...config, Client: NumberedClient, allowExitOnIdle: true, keepAlive: true });
   // Without listeners, an idle connection that is lost would end the process.
   pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    debug('a connection to PostgreSQL was opened', () => {
+      const { host, port, database } = client as unknown as Record<string, unknown>;
+      return { host, port, database };
+    });
+  });
   const dialect: Dialect = new PostgresDialect({
     pool: {
       options: pool.options,
@@ -48,7 +56,7 @@ export async function openPool(config: PoolConfig, generation: Generation = { nu
       end: () => pool.end(),
     },
   });
-  return new Kysely<Tables>({ dialect });
+  return tracedKysely(dialect);
 }
 
 /** A connection that leaves the pool on release after it was lost, did not answer, or was given up. */

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { ProgressReport } from '../../keys/progress.ts';
+import { debugTimed } from '../../keys/steps.ts';
 import { sqliteError } from './sqlite-errors.ts';
 
 /** How many pages are copied before others get a turn: some 4 MB. */
@@ -22,7 +23,15 @@ const LOCK_WAIT_MS = 8000;
  * @param onCopied in bytes; what it throws ends the copy
  * @throws KeysError STORE_…
  */
-export async function copySqliteFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
+export function copySqliteFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
+  return debugTimed(
+    'the file of the store was copied',
+    () => copyFile(path, target, onCopied),
+    (copied) => ({ store: path, to: target, keys: copied?.keys }),
+  );
+}
+
+async function copyFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
   let driver;
   try {
     driver = new Database(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });

@@ -1,10 +1,11 @@
 import Database from 'better-sqlite3';
-import { Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { isKeysError } from '../../keys/errors.ts';
 import type { Connection } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 import type { Tables } from '../tables.ts';
+import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
 
 /** What is wrong with an SQLite file as a whole; undefined for a sound one. It takes seconds for a million keys. */
@@ -49,7 +50,7 @@ interface TableColumns {
 async function expectedColumns(version: number): Promise<TableColumns[]> {
   const driver = new Database(':memory:');
   try {
-    const db = new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) });
+    const db = tracedKysely(dialectOf(driver, () => {}, true));
     for (const migrate of MIGRATIONS.slice(0, version)) await migrate(db, 'sqlite');
     return await columnsIn(db);
   } finally {

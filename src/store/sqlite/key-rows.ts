@@ -1,7 +1,11 @@
 import type Database from 'better-sqlite3';
 import { MAX_CHAIN_LENGTH } from '../../keys/authorization/chain.ts';
+import { trace } from '../../keys/steps.ts';
 import type { FoundRow, KeyRowBySecret } from '../connection.ts';
 import { KEY_COLUMNS, type KeyRow, type RotatedSecretTable } from '../tables.ts';
+
+/** Its statements take no longer than to tell how long. */
+const NO_TIME = {};
 
 /**
  * Finds the rows of keys by statements that are prepared once: as often as a key is checked for the first time, and
@@ -23,6 +27,7 @@ export class KeyRows {
 
   /** The key of a secret with this digest, and the keys that created it, all as they were at one moment. */
   findByDigest(digest: string): FoundRow {
+    trace(this.#byDigest.source, NO_TIME);
     const row = this.#byDigest.get(digest, digest);
     const isAlone = row ? !row.created_by : this.#rotated.get(digest) === undefined;
     return isAlone ? { row, ancestors: [] } : this.#family(digest);

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { FoundRow, MustExist } from '../connection.ts';
 import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
+import { tracedKysely } from '../timed-connection.ts';
 import { ChangedKeys } from './changed-keys.ts';
 import { backfill, checkpoint } from './checkpoint.ts';
 import { KeyRows } from './key-rows.ts';
@@ -89,8 +90,8 @@ export class OpenFile {
       // A command has nobody else to give a turn to.
       const thread = busyTimeoutMs === 0 ? new WriteThread(file, PRAGMAS) : undefined;
       const driver = new Database(file, { fileMustExist: true, timeout: busyTimeoutMs });
-      const db = new Kysely<Tables>({ dialect: dialectOf(driver, committed, thread !== undefined) });
-      const writer = thread ? new Kysely<Tables>({ dialect: threadDialectOf(thread, committed) }) : db;
+      const db = tracedKysely(dialectOf(driver, committed, thread !== undefined));
+      const writer = thread ? tracedKysely(threadDialectOf(thread, committed)) : db;
       try {
         const deadline = performance.now() + lockWaitMs;
         const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;

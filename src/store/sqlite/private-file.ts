@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import Database from 'better-sqlite3';
-import { Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import { debug } from '../../keys/steps.ts';
 import type { Connection, WriteWork } from '../connection.ts';
 import type { Tables } from '../tables.ts';
+import { tracedKysely } from '../timed-connection.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite } from './sqlite-migrate.ts';
@@ -27,6 +29,7 @@ export class PrivateFile implements Connection {
     this.#driver = driver;
     this.#db = db;
     this.location = location;
+    debug('a file was opened for this process alone', () => ({ store: location }));
   }
 
   /** Opens a file, and migrates it. @throws KeysError STORE_… */
@@ -42,7 +45,7 @@ export class PrivateFile implements Connection {
         'trusted_schema = off',
       ])
         driver.pragma(pragma);
-      const db = new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) });
+      const db = tracedKysely(dialectOf(driver, () => {}, true));
       await migrateSqlite(db, location, mustExist);
       return new PrivateFile(driver, db, location);
     } catch (error) {
@@ -53,7 +56,7 @@ export class PrivateFile implements Connection {
 
   /** One that is open already. Whoever opened it closes it. */
   static over(driver: Database.Database, location: string): PrivateFile {
-    return new PrivateFile(driver, new Kysely<Tables>({ dialect: dialectOf(driver, () => {}, true) }), location);
+    return new PrivateFile(driver, tracedKysely(dialectOf(driver, () => {}, true)), location);
   }
 
   async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { KeysError } from '../../keys/errors.ts';
+import { debug } from '../../keys/steps.ts';
 import { olderStore } from '../errors.ts';
 import { MIGRATIONS } from '../migrations/index.ts';
 import type { MustExist } from '../connection.ts';
@@ -26,6 +27,7 @@ export async function migrateSqlite(db: Kysely<Tables>, location: string, mustEx
     for (const migrate of MIGRATIONS.slice(version)) await migrate(transaction, 'sqlite');
     await sql`pragma application_id = ${sql.lit(APPLICATION_ID)}`.execute(transaction);
     await sql`pragma user_version = ${sql.lit(MIGRATIONS.length)}`.execute(transaction);
+    debug('the store is migrated', () => ({ store: location, from: version, to: MIGRATIONS.length }));
   });
 }
 
