@@ -88,21 +88,21 @@ describeOnEach('apikey verify', () => {
     const { keys, store, time } = await openTestKeys({ database });
     time.now = Date.UTC(2026, 0, 1);
     const off = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
-    await keys.setEnabled(off.key.id, false, OPERATOR);
+    await keys.setEnabled(off.apiKey.id, false, OPERATOR);
     const over = await keys.create({ name: 'Over', roles: ['GUEST'], expiresIn: '1d' }, OPERATOR);
     const replaced = await keys.create({ name: 'Replaced', roles: ['GUEST'] }, OPERATOR);
-    await keys.rotate(replaced.key.id, { grace: '0s' }, OPERATOR);
+    await keys.rotate(replaced.apiKey.id, { grace: '0s' }, OPERATOR);
     const gone = await keys.create({ name: 'Gone', roles: ['GUEST'] }, OPERATOR);
-    await keys.delete([gone.key.id], OPERATOR);
+    await keys.delete([gone.apiKey.id], OPERATOR);
     await store.close();
     const prefix = String.raw`\(svc_\w{12}_…\)`;
     const rows = [
-      ['malformed', over.secret.slice(0, -1), null, 'malformed, with a wrong format or checksum'],
+      ['malformed', over.key.slice(0, -1), null, 'malformed, with a wrong format or checksum'],
       ['malformed', 'hello', null, 'malformed, with a wrong format or checksum'],
-      ['unknown', gone.secret, null, `unknown, no API key has this secret ${prefix}`],
-      ['disabled', off.secret, 'Off', `API key "Off" ${prefix}, DISABLED since 2026-01-01T00:00:00\\.000Z`],
-      ['expired', over.secret, 'Over', `API key "Over" ${prefix}, EXPIRED since 2026-01-02T00:00:00\\.000Z`],
-      ['rotated', replaced.secret, 'Replaced', `API key "Replaced" ${prefix}, ROTATED, replaced by a newer secret`],
+      ['unknown', gone.key, null, `unknown, no API key has this secret ${prefix}`],
+      ['disabled', off.key, 'Off', `API key "Off" ${prefix}, DISABLED since 2026-01-01T00:00:00\\.000Z`],
+      ['expired', over.key, 'Over', `API key "Over" ${prefix}, EXPIRED since 2026-01-02T00:00:00\\.000Z`],
+      ['rotated', replaced.key, 'Replaced', `API key "Replaced" ${prefix}, ROTATED, replaced by a newer secret`],
     ] as const;
     for (const [reason, secret, name, text] of rows) {
       const plain = await verify(database, secret, '-');

@@ -60,7 +60,7 @@ describe('an explanation of a request, over GraphQL,', () => {
   });
 
   it('says whether a key may pass, and why not', async () => {
-    const { key } = await test.keys.create({ name: 'Board bot', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Board bot', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const allowed = await explain('https://g.example/api/boards/7', { keyId: key.id });
     assert.deepEqual(
       [allowed.outcome, allowed.reason, allowed['used'], allowed['key']],

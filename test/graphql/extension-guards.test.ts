@@ -167,7 +167,7 @@ describe("the guards of the schema, against a host's part", () => {
     const { url } = server;
     const update = (permissions: object[]) =>
       query(url, admin.secret, 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }', {
-        input: { id: principal.key.id, permissions },
+        input: { id: principal.apiKey.id, permissions },
       });
     const disksOf = async () => (await query(url, secret, '{ disks }')).body.data;
     assert.deepEqual(await disksOf(), { disks: null });
@@ -192,7 +192,7 @@ describe("the guards of the schema, against a host's part", () => {
       data: {
         nodes: [
           { __typename: 'Disk', id: 'sda' },
-          { __typename: 'ApiKey', id: principal.key.id },
+          { __typename: 'ApiKey', id: principal.apiKey.id },
         ],
       },
     });

@@ -7,7 +7,7 @@ export interface Refusal {
   /** Who made the request. */
   actor: AuditActor;
   /** The key that was refused, if it is known. */
-  key: AuditDraft['key'];
+  key: AuditDraft['apiKey'];
   /** The permissions that were missing. */
   missing?: readonly string[] | undefined;
   /** The client's address, if it is known. */
@@ -82,7 +82,7 @@ export class RefusalSampler {
       at,
       actor,
       action: 'REFUSE',
-      key,
+      apiKey: key,
       before: null,
       after,
       ...(address !== undefined && { address }),

@@ -3,8 +3,8 @@ import type { Transaction } from './transaction.ts';
 
 /** A key with a secret that was just made for it: the only time that secret is known. */
 export interface NewSecret {
-  secret: string;
-  key: ApiKey;
+  key: string;
+  apiKey: ApiKey;
 }
 
 /**

@@ -79,7 +79,7 @@ export class Transaction implements Place<StoredKey> {
       auditActor ??
       (caller === OPERATOR
         ? { kind: 'CLI', id: null, name: operator }
-        : { kind: 'KEY', id: caller.key.id, name: caller.key.name });
+        : { kind: 'KEY', id: caller.apiKey.id, name: caller.apiKey.name });
   }
 
   /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
@@ -160,7 +160,14 @@ export class Transaction implements Place<StoredKey> {
 
   /** Notes that a backup was restored. */
   noteRestore(values: AuditValues): void {
-    this.#entries.push({ at: this.now, actor: this.#actor, action: 'RESTORE', key: null, before: null, after: values });
+    this.#entries.push({
+      at: this.now,
+      actor: this.#actor,
+      action: 'RESTORE',
+      apiKey: null,
+      before: null,
+      after: values,
+    });
   }
 
   /**
@@ -180,7 +187,7 @@ export class Transaction implements Place<StoredKey> {
       at: this.now,
       actor: this.#actor,
       action,
-      key: key ? { id: key.id, name: key.name } : null,
+      apiKey: key ? { id: key.id, name: key.name } : null,
       before: null,
       after: { request: id, client: client.id, flow, ...values },
       ...(address != null && { address }),
@@ -189,8 +196,15 @@ export class Transaction implements Place<StoredKey> {
 
   /** Notes that whoever has a key has ended it. @param client the application that it was given to */
   noteRevocation({ id, name }: ApiKey, client: string, address: string | undefined): void {
-    const [at, key] = [this.now, { id, name }];
-    const entry = { at, actor: this.#actor, action: 'CONSENT_REVOKE', key, before: null, after: { client } } as const;
+    const [at, apiKey] = [this.now, { id, name }];
+    const entry = {
+      at,
+      actor: this.#actor,
+      action: 'CONSENT_REVOKE',
+      apiKey,
+      before: null,
+      after: { client },
+    } as const;
     this.#entries.push({ ...entry, ...(address !== undefined && { address }) });
   }
 
@@ -210,6 +224,6 @@ export class Transaction implements Place<StoredKey> {
     { id, name }: Pick<ApiKey, 'id' | 'name'>,
     values: Pick<AuditDraft, 'before' | 'after'>,
   ): void {
-    this.#entries.push({ at: this.now, actor: this.#actor, action, key: { id, name }, ...values });
+    this.#entries.push({ at: this.now, actor: this.#actor, action, apiKey: { id, name }, ...values });
   }
 }

@@ -69,7 +69,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     assert.equal(code, 0);
     const redeemed = await redeem(deviceCode);
     assert.ok('key' in redeemed);
-    const { roles, permissions, createdBy, expiresAt, createdAt, description } = redeemed.key;
+    const { roles, permissions, createdBy, expiresAt, createdAt, description } = redeemed.apiKey;
     const creator = isRemote() ? (await remoteStore(cli.database)).id : null;
     assert.deepEqual([roles, permissions, createdBy], [['VIEWER'], ['DOCKER:UPDATE_ANY'], creator]);
     assert.ok(Math.abs(expiresAt! - createdAt - 12 * 3_600_000) < 60_000);
@@ -109,7 +109,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     assert.deepEqual([key.roles, key.permissions], [[], ['DOCKER:READ_OWN']]);
     const redeemed = await redeem(deviceCode);
     assert.ok('key' in redeemed);
-    assert.equal(new Date(redeemed.key.expiresAt!).toISOString(), key.expiresAt);
+    assert.equal(new Date(redeemed.apiKey.expiresAt!).toISOString(), key.expiresAt);
   });
 
   it('refuse by the code or the id, also after somebody has agreed', async () => {

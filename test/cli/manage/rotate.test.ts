@@ -23,7 +23,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
   const statusesOf = (...secrets: string[]) =>
     withKeys({ database: cli.database }, async (keys) => {
       const results = await Promise.all(secrets.map((secret) => keys.identify(secret, OPERATOR)));
-      return results.map((found) => ('key' in found ? found.status : found.unknown));
+      return results.map((found) => ('apiKey' in found ? found.status : found.unknown));
     });
   const rotationOf = async () => (await keyNamed(cli.database, 'CI deploy'))!.rotation;
 

@@ -18,7 +18,7 @@ async function storeOfThree(): Promise<string> {
     OPERATOR,
   );
   time.now += 1000;
-  const { key } = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
+  const { apiKey: key } = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
   await keys.setEnabled(key.id, false, OPERATOR);
   time.now += 1000;
   await keys.create({ name: 'Over', roles: ['GUEST', 'CONNECT'], expiresIn: '1d' }, OPERATOR);

@@ -72,7 +72,7 @@ describe('refused requests, sampled for the audit log', () => {
     assert.equal(sampler.take(0).length, 15);
     const shared = sampler
       .take(1, true)
-      .map(({ actor, key, after, ...rest }) => ({ actor, key, after, address: 'address' in rest }));
+      .map(({ actor, apiKey: key, after, ...rest }) => ({ actor, key, after, address: 'address' in rest }));
     const after = { reason: 'various', count: 2 };
     assert.deepEqual(shared, [
       { actor: NOBODY, key: { id: 'a', name: 'a' }, after, address: false },
@@ -84,13 +84,13 @@ describe('refused requests, sampled for the audit log', () => {
   it('of more than 1,000 keys are counted with those of no key, and those of the first keys as before', () => {
     for (let id = 0; id <= 1000; id += 1) sampler.add(refusalOf(`${id}`), 0);
     const due = sampler.take(0);
-    assert.deepEqual([due.length, due[999]!.key!.id], [1001, '999']);
-    const { actor, key, after } = due[1000]!;
+    assert.deepEqual([due.length, due[999]!.apiKey!.id], [1001, '999']);
+    const { actor, apiKey: key, after } = due[1000]!;
     assert.deepEqual([actor, key, after], [NOBODY, null, { reason: 'various', count: 1 }]);
     sampler.add(refusalOf('0'), 0);
     sampler.add(refusalOf('1001'), 0);
     assert.deepEqual(
-      sampler.take(1, true).map((draft) => [draft.key?.id, draft.after]),
+      sampler.take(1, true).map((draft) => [draft.apiKey?.id, draft.after]),
       [
         ['0', { reason: 'disabled', count: 1 }],
         [undefined, { reason: 'various', count: 1 }],
