@@ -46,7 +46,7 @@ describe('an explanation of a request, over GraphQL,', () => {
         { route: { number: 3 }, because: 'g.example is more specific than *' },
       ],
       otherMethods: [{ number: 6 }],
-      key: null,
+      apiKey: null,
     });
     const open = await explain('https://h/public/x.css', { method: 'POST' });
     assert.deepEqual([open.outcome, open.reason], ['ALLOWED', 'it requires no key']);
@@ -63,7 +63,7 @@ describe('an explanation of a request, over GraphQL,', () => {
     const { apiKey: key } = await test.keys.create({ name: 'Board bot', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const allowed = await explain('https://g.example/api/boards/7', { keyId: key.id });
     assert.deepEqual(
-      [allowed.outcome, allowed.reason, allowed['used'], allowed['key']],
+      [allowed.outcome, allowed.reason, allowed['used'], allowed['apiKey']],
       [
         'ALLOWED',
         'the key has GRAFANA:READ_ANY',

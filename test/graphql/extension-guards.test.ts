@@ -180,9 +180,9 @@ describe("the guards of the schema, against a host's part", () => {
   it('leave a host type that is a Node what it is', async () => {
     const nodes = part(`type Disk implements Node { id: ID! } extend type Query { nodes: [Node!]! ${WEAK} }`, {
       Query: {
-        nodes: (_: unknown, __: unknown, { principal }: { principal: { key: object } }) => [
+        nodes: (_: unknown, __: unknown, { principal }: { principal: { apiKey: object } }) => [
           { __typename: 'Disk', id: 'sda' },
-          principal.key,
+          principal.apiKey,
         ],
       },
     });

@@ -148,7 +148,7 @@ export class Authenticator {
   ): void {
     const { activity } = this.#options;
     activity.ended(id, reason === 'limited' ? 'limited' : 'forbidden', usedAt);
-    activity.refused({ reason, actor: { kind: 'KEY', id, name }, key: null, address });
+    activity.refused({ reason, actor: { kind: 'KEY', id, name }, apiKey: null, address });
   }
 
   /**
@@ -179,7 +179,7 @@ export class Authenticator {
     activity.refused({
       reason,
       actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
-      key: key ? { id: key.id, name: key.name } : null,
+      apiKey: key ? { id: key.id, name: key.name } : null,
       address,
     });
     return { refused: reason, ...(publicId !== undefined && { publicId }) };

@@ -130,13 +130,13 @@ describeOnEach('restore', () => {
     await restore('--bring-back', 'Deleted');
     const { stdout } = await cli.run(['apikey', 'log', '--json', '--action', 'restore']);
     const { entries } = JSON.parse(stdout) as {
-      entries: { key: { name: string } | null; after: Record<string, unknown> }[];
+      entries: { apiKey: { name: string } | null; after: Record<string, unknown> }[];
     };
     assert.deepEqual(
-      new Set(entries.map((entry) => entry.key?.name)),
+      new Set(entries.map((entry) => entry.apiKey?.name)),
       new Set([undefined, 'Deleted', 'Narrowed', 'Widened']),
     );
-    const { after } = entries.find((entry) => entry.key === null)!;
+    const { after } = entries.find((entry) => entry.apiKey === null)!;
     assert.deepEqual(
       [after['backup'], after['number'], after['compared'], after['created']],
       ['backup.sqlite', 6, true, 1],

@@ -316,13 +316,13 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       code: 0,
     });
     const before = Date.now();
-    const { changed, key } = (await json('disable', '--name', 'Off')) as {
+    const { changed, apiKey } = (await json('disable', '--name', 'Off')) as {
       changed: boolean;
-      key: { status: string; disabledAt: string };
+      apiKey: { status: string; disabledAt: string };
     };
-    assert.deepEqual([changed, key.status], [true, 'DISABLED']);
-    const disabledAt = Date.parse(key.disabledAt);
-    assert.ok(disabledAt >= before && disabledAt <= Date.now(), key.disabledAt);
+    assert.deepEqual([changed, apiKey.status], [true, 'DISABLED']);
+    const disabledAt = Date.parse(apiKey.disabledAt);
+    assert.ok(disabledAt >= before && disabledAt <= Date.now(), apiKey.disabledAt);
     for (const verb of ['enable', 'disable']) assert.equal((await json(verb, '--name', 'Nobody'))['code'], 'NOT_FOUND');
   });
 

@@ -3,13 +3,13 @@ import { type Refusal, RefusalSampler } from '../../../src/keys/audit/refusals.t
 
 const PERIOD_MS = 600_000;
 const NOBODY = { kind: 'REQUEST', id: null, name: null } as const;
-const MALFORMED: Refusal = { reason: 'malformed', actor: NOBODY, key: null };
+const MALFORMED: Refusal = { reason: 'malformed', actor: NOBODY, apiKey: null };
 
 /** A refused request with a secret of a key that is known. */
 const refusalOf = (id: string, fields: Partial<Refusal> = {}): Refusal => ({
   reason: 'disabled',
   actor: { ...NOBODY, name: `svc_${id}_…` },
-  key: { id, name: id },
+  apiKey: { id, name: id },
   ...fields,
 });
 
@@ -26,12 +26,12 @@ describe('refused requests, sampled for the audit log', () => {
     sampler.add(MALFORMED, 5);
     sampler.add({ ...refusalOf('a'), missing: ['ME:READ_OWN'], address: '192.0.2.1' }, 6);
     assert.deepEqual(sampler.take(7), [
-      { at: 5, actor: NOBODY, action: 'REFUSE', key: null, before: null, after: { reason: 'malformed', count: 1 } },
+      { at: 5, actor: NOBODY, action: 'REFUSE', apiKey: null, before: null, after: { reason: 'malformed', count: 1 } },
       {
         at: 6,
         actor: { ...NOBODY, name: 'svc_a_…' },
         action: 'REFUSE',
-        key: { id: 'a', name: 'a' },
+        apiKey: { id: 'a', name: 'a' },
         before: null,
         after: { reason: 'disabled', count: 1, missing: ['ME:READ_OWN'] },
         address: '192.0.2.1',
@@ -65,7 +65,7 @@ describe('refused requests, sampled for the audit log', () => {
       sampler.add(refusalOf('a', { address: `192.0.2.${kind}` }), 0);
       sampler.add({ ...MALFORMED, actor: { ...NOBODY, name: `svc_${kind}_…` } }, 0);
       sampler.add(
-        { reason: 'forbidden', actor: { kind: 'KEY', id: 'b', name: 'B' }, key: null, missing: [`${kind}`] },
+        { reason: 'forbidden', actor: { kind: 'KEY', id: 'b', name: 'B' }, apiKey: null, missing: [`${kind}`] },
         0,
       );
     }
@@ -75,9 +75,9 @@ describe('refused requests, sampled for the audit log', () => {
       .map(({ actor, apiKey: key, after, ...rest }) => ({ actor, key, after, address: 'address' in rest }));
     const after = { reason: 'various', count: 2 };
     assert.deepEqual(shared, [
-      { actor: NOBODY, key: { id: 'a', name: 'a' }, after, address: false },
-      { actor: NOBODY, key: null, after, address: false },
-      { actor: { kind: 'KEY', id: 'b', name: 'B' }, key: null, after, address: false },
+      { actor: NOBODY, apiKey: { id: 'a', name: 'a' }, after, address: false },
+      { actor: NOBODY, apiKey: null, after, address: false },
+      { actor: { kind: 'KEY', id: 'b', name: 'B' }, apiKey: null, after, address: false },
     ]);
   });
 

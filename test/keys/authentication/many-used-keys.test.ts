@@ -140,7 +140,7 @@ describeOnEach('the use of many keys', () => {
     const { apiKey: created } = await test.keys.create({ name: 'Rotated', permissions: ['ME:READ_OWN'] }, OPERATOR);
     await test.keys.rotate(created.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
     const rotated = (await test.keys.findById(created.id, OPERATOR))!;
-    activity.refused({ reason: 'malformed', actor: { kind: 'REQUEST', id: null, name: null }, key: null });
+    activity.refused({ reason: 'malformed', actor: { kind: 'REQUEST', id: null, name: null }, apiKey: null });
     activity.used(rotated, 'current');
     assert.deepEqual(delays(), [2000, 0, 30_000]);
     scheduled = scheduled.filter(({ delay }) => delay === 0);

@@ -67,7 +67,7 @@ describeOnEach('the audit log as a key reads it', () => {
     await test.keys.update(own.apiKey.id, { permissions: [...own.apiKey.permissions, 'API_KEY:DELETE_OWN'] }, OPERATOR);
     await test.keys.delete([key.id], own);
     const deletion = (await read(own)).at(-1)!;
-    assert.deepEqual(deletion, { ...(await read(OPERATOR)).at(-1), key: null, before: null, after: null });
+    assert.deepEqual(deletion, { ...(await read(OPERATOR)).at(-1), apiKey: null, before: null, after: null });
     assert.equal(deletion.actor.name, 'Own');
   });
 
