@@ -8,7 +8,7 @@ import { type GraphQLReply, query, type TestService } from '../support/server.ts
 const EXPLAIN = `query ($method: String, $url: String!, $preflight: Boolean, $keyId: ID, $keyName: String) {
   explainRequest(method: $method, url: $url, preflight: $preflight, keyId: $keyId, keyName: $keyName) {
     outcome reason request { method host path } preflightFor route { number requires } used missing
-    otherCaseOf { number } after { route { number } because } otherMethods { number } key { id name status } } }`;
+    otherCaseOf { number } after { route { number } because } otherMethods { number } apiKey { id name status } } }`;
 
 describe('an explanation of a request, over GraphQL,', () => {
   let test: TestService & { file: string };

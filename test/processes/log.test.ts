@@ -157,7 +157,7 @@ describeOnEach('apikey log', () => {
     assert.equal((await next()).number, 4);
     await cli.given('C');
     const { number, action, apiKey } = await next();
-    assert.deepEqual([number, action, key!.name], [5, 'CREATE', 'C']);
+    assert.deepEqual([number, action, apiKey!.name], [5, 'CREATE', 'C']);
     await cli.run(['apikey', 'enable', 'A']);
     assert.equal((await next()).action, 'ENABLE');
     child.kill('SIGINT');

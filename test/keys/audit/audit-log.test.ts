@@ -139,7 +139,7 @@ describeOnEach('the audit log', (dialect) => {
     assert.deepEqual(await found({ first: 2 }, { before: 4 }), [3, 2]);
     assert.deepEqual(await found({ first: 2 }, { after: 2 }), [3, 4]);
     assert.deepEqual(
-      [await found({ key: 'B' }), await found({ key: id }), await found({ key: 'nobody' })],
+      [await found({ apiKey: 'B' }), await found({ apiKey: id }), await found({ apiKey: 'nobody' })],
       [[5, 3], [5, 3], []],
     );
     assert.deepEqual([await found({ actor: 'Admin' }), await found({ actor: principal.apiKey.id })], [[3], [3]]);
@@ -153,16 +153,16 @@ describeOnEach('the audit log', (dialect) => {
       { since: 'yesterday' },
       { until: '2030-02-30T00:00:00Z' },
       { action: '' },
-      { key: '' },
+      { apiKey: '' },
       { actor: ' ' },
       { since: '' },
       { until: '' },
       { first: 501 },
       { first: -1 },
       { first: 1.5 },
-      { key: '\0' },
+      { apiKey: '\0' },
       { actor: '\0' },
-      { key: 'x'.repeat(1001) },
+      { apiKey: 'x'.repeat(1001) },
     ])
       await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
   });

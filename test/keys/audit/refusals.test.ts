@@ -72,7 +72,7 @@ describe('refused requests, sampled for the audit log', () => {
     assert.equal(sampler.take(0).length, 15);
     const shared = sampler
       .take(1, true)
-      .map(({ actor, apiKey: key, after, ...rest }) => ({ actor, key, after, address: 'address' in rest }));
+      .map(({ actor, apiKey, after, ...rest }) => ({ actor, apiKey, after, address: 'address' in rest }));
     const after = { reason: 'various', count: 2 };
     assert.deepEqual(shared, [
       { actor: NOBODY, apiKey: { id: 'a', name: 'a' }, after, address: false },
