@@ -46,6 +46,7 @@ export interface CreatedKey extends NewSecret {
 
 /** A key with a new secret: the only time that secret is known. */
 export interface RotatedKey extends KeyRotation {
+  /** The secret. */
   key: string;
 }
 
