@@ -58,12 +58,12 @@ const MIDDLEWARE = `
   const auth = bearerAuth({ keys, permission: 'DOCKER:READ_ANY' });
   const app = express();
   app.use(auth);
-  app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.key.name); });
+  app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.apiKey.name); });
   // @ts-expect-error -- it may not stand behind bearerAuth
   app.get('/wrong', (req, res) => res.end(req.principal.apiKey.name));
   const other = fastify();
   other.addHook('onRequest', hook({ keys }));
-  other.get('/', { onRequest: hook({ keys, trust: [] }) }, async (request) => request.principal?.key.name);
+  other.get('/', { onRequest: hook({ keys, trust: [] }) }, async (request) => request.principal?.apiKey.name);
   const bare = createServer((req, res) => auth(req, res, () => res.end((req as AuthenticatedRequest).principal.apiKey.name)));
   const servers = [app.listen(0), bare.listen(0)];
   await other.listen({ port: 0 });
