@@ -46,7 +46,7 @@ async function measureStore(folder: string, size: number): Promise<Timed[]> {
   const database = join(folder, 'keys.sqlite');
   await makeStore(database, size, 1);
   const keys = await openKeys({ database });
-  const { key, secret } = await keys.create({ name: 'Ada of the bench', roles: ['ADMIN'] }, OPERATOR);
+  const { apiKey: key, key: secret } = await keys.create({ name: 'Ada of the bench', roles: ['ADMIN'] }, OPERATOR);
   const server = await listen({ app: await createApp({ keys, console: true }), host: '127.0.0.1', port: 0 });
   try {
     const cookie = await signIn(server.url, secret);

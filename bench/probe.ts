@@ -128,7 +128,7 @@ function cpuTime(): number {
 async function timesOfWrites(times: number): Promise<Pick<ProbeReport, 'create' | 'delete'>> {
   const ids: string[] = [];
   const create = await timeOf(times, async (index) => {
-    const { key } = await keys.create(
+    const { apiKey: key } = await keys.create(
       { name: `Made ${process.pid} ${ids.length} ${index}`, roles: ['VIEWER'] },
       OPERATOR,
     );
@@ -149,7 +149,7 @@ async function timesOfMany(size: number): Promise<Pick<ProbeReport, 'apply' | 'a
   }));
   let ids: string[] = [];
   const apply = await timeOnce(async () => {
-    ids = (await keys.apply(declared, { prune: false }, OPERATOR)).created.map(({ key }) => key.id);
+    ids = (await keys.apply(declared, { prune: false }, OPERATOR)).created.map(({ apiKey }) => apiKey.id);
   });
   const applyAgain = await timeOnce(() => keys.apply(declared, { prune: false }, OPERATOR));
   const deleteMany = await timeOnce(() => keys.delete(ids, OPERATOR));

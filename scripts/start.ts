@@ -17,7 +17,7 @@ const server = await listen({
   process.stderr.write(`Error: ${message}\n`);
   process.exit(1);
 });
-const { secret } = await keys.create({ name: 'Quick start', roles: ['VIEWER'], overwrite: true }, OPERATOR);
+const { key: secret } = await keys.create({ name: 'Quick start', roles: ['VIEWER'], overwrite: true }, OPERATOR);
 
 process.stdout.write(`Listening on ${server.url}, with the keys in ${keys.location}
 

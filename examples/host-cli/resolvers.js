@@ -12,7 +12,7 @@ export const resolvers = {
       // A GraphQLError keeps its text; the client would see any other error as "Internal server error".
       if (backups.length >= LIMIT)
         throw new GraphQLError(`There are ${LIMIT} backups already.`, { extensions: { code: 'TOO_MANY_BACKUPS' } });
-      const backup = { id: String(backups.length + 1), requestedBy: principal.key.name };
+      const backup = { id: String(backups.length + 1), requestedBy: principal.apiKey.name };
       backups.push(backup);
       return backup;
     },

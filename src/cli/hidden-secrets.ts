@@ -5,9 +5,8 @@
 export function withHiddenSecrets<Result extends object>(result: Result): Result {
   const copy: object = Array.isArray(result) ? [] : {};
   for (const [name, value] of Object.entries(result)) {
-    const isSecret = name === 'key' && typeof value === 'string';
     const shown: unknown = typeof value === 'object' && value !== null ? withHiddenSecrets(value as object) : value;
-    Object.defineProperty(copy, name, { value: shown, enumerable: !isSecret, writable: true, configurable: true });
+    Object.defineProperty(copy, name, { value: shown, enumerable: name !== 'key', writable: true, configurable: true });
   }
   return copy as Result;
 }

@@ -88,7 +88,7 @@ export function addConsole(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     const [first] = visit.pages;
     return first
       ? visit.seeOther(first.path)
-      : visit.page('Nothing to see', NothingToSee({ name: visit.principal.key.name }), 403);
+      : visit.page('Nothing to see', NothingToSee({ name: visit.principal.apiKey.name }), 403);
   });
   addAssets(app, CONSOLE_PATH, assets);
   addSignIn(app, CONSOLE_PATH, { assets, doorkeeper, guarded, seenBy, refusals: parts.refusals });

@@ -44,7 +44,7 @@ export class Doorkeeper {
     if ('refused' in admission) return admission;
     await this.#end(c, seen);
     const { principal, digest } = admission;
-    giveSessionToken(c, await this.#parts.sessions.begin(principal.key.id, digest), seen);
+    giveSessionToken(c, await this.#parts.sessions.begin(principal.apiKey.id, digest), seen);
     return admission;
   }
 

@@ -95,7 +95,7 @@ export class Visit {
   /** Shows a page. @param title what it is, without the name of the program */
   page(title: string, content: Child, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     const { path: here, method } = this.c.req;
-    const person = { name: this.principal.key.name, pages: this.pages, here, isAnswer: method === 'POST' };
+    const person = { name: this.principal.apiKey.name, pages: this.pages, here, isAnswer: method === 'POST' };
     const document = (
       <Layout title={title} root={this.root} assets={this.#parts.assets} person={person}>
         {content}

@@ -38,7 +38,7 @@ export function applyResolversOf(keys: KeysService): Resolvers {
     const { plan, created } = await keys.apply(declared, options, principal);
     return {
       changes: changesIn(plan),
-      created: created.map(({ secret, key }) => ({ key: secret, apiKey: key, replaced: [] })),
+      created: created.map((each) => ({ ...each, replaced: [] })),
       unchanged: plan.unchanged,
     };
   };

@@ -45,8 +45,8 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     Query: { auditLog },
     AuditActor: { keyId: ({ id }: AuditEntry['actor']) => id },
     AuditEntry: {
-      keyId: ({ key }: AuditEntry) => key?.id,
-      keyName: ({ key }: AuditEntry) => key?.name,
+      keyId: ({ apiKey }: AuditEntry) => apiKey?.id,
+      keyName: ({ apiKey }: AuditEntry) => apiKey?.name,
       changes: ({ before, after }: AuditEntry) => auditChanges(before, after),
     },
   };

@@ -42,7 +42,7 @@ extend type Query {
     "Only entries with a higher number, oldest first: what was written since."
     afterNumber: Int
     "The id or name of the key that was changed."
-    key: String @cost(weight: 100)
+    apiKey: String @cost(weight: 100)
     "The id or name of the key, or the name of the user, that did it."
     actor: String @cost(weight: 6000)
     "What was done."

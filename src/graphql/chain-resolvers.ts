@@ -23,7 +23,7 @@ export function chainResolversOf(keys: KeysService, loadersOf: (context: Budgete
     context: BudgetedContext,
     use: (chain: Chain) => Result,
   ): Result | Promise<Awaited<Result>> => {
-    if (key === context.principal.key) return use(context.principal.chain);
+    if (key === context.principal.apiKey) return use(context.principal.chain);
     if (key.createdBy === null) return use({ keys: [key], isComplete: true });
     return loadersOf(context)
       .chain.load(key)

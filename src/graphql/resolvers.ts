@@ -41,7 +41,7 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const loaders = loadersOf(keys);
   const foresight = foresightResolversOf(keys, loaders);
 
-  const me: Resolve = (_, __, { principal }) => principal.key;
+  const me: Resolve = (_, __, { principal }) => principal.apiKey;
   const apiKeys: Resolve<PageQuery> = async (_, args, { principal }) => {
     const page = await keys.list(args, principal);
     return connectionOf(page.keys, cursorOf, page.hasNextPage);
@@ -59,8 +59,8 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const previewPermissions: Resolve<GrantsInput> = (_, args) => PermissionSet.of(catalog, grantsOf(args)).byResource();
 
   const createApiKey: Resolve<{ input: NewKeyInput }> = async (_, { input }, { principal }) => {
-    const { secret, key, replaced } = await keys.create(newKeyOf(input), principal);
-    return { key: secret, apiKey: key, replaced };
+    const { key, apiKey, replaced } = await keys.create(newKeyOf(input), principal);
+    return { key, apiKey, replaced };
   };
   const previewApiKey: Resolve<{ input: NewKeyInput }> = async (_, { input }, { principal }) => {
     const preview = await keys.preview(newKeyOf(input), principal);
@@ -98,9 +98,9 @@ export function resolversOf(keys: KeysService, info: ServiceInfo): Resolvers {
   const setApiKeyEnabled: Resolve<{ id: string; enabled: boolean }> = async (_, { id, enabled }, { principal }) =>
     (await keys.setEnabled(id, enabled, principal)).after;
   const rotateApiKey: Resolve<{ input: RotationRequest & { id: string } }> = async (_, { input }, { principal }) => {
-    const { secret, after, created, disabled } = await keys.rotate(input.id, input, principal);
-    const readable = (page: readonly ApiKey[]) => page.filter((key) => mayFor(principal, 'READ', key));
-    return { key: secret, apiKey: after, created: readable(created), disabled: readable(disabled) };
+    const { key, after, created, disabled } = await keys.rotate(input.id, input, principal);
+    const readable = (page: readonly ApiKey[]) => page.filter((each) => mayFor(principal, 'READ', each));
+    return { key, apiKey: after, created: readable(created), disabled: readable(disabled) };
   };
   const activateApiKeyRotation: Resolve<{ id: string }> = async (_, { id }, { principal }) =>
     (await keys.startGrace(id, principal)).after;

@@ -40,7 +40,7 @@ export function routeResolversOf(keys: KeysService, { routes: explainer }: Servi
     checkLength('url', url, MAX_URL_LENGTH);
     const key = await findKey(named, principal);
     const request = { method: method ?? 'GET', url, preflight: preflight ?? false };
-    return { ...explainer.explain(request, key && (await callerOf(key))), key };
+    return { ...explainer.explain(request, key && (await callerOf(key))), apiKey: key };
   };
 
   /** @throws ForbiddenError; KeysError NOT_FOUND for a key that the caller may not read, too */

@@ -137,7 +137,7 @@ type RequestExplanation {
   "The routes for the host and the path that are for other methods, at most 20."
   otherMethods: [Route!]! @listSize(assumedSize: 5)
   "The key that the request has, if one was named."
-  key: ApiKey
+  apiKey: ApiKey
 }
 
 """A route that does not decide, as another one comes before it."""

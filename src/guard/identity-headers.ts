@@ -28,7 +28,7 @@ export const NOBODY: IdentityHeaders = {
 
 /** Who makes a request, by which of the key's permissions. */
 export function identityHeaders(
-  { key, chain }: Principal,
+  { apiKey: key, chain }: Principal,
   used: readonly Permission[],
   catalog: Catalog,
 ): IdentityHeaders {

@@ -36,7 +36,7 @@ export function admissionOf(c: Context): Admitted {
  *
  * @example
  * const keys = await openKeys();
- * const app = new Hono().use(bearerAuth({ keys })).get('/', (c) => c.text(c.get('principal').key.name));
+ * const app = new Hono().use(bearerAuth({ keys })).get('/', (c) => c.text(c.get('principal').apiKey.name));
  * @example
  * app.post('/restart', async (c) => {
  *   const { service } = await c.req.json();

@@ -51,7 +51,7 @@ function withDetails(
 ): Admission | Promise<Admission> {
   const note = (settled: Admission): Admission => {
     details.keyFrom = keyFrom;
-    if ('principal' in settled) details.prefix = prefixOf(settled.principal.key.publicId);
+    if ('principal' in settled) details.prefix = prefixOf(settled.principal.apiKey.publicId);
     else details.code = codeOf(settled.refusal);
     details.ended('authenticate');
     return settled;
@@ -167,14 +167,14 @@ export class BearerCheck {
   #letIn(request: Received, known: Known, accepted: Accepted): Admission | Promise<Admission> {
     const { principal } = accepted;
     const { notes } = request;
-    if (notes) notes.keyId = principal.key.id;
+    if (notes) notes.keyId = principal.apiKey.id;
     if (!principal.restrictions) return this.#use(request, known, accepted);
     const settle = (held: Held): Admission => {
       if (held === 'gone')
         return this.#refuseKey(
           request,
           'unknown',
-          prefixOf(principal.key.publicId),
+          prefixOf(principal.apiKey.publicId),
           this.#told.clients.of(request).address,
         );
       return 'refusal' in held ? held : this.#use(request, { ...known, fields: held.fields }, accepted);
@@ -196,8 +196,8 @@ export class BearerCheck {
 
   #admit(request: Received, { token, digest, fields }: Known, authenticated: Principal, usedAt: number): Admission {
     const observer = new RequestObserver(authenticated, this.#told, request, usedAt);
-    const { key, chain, access, secret } = authenticated;
-    const principal: Principal = { key, chain, access, secret, observer };
+    const { apiKey, chain, access, secret } = authenticated;
+    const principal: Principal = { apiKey, chain, access, secret, observer };
     if (!this.#required || uses(principal, ...this.#required))
       return { principal, authenticated, token, digest, usedAt, fields };
     const permission = this.#permission!;

@@ -15,7 +15,7 @@ export type OnRequestHook = (request: FastifyRequest, reply: FastifyReply) => Pr
  *
  * @example
  * app.addHook('onRequest', bearerAuth({ keys }));
- * app.get('/', async (request) => ({ by: request.principal?.key.name }));
+ * app.get('/', async (request) => ({ by: request.principal?.apiKey.name }));
  * @example
  * const onRequest = bearerAuth({ keys, permission: 'DOCKER:UPDATE_ANY' });
  * app.post('/restart', { onRequest }, async (request, reply) => {

@@ -38,7 +38,7 @@ export function answerIntrospection(
 function descriptionOf(found: VerifiedKey | undefined): object {
   if (!found) return { active: false };
   const { principal, expiresAt } = found;
-  const { id, name, createdAt } = principal.key;
+  const { id, name, createdAt } = principal.apiKey;
   return {
     active: true,
     scope: principal.access.permissions().join(' '),

@@ -80,7 +80,7 @@ export class LimitCheck {
     { address, usedAt }: { address: string | undefined; usedAt?: number | undefined },
   ): void {
     const { told, noteRefusal } = this.#options;
-    told.refusals.add(message, { reason, prefix: prefixOf(principal.key.publicId), address }, request.notes);
+    told.refusals.add(message, { reason, prefix: prefixOf(principal.apiKey.publicId), address }, request.notes);
     noteRefusal(principal, reason, address, usedAt);
   }
 }

@@ -21,7 +21,7 @@ const LINGER_MS = 500;
  *
  * @example
  * app.use('/backups', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));
- * app.get('/backups', (req, res) => res.json({ by: req.principal?.key.name }));
+ * app.get('/backups', (req, res) => res.json({ by: req.principal?.apiKey.name }));
  * @example
  * const auth = bearerAuth({ keys });
  * createServer((req, res) => auth(req, res, () => res.end('Welcome.'))).listen(3000);

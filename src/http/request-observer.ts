@@ -34,7 +34,7 @@ export class RequestObserver implements AccessObserver {
   }
 
   lacked(missing: readonly Permission[]): void {
-    const { key, observer } = this.#principal;
+    const { apiKey: key, observer } = this.#principal;
     const { refusals, clients, noteForbidden } = this.#told;
     if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
     this.#usedAt = undefined;

@@ -21,7 +21,7 @@ import type { UsageRequest } from './usage/usage-request.ts';
 
 /** A key, and what the rules say of it now. */
 export interface KeyState {
-  readonly key: KeyFields;
+  readonly apiKey: KeyFields;
   /** Counts its ancestors. */
   readonly status: Status;
   /** Whether the policy has disabled it, since it was not used. */
@@ -64,8 +64,8 @@ export type KeyName = Pick<ApiKey, 'id' | 'name'>;
 
 /** A key that was just created. */
 export interface Created {
-  readonly secret: string;
-  readonly key: KeyFields;
+  readonly key: string;
+  readonly apiKey: KeyFields;
   /** What was deleted for it: the key of the same name first. */
   readonly replaced: readonly KeyName[];
   readonly confusable: ConfusableName[];
@@ -82,8 +82,8 @@ export interface Changed {
 
 /** A key with a new secret. */
 export interface Rotated {
-  readonly secret: string;
-  readonly key: KeyFields;
+  readonly key: string;
+  readonly apiKey: KeyFields;
   /** The rotation; one without a grace is over at once. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
   /** The keys that it had created, as they are afterwards. */
@@ -95,7 +95,7 @@ export interface Rotated {
 /** What was applied. */
 export interface Applied extends PlannedChanges {
   /** The new keys with their secrets, in the order of their declarations. */
-  readonly created: { readonly secret: string; readonly key: KeyName }[];
+  readonly created: { readonly key: string; readonly apiKey: KeyName }[];
 }
 
 /** What an application asks for, as whoever decides sees it. */

@@ -101,5 +101,5 @@ export function readStatus(text: string): Status {
 }
 
 function ownedBy(actor: Actor): string | undefined {
-  return actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.key.id;
+  return actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id;
 }

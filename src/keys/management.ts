@@ -46,7 +46,8 @@ export interface CreatedKey extends NewSecret {
 
 /** A key with a new secret: the only time that secret is known. */
 export interface RotatedKey extends KeyRotation {
-  secret: string;
+  /** The secret. */
+  key: string;
 }
 
 /** The rules for creating, changing and deleting keys one by one. */
@@ -74,8 +75,8 @@ export class KeyManagement extends KeyQueries {
       {
         run: (transaction) => createKey(transaction, input, key),
         present: (creation) => ({
-          secret: secret.text,
-          key: withoutDigests(creation.key),
+          key: secret.text,
+          apiKey: withoutDigests(creation.key),
           replaced: creation.replaced.map(withoutDigests),
           confusable: creation.confusable,
         }),
@@ -163,7 +164,7 @@ export class KeyManagement extends KeyQueries {
       {
         run: (transaction) =>
           rotateKey(transaction, id, secret, { ...rotation, activate: delivery ? 'ON_FIRST_USE' : activate }),
-        present: (changed) => ({ ...changed, secret: secret.text }),
+        present: (changed) => ({ ...changed, key: secret.text }),
         revert: revertRotation,
       },
       { delivery, now },

@@ -110,8 +110,8 @@ export class OperatorKeys implements KeyAdministration {
   }
 
   async rotate({ id }: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated> {
-    const present = ({ secret, after, created, disabled }: RotatedKey): Rotated => {
-      return { secret, key: after, rotation: after.rotation, created, disabled };
+    const present = ({ key, after, created, disabled }: RotatedKey): Rotated => {
+      return { key, apiKey: after, rotation: after.rotation, created, disabled };
     };
     return present(await this.#keys.rotate(id, request, OPERATOR, presented(delivery, present)));
   }
@@ -152,7 +152,7 @@ export class OperatorKeys implements KeyAdministration {
     delivery: SecretDelivery<Applied>,
   ): Promise<Applied> {
     const present = ({ plan, created }: AppliedKeys): Applied => {
-      const keys = created.map(({ key }) => key);
+      const keys = created.map(({ apiKey }) => apiKey);
       return { ...plannedChanges(plan, keys), created };
     };
     const options = { ...rules, delivery: presented(delivery, present) };
@@ -162,7 +162,7 @@ export class OperatorKeys implements KeyAdministration {
   /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
   async nameOfWorking(secret: string): Promise<string | undefined> {
     const found = await this.#keys.identify(secret, OPERATOR);
-    return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.key.name;
+    return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
   }
 
   auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
@@ -213,7 +213,7 @@ async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<Key
   return chains.map((chain) => {
     const [key] = chain.keys;
     return {
-      key,
+      apiKey: key,
       status: keys.statusOf(chain),
       disabledByPolicy: byPolicy.has(key.id),
       unknownGrants: unknownGrantsOf(key, keys.catalog),

@@ -69,7 +69,7 @@ export const ROTATE = `mutation ($input: RotateApiKeyInput!) {
 
 /** A change of a rotation under way. */
 export function rotationDocument(field: `${'activate' | 'finish' | 'rollBack'}ApiKeyRotation`): string {
-  return `mutation ($id: ID!) { key: ${field}(id: $id) { ...State } } ${STATE}`;
+  return `mutation ($id: ID!) { apiKey: ${field}(id: $id) { ...State } } ${STATE}`;
 }
 
 export const DELETE = `mutation ($ids: [ID!]!) { deleteApiKeys(ids: $ids) { keys { id name } } }`;
@@ -107,7 +107,7 @@ export function auditLogDocument(filters: readonly string[]): string {
     first: 'Int',
     beforeNumber: 'Int',
     afterNumber: 'Int',
-    key: 'String',
+    apiKey: 'String',
     actor: 'String',
     action: 'AuditAction',
     since: 'DateTime',

@@ -46,7 +46,7 @@ export function readEntry(data: Data): AuditEntry {
     at: timeIn(data.at)!,
     actor: { kind, id, name },
     action,
-    key: keyId === null ? null : { id: keyId, name: keyName },
+    apiKey: keyId === null ? null : { id: keyId, name: keyName },
     before: valuesIn(changes, 'before'),
     after: valuesIn(changes, 'after'),
     ...(address !== null && { address }),

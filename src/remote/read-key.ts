@@ -10,7 +10,7 @@ import type { Data } from './connection.ts';
 export function readState(data: Data): KeyState {
   const { rotation } = data;
   return {
-    key: readFields(data),
+    apiKey: readFields(data),
     status: data.status,
     disabledByPolicy: data.disabledByPolicy === true,
     unknownGrants: data.unknownGrants,
@@ -78,15 +78,15 @@ export function readPreview(data: Data): Preview {
 
 /** Reads a new key with its secret. */
 export function readCreated({ key, apiKey, replaced }: Data): Created {
-  return { secret: secretIn(key), key: readFields(apiKey), replaced: replaced.map(readName), confusable: [] };
+  return { key: secretIn(key), apiKey: readFields(apiKey), replaced: replaced.map(readName), confusable: [] };
 }
 
 /** Reads a key with a new secret. */
 export function readRotated({ key, apiKey, created, disabled }: Data): Rotated {
   const state = readState(apiKey);
   return {
-    secret: secretIn(key),
-    key: state.key,
+    key: secretIn(key),
+    apiKey: state.apiKey,
     rotation: state.rotation,
     created: created.map(readFields),
     disabled: disabled.map(readFields),

@@ -34,8 +34,8 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     delivery?.begin?.();
     const read = ({ createApiKey }: Data) => readCreated(createApiKey);
     const created = await this.connection.ask({ document: CREATE, variables, read });
-    const what = `The secret of the new API key "${created.key.name}"`;
-    await deliver(created, delivery, what, async () => void (await this.delete([created.key.id])));
+    const what = `The secret of the new API key "${created.apiKey.name}"`;
+    await deliver(created, delivery, what, async () => void (await this.delete([created.apiKey.id])));
     return created;
   }
 
@@ -65,16 +65,16 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     const read = ({ rotateApiKey }: Data) => readRotated(rotateApiKey);
     const rotated = await this.connection.ask({ document: ROTATE, variables: { input }, read });
     // A previous secret changes no keys: where the key has rotated itself, it goes on with the new one.
-    const connection = this.connection.isSent(publicId) ? this.connection.withKey(rotated.secret) : this.connection;
+    const connection = this.connection.isSent(publicId) ? this.connection.withKey(rotated.key) : this.connection;
     await deliver(rotated, delivery, `The new secret of the API key "${before.name}"`, async () => {
       await changeRotation(connection, 'rollBackApiKeyRotation', id);
       for (const key of rotated.disabled) await this.setEnabled(key, true);
     });
     if (activate !== 'NOW') return rotated;
-    const { key, rotation } = await changeRotation(connection, 'activateApiKeyRotation', id);
+    const { apiKey, rotation } = await changeRotation(connection, 'activateApiKeyRotation', id);
     // One without a grace is over, and is not told any more.
     const { startedAt } = rotated.rotation!;
-    return { ...rotated, key, rotation: rotation ?? { ...rotated.rotation!, previousEndsAt: startedAt } };
+    return { ...rotated, apiKey, rotation: rotation ?? { ...rotated.rotation!, previousEndsAt: startedAt } };
   }
 
   finishRotation(id: string): Promise<KeyState> {
@@ -104,9 +104,9 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     const planned = plan.changes.filter(({ action }) => action === 'CREATE');
     delivery.begin?.();
     // What would go wrong with the secrets afterwards goes wrong now, as far as that can be told.
-    delivery.prepare?.({ ...plan, created: planned.map(({ name }) => ({ secret: '', key: { id: '', name } })) });
+    delivery.prepare?.({ ...plan, created: planned.map(({ name }) => ({ key: '', apiKey: { id: '', name } })) });
     const applied = await this.#apply(declared, rules, false);
-    const ids = applied.created.map(({ key }) => key.id);
+    const ids = applied.created.map(({ apiKey }) => apiKey.id);
     await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
       if (ids.length > 0) await this.delete(ids);
     });
@@ -122,13 +122,13 @@ export class RemoteKeys extends RemoteConsents implements KeyAdministration {
     const variables = { input: { keys: declared.map(declaredInput), prune, dryRun } };
     const read = ({ applyApiKeys }: Data): Applied => {
       const created = applyApiKeys.created.map(({ key, apiKey }: Data) => ({
-        secret: secretIn(key),
-        key: readName(apiKey),
+        key: secretIn(key),
+        apiKey: readName(apiKey),
       })) as Applied['created'];
       // A file gets the name of its key: no other than one of those declared here.
-      if (!created.every(({ key }) => declared.some(({ name }) => name === key.name)))
+      if (!created.every(({ apiKey }) => declared.some(({ name }) => name === apiKey.name)))
         throw new TypeError('a key that is not declared');
-      const ids = created.map(({ key }) => key.id);
+      const ids = created.map(({ apiKey }) => apiKey.id);
       return { ...readPlanned(applyApiKeys, declared, ids), created };
     };
     return this.connection.ask({ document: APPLY, variables, read });
@@ -140,7 +140,11 @@ function changeRotation(
   field: Parameters<typeof rotationDocument>[0],
   id: string,
 ): Promise<KeyState> {
-  return connection.ask({ document: rotationDocument(field), variables: { id }, read: ({ key }) => readState(key) });
+  return connection.ask({
+    document: rotationDocument(field),
+    variables: { id },
+    read: ({ apiKey }) => readState(apiKey),
+  });
 }
 
 /**

@@ -68,7 +68,7 @@ export class RemoteQueries {
       keys.push(...page.keys);
       const last = page.keys.at(-1);
       if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
-      cursor = cursorOf(last.key);
+      cursor = cursorOf(last.apiKey);
     }
   }
 

@@ -52,9 +52,9 @@ export async function findAuditEntries(
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
 
 function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
-  const { owner, key, actor, action, since, until, before, after, changesOf } = query;
+  const { owner, apiKey: key, actor, action, since, until, before, after, changesOf } = query;
   return [
-    ...(owner === undefined ? [] : [visibleTo(row, owner, { key, actor })]),
+    ...(owner === undefined ? [] : [visibleTo(row, owner, { apiKey: key, actor })]),
     ...(key === undefined ? [] : [row.or([row('key_id', '=', key), row('key_name', '=', key)])]),
     ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
     ...(action === undefined ? [] : [row('action', '=', action)]),
@@ -70,7 +70,7 @@ function matching(row: Row, query: AuditQuery): Expression<SqlBool>[] {
 function visibleTo(
   row: Row,
   owner: string | null,
-  { key, actor }: Pick<AuditQuery, 'key' | 'actor'>,
+  { apiKey: key, actor }: Pick<AuditQuery, 'apiKey' | 'actor'>,
 ): Expression<SqlBool> {
   const isOwn = (column: 'key_id' | 'actor_id') =>
     owner === null

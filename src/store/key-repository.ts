@@ -230,6 +230,6 @@ function writerOf(
 }
 
 /** Whether a query may have to read the whole log. */
-function isSearch({ owner, key, actor, action, since, until }: AuditQuery): boolean {
+function isSearch({ owner, apiKey: key, actor, action, since, until }: AuditQuery): boolean {
   return (owner ?? key ?? actor ?? action ?? since ?? until) !== undefined || owner === null;
 }

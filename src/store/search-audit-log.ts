@@ -11,7 +11,7 @@ const PIECE_ENTRIES = 500;
 
 /** The filters that have an index, and the columns that may have their value. */
 const INDEXED = {
-  key: ['key_id', 'key_name'],
+  apiKey: ['key_id', 'key_name'],
   actor: ['actor_id', 'actor_name'],
   action: ['action'],
 } as const satisfies Partial<Record<keyof AuditQuery, readonly string[]>>;

@@ -100,7 +100,7 @@ function chainOf(
   const hashes = keys.map((key) => {
     number += 1;
     const { id, name } = key;
-    const draft = { ...entry, key: { id, name }, before: null, after: auditValuesOf(key) };
+    const draft = { ...entry, apiKey: { id, name }, before: null, after: auditValuesOf(key) };
     hash = chainHash({ ...draft, number }, hash, auditKey);
     return hash;
   });

@@ -21,11 +21,27 @@ describe('the public types', () => {
     );
     assert.deepEqual(missing, []);
   });
+
+  it('call a secret or the path of a private key "key", and an API key "apiKey"', () => {
+    const properties = PUBLIC.flatMap(({ name, file }) =>
+      Array.from(
+        declarationsOf(name, file)
+          .join('\n')
+          .matchAll(/^ +(?:readonly |get )*key(?:\?|\(\))?: (.+)$/gm),
+        ([, type]) => `${name}.key: ${type}`,
+      ),
+    );
+    assert.ok(properties.includes('NewSecret.key: string;'));
+    assert.deepEqual(
+      properties.filter((property) => !property.endsWith(': string;')),
+      [],
+    );
+  });
 });
 
 /** Types of ours that a declaration mentions. Constructors are not public: the library's functions call them. */
 function typesMentionedBy(name: string, file: string): string[] {
-  const text = read(file).replaceAll(/\/\*\*.*?\*\//gs, '');
+  const text = withoutComments(file);
   const imported = Array.from(
     text.matchAll(/^import (?:type )?\{([^}]+)\} from '\.[^']+';$/gm),
     ([, names = '']) => names,
@@ -34,15 +50,26 @@ function typesMentionedBy(name: string, file: string): string[] {
     text.matchAll(/^(?:export )?(?:declare )?(?:interface|type|class) (\w+)/gm),
     ([, type]) => type!,
   );
+  const mentioned = declarationsOf(name, file);
+  return [...new Set([...imported.flatMap(namesIn), ...declared])].filter((type) =>
+    mentioned.some((found) => new RegExp(`\\b${type}\\b`).test(found)),
+  );
+}
+
+function declarationsOf(name: string, file: string): string[] {
   const declaration = new RegExp(
     `^export (?:declare )?(?:interface|type|class|function|const) ${name}\\b.*(?:\\n[ }].*)*`,
     'gm',
   );
-  const mentioned = Array.from(text.matchAll(declaration), ([found]) => found.replace(/^ +constructor\(.*?\);$/ms, ''));
-  assert.notEqual(mentioned.length, 0, `no declaration of ${name} in ${file}`);
-  return [...new Set([...imported.flatMap(namesIn), ...declared])].filter((type) =>
-    mentioned.some((found) => new RegExp(`\\b${type}\\b`).test(found)),
+  const found = Array.from(withoutComments(file).matchAll(declaration), ([text]) =>
+    text.replace(/^ +constructor\(.*?\);$/ms, ''),
   );
+  assert.notEqual(found.length, 0, `no declaration of ${name} in ${file}`);
+  return found;
+}
+
+function withoutComments(file: string): string {
+  return read(file).replaceAll(/\/\*\*.*?\*\//gs, '');
 }
 
 function namesIn(list: string): string[] {

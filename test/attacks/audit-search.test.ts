@@ -19,7 +19,7 @@ function draftOf(random: Random): AuditDraft {
     at: Math.floor(random.next() * TIMES),
     actor: { kind: 'KEY', id: key('rare'), name: key('common') },
     action: random.chance(0.001) ? 'ROTATE' : random.pick(['CREATE', 'REFUSE', 'DELETE']),
-    key: random.chance(0.8) ? { id: key('rare'), name: key('common') } : null,
+    apiKey: random.chance(0.8) ? { id: key('rare'), name: key('common') } : null,
     before: null,
     after: null,
   };
@@ -32,7 +32,7 @@ function queryOf(random: Random): AuditQuery {
   return {
     limit: random.chance(0.3) ? ENTRIES : 1 + Math.floor(random.next() * 60),
     order: random.pick(['newest', 'oldest']),
-    ...(random.chance(0.4) && { key: random.pick(values) }),
+    ...(random.chance(0.4) && { apiKey: random.pick(values) }),
     ...(random.chance(0.4) && { actor: random.pick(values) }),
     ...(random.chance(0.4) && { action: random.pick(AUDIT_ACTIONS) }),
     ...(random.chance(0.3) && { since }),
@@ -44,10 +44,10 @@ function queryOf(random: Random): AuditQuery {
 
 /** What a plain filter finds in all entries, the oldest first. */
 function expected(all: readonly AuditEntry[], query: AuditQuery): AuditEntry[] {
-  const { key, actor, action, since, until, before, after } = query;
+  const { apiKey: key, actor, action, since, until, before, after } = query;
   const entries = all.filter(
     (entry) =>
-      (key === undefined || entry.key?.id === key || entry.key?.name === key) &&
+      (key === undefined || entry.apiKey?.id === key || entry.apiKey?.name === key) &&
       (actor === undefined || entry.actor.id === actor || entry.actor.name === actor) &&
       (action === undefined || entry.action === action) &&
       (since === undefined || entry.at >= since) &&

@@ -38,11 +38,11 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
   };
 
   it('sends forged keys before a revoked one: the revoked one is in the log', async () => {
-    const { secret, key } = await test.keys.create({ name: 'Revoked', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'Revoked', roles: ['ADMIN'] }, OPERATOR);
     await test.keys.setEnabled(key.id, false, OPERATOR);
     await forge(200);
     await test.keys.authenticate(secret, '198.51.100.7');
-    const known = (await refusals()).filter((entry) => entry.key?.name === 'Revoked');
+    const known = (await refusals()).filter((entry) => entry.apiKey?.name === 'Revoked');
     assert.deepEqual(
       known.map(({ after, address }) => [after, address]),
       [[{ reason: 'disabled', count: 1 }, '198.51.100.7']],
@@ -74,7 +74,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     };
     for (const [name, attempt] of Object.entries(attempts)) {
       const { principal } = await createPrincipal(test.keys, { name, ...grants });
-      await assert.rejects(attempt(principal, principal.key.id), { code: 'FORBIDDEN' });
+      await assert.rejects(attempt(principal, principal.apiKey.id), { code: 'FORBIDDEN' });
     }
     const recorded = (await refusals()).map(({ actor, after }) => [actor.name, after?.['reason']]);
     assert.deepEqual(
@@ -186,7 +186,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
       (await refusals()).map(({ actor, after, address }) => [actor.name, after, address]),
       [['May not', { reason: 'forbidden', count: 1, missing: ['DOCKER:READ_ANY'] }, '127.0.0.1']],
     );
-    assert.deepEqual([...(await test.keys.usedPermissionsOf(principal.key.id)).keys()], ['DOCKER:READ_ANY']);
+    assert.deepEqual([...(await test.keys.usedPermissionsOf(principal.apiKey.id)).keys()], ['DOCKER:READ_ANY']);
     assert.deepEqual(
       lines.map(({ message }) => message),
       ['request forbidden'],

@@ -204,14 +204,14 @@ describeOnEach('whoever attacks the way to a key', () => {
       it(`whose key ${what} since, gets none`, async () => {
         const { code, verifier } = await newCode();
         const { device_code: device } = await agreedDevice();
-        await change(principal.key.id);
+        await change(principal.apiKey.id);
         assert.equal((await exchange(test.url, code, verifier)).body['error'], 'invalid_grant');
         assert.equal((await pollDevice(test.url, device)).body['error'], 'access_denied');
         assert.deepEqual((await test.keys.list({ search: 'Grafana sync' }, OPERATOR)).keys, []);
       });
 
     it('by a key that may not be used from there, or is over its limit, gets none', async () => {
-      const { id } = principal.key;
+      const { id } = principal.apiKey;
       await test.keys.update(id, { allowFrom: ['10.0.0.0/8'] }, OPERATOR);
       const { fields } = await openPage(authorizeUrl(test.url));
       const elsewhere = await agree(test.url, fields, approver);
@@ -224,7 +224,7 @@ describeOnEach('whoever attacks the way to a key', () => {
     });
 
     it('by a previous secret, gets none', async () => {
-      await test.keys.rotate(principal.key.id, { grace: '1h' }, OPERATOR);
+      await test.keys.rotate(principal.apiKey.id, { grace: '1h' }, OPERATOR);
       const { fields } = await openPage(authorizeUrl(test.url));
       const { status, text } = await agree(test.url, fields, approver);
       assert.equal(status, 403);
@@ -235,7 +235,7 @@ describeOnEach('whoever attacks the way to a key', () => {
       const { code, verifier } = await newCode();
       const { body } = await exchange(test.url, code, verifier);
       assert.equal(await accepts(body['access_token']), true);
-      await test.keys.setEnabled(principal.key.id, false, OPERATOR);
+      await test.keys.setEnabled(principal.apiKey.id, false, OPERATOR);
       assert.equal(await accepts(body['access_token']), false);
     });
 
@@ -407,7 +407,7 @@ describe('whoever attacks the pages on which people decide', () => {
     it('is decided twice only by who may still agree', async () => {
       const { fields } = await openPage(authorizeUrl(test.url));
       await agree(test.url, fields, approver);
-      await test.keys.update(principal.key.id, { permissions: [] }, OPERATOR);
+      await test.keys.update(principal.apiKey.id, { permissions: [] }, OPERATOR);
       const again = await agree(test.url, fields, approver);
       assert.deepEqual([again.status, again.headers.get('location')], [403, null]);
     });

@@ -210,7 +210,7 @@ describe('a costly request', () => {
     const doors: [door: string, document: string, code: string][] = [
       ['a search', 'query ($t: String!) { apiKeys(search: $t) { __typename } }', 'INPUT_INVALID'],
       ['a key to look up', 'query ($t: String!) { apiKey(name: $t) { id } }', 'INPUT_INVALID'],
-      ['a key of the audit log', 'query ($t: String!) { auditLog(key: $t) { __typename } }', 'INPUT_INVALID'],
+      ['a key of the audit log', 'query ($t: String!) { auditLog(apiKey: $t) { __typename } }', 'INPUT_INVALID'],
       ['an actor of the audit log', 'query ($t: String!) { auditLog(actor: $t) { __typename } }', 'INPUT_INVALID'],
       [
         'a new name',

@@ -24,7 +24,7 @@ describeOnEach('attacks: escalation', () => {
   /** What becomes of a secret: the principal's name, or why it is refused. */
   const enter = async (secret: string) => {
     const result = await test.keys.authenticate(secret);
-    return 'refused' in result ? result.refused : result.principal.key.name;
+    return 'refused' in result ? result.refused : result.principal.apiKey.name;
   };
   const access = async (secret: string) => {
     const result = await test.keys.authenticate(secret);
@@ -44,41 +44,41 @@ describeOnEach('attacks: escalation', () => {
     const both = async () => [await enter(child.secret), await enter(grandchild.secret)];
 
     it('is refused with the next request after the leaked key is disabled, and works again when that is enabled', async () => {
-      await test.keys.setEnabled(parent.principal.key.id, false, OPERATOR);
+      await test.keys.setEnabled(parent.principal.apiKey.id, false, OPERATOR);
       assert.deepEqual(await both(), ['disabled', 'disabled']);
-      await test.keys.setEnabled(parent.principal.key.id, true, OPERATOR);
+      await test.keys.setEnabled(parent.principal.apiKey.id, true, OPERATOR);
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
     });
 
     it('can do no more than the leaked key, from the moment it is narrowed', async () => {
-      await test.keys.update(parent.principal.key.id, { roles: [], permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
+      await test.keys.update(parent.principal.apiKey.id, { roles: [], permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
       for (const { secret } of [child, grandchild])
         assert.deepEqual(await access(secret), ['DOCKER:READ_ANY', 'DOCKER:READ_OWN']);
-      await test.keys.update(parent.principal.key.id, { roles: ['ADMIN'], permissions: [] }, OPERATOR);
+      await test.keys.update(parent.principal.apiKey.id, { roles: ['ADMIN'], permissions: [] }, OPERATOR);
       assert.equal((await access(grandchild.secret)).length, 31 * 8);
     });
 
     it('expires with the leaked key, whatever its own expiry', async () => {
-      await test.keys.update(parent.principal.key.id, { expiresIn: '1h' }, OPERATOR);
+      await test.keys.update(parent.principal.apiKey.id, { expiresIn: '1h' }, OPERATOR);
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
       test.time.now += HOUR;
       assert.deepEqual(await both(), ['expired', 'expired']);
     });
 
     it('is deleted with the leaked key', async () => {
-      await test.keys.delete([parent.principal.key.id], OPERATOR);
+      await test.keys.delete([parent.principal.apiKey.id], OPERATOR);
       assert.deepEqual(await both(), ['unknown', 'unknown']);
     });
 
     it('cannot enable the leaked key again, not with a request that was let in before', async () => {
-      await test.keys.setEnabled(parent.principal.key.id, false, OPERATOR);
-      await assert.rejects(test.keys.setEnabled(parent.principal.key.id, true, child.principal), FORBIDDEN);
+      await test.keys.setEnabled(parent.principal.apiKey.id, false, OPERATOR);
+      await assert.rejects(test.keys.setEnabled(parent.principal.apiKey.id, true, child.principal), FORBIDDEN);
     });
 
     it('is named when the leaked key is rotated, and disabled where that is asked for', async () => {
       test.time.now += HOUR;
       const late = await create('Late', 'ADMIN', parent.principal);
-      const { id } = parent.principal.key;
+      const { id } = parent.principal.apiKey;
       const first = await test.keys.rotate(id, { grace: '0s' }, OPERATOR);
       assert.deepEqual([first.created.map(({ name }) => name), first.disabled], [['Child', 'Late'], []]);
       const request = { grace: '0s', disableCreated: true, createdSince: '30m' };
@@ -93,22 +93,22 @@ describeOnEach('attacks: escalation', () => {
     });
 
     it('counts by itself once the operator has adopted it, and only the operator can', async () => {
-      await test.keys.setEnabled(parent.principal.key.id, false, OPERATOR);
+      await test.keys.setEnabled(parent.principal.apiKey.id, false, OPERATOR);
       const admin = await create('Admin', 'ADMIN');
-      await assert.rejects(test.keys.adopt(child.principal.key.id, admin.principal), FORBIDDEN);
-      await test.keys.adopt(child.principal.key.id, OPERATOR);
+      await assert.rejects(test.keys.adopt(child.principal.apiKey.id, admin.principal), FORBIDDEN);
+      await test.keys.adopt(child.principal.apiKey.id, OPERATOR);
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
       const [entry] = await test.keys.auditLog({ action: 'adopt' }, OPERATOR);
-      assert.deepEqual([entry?.key?.name, entry?.after], ['Child', { createdBy: null }]);
-      await test.keys.delete([parent.principal.key.id], OPERATOR);
+      assert.deepEqual([entry?.apiKey?.name, entry?.after], ['Child', { createdBy: null }]);
+      await test.keys.delete([parent.principal.apiKey.id], OPERATOR);
       assert.deepEqual(await both(), ['Child', 'Grandchild']);
     });
 
     it('is shown as what it is: status, effective permissions, and the key above that takes them away', async () => {
-      const { id } = parent.principal.key;
+      const { id } = parent.principal.apiKey;
       await test.keys.update(id, { roles: ['VIEWER'] }, OPERATOR);
       await test.keys.setEnabled(id, false, OPERATOR);
-      const [chain] = await test.keys.chainsOf([grandchild.principal.key]);
+      const [chain] = await test.keys.chainsOf([grandchild.principal.apiKey]);
       assert.equal(test.keys.statusOf(chain!), 'DISABLED');
       assert.equal(test.keys.accessOf(chain!).has('DOCKER', 'UPDATE_ANY'), false);
       const [limit, ...others] = test.keys.limitsOf(chain!);
@@ -131,14 +131,14 @@ describeOnEach('attacks: escalation', () => {
     await assert.rejects(create('Key 17', 'ADMIN', principal), { code: 'CHAIN_TOO_LONG' });
     const declared = readDeclaration({ keys: [{ name: 'Key 17', roles: ['GUEST'] }] }, test.keys.catalog);
     await assert.rejects(test.keys.apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
-    const line = { name: 'Key 17', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: principal.key.id };
+    const line = { name: 'Key 17', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: principal.apiKey.id };
     const { lines } = await test.keys.importKeys(jsonLines(line));
     assert.deepEqual(
       lines[0]!.errors.map(({ code }) => code),
       ['CHAIN_TOO_LONG'],
     );
 
-    const key = storedKey(randomUUID(), { roles: ['ADMIN'], createdBy: principal.key.id });
+    const key = storedKey(randomUUID(), { roles: ['ADMIN'], createdBy: principal.apiKey.id });
     await test.store.repository.write((writer) => writer.insert([key]));
     const [chain] = await test.keys.chainsOf([key]);
     assert.deepEqual([test.keys.statusOf(chain!), test.keys.accessOf(chain!).permissions()], ['DISABLED', []]);
@@ -156,7 +156,7 @@ describeOnEach('attacks: escalation', () => {
 
     it('cannot enable, rotate or roll back a key that can do more, nor give it a later expiry or more grants', async () => {
       const { principal } = await create('Strong', 'ADMIN', OPERATOR, '1h');
-      const { id } = principal.key;
+      const { id } = principal.apiKey;
       const { after } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
       for (const widen of [
         () => test.keys.rollBackRotation(id, weak),
@@ -175,7 +175,7 @@ describeOnEach('attacks: escalation', () => {
 
     it('can narrow it: fewer grants, an earlier expiry, another name, disabled, deleted', async () => {
       const { principal } = await create('Strong', 'ADMIN');
-      const { id } = principal.key;
+      const { id } = principal.apiKey;
       await test.keys.update(id, { expiresIn: '2h' }, weak);
       await test.keys.update(id, { expiresIn: '1h', name: 'Renamed' }, weak);
       await test.keys.update(id, { roles: [], permissions: ['DOCKER:UPDATE_ANY'] }, weak);
@@ -199,20 +199,23 @@ describeOnEach('attacks: escalation', () => {
     it('cannot outlast itself: what expires soon makes nothing last, neither does what is beneath it', async () => {
       const short = await create('Short', 'ADMIN', OPERATOR, '1h');
       const guest = await create('Guest', 'GUEST');
-      await assert.rejects(test.keys.update(guest.principal.key.id, { roles: ['ADMIN'] }, short.principal), FORBIDDEN);
-      await assert.rejects(test.keys.rotate(guest.principal.key.id, {}, short.principal), FORBIDDEN);
+      await assert.rejects(
+        test.keys.update(guest.principal.apiKey.id, { roles: ['ADMIN'] }, short.principal),
+        FORBIDDEN,
+      );
+      await assert.rejects(test.keys.rotate(guest.principal.apiKey.id, {}, short.principal), FORBIDDEN);
       const beneath = await create('Beneath', 'ADMIN', short.principal);
-      assert.equal(beneath.principal.key.expiresAt, short.principal.key.expiresAt);
+      assert.equal(beneath.principal.apiKey.expiresAt, short.principal.apiKey.expiresAt);
       await assert.rejects(create('Longer', 'GUEST', beneath.principal, '2h'), FORBIDDEN);
-      await test.keys.update(short.principal.key.id, { expiresIn: '30m' }, OPERATOR);
+      await test.keys.update(short.principal.apiKey.id, { expiresIn: '30m' }, OPERATOR);
       await assert.rejects(create('Later', 'GUEST', beneath.principal, '45m'), FORBIDDEN);
     });
 
     it('is allowed to the keys above: what is beneath a key never does more than that key', async () => {
       const { principal } = await create('Above', 'ADMIN');
       const child = await create('Child', 'ADMIN', principal);
-      await test.keys.update(principal.key.id, { roles: [], permissions: ['API_KEY:UPDATE_OWN'] }, OPERATOR);
-      const { secret } = await test.keys.rotate(child.principal.key.id, { grace: '0s' }, principal);
+      await test.keys.update(principal.apiKey.id, { roles: [], permissions: ['API_KEY:UPDATE_OWN'] }, OPERATOR);
+      const { key: secret } = await test.keys.rotate(child.principal.apiKey.id, { grace: '0s' }, principal);
       assert.deepEqual(await access(secret), ['API_KEY:UPDATE_OWN']);
     });
   });
@@ -220,7 +223,7 @@ describeOnEach('attacks: escalation', () => {
   describe('by a previous secret, during the grace', () => {
     it('changes no key: the secret that is being replaced cannot undo its own replacement', async () => {
       const old = await create('Admin', 'ADMIN');
-      const { id } = old.principal.key;
+      const { id } = old.principal.apiKey;
       const rotated = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
       const result = await test.keys.authenticate(old.secret);
       assert.ok('principal' in result && result.principal.secret === 'previous');
@@ -241,7 +244,7 @@ describeOnEach('attacks: escalation', () => {
         ])
           await assert.rejects(change(), { code: 'FORBIDDEN', message: /^A previous secret changes no keys\./ });
       }
-      assert.deepEqual([await enter(rotated.secret), await enter(old.secret)], ['Admin', 'Admin']);
+      assert.deepEqual([await enter(rotated.key), await enter(old.secret)], ['Admin', 'Admin']);
     });
   });
 
@@ -287,14 +290,14 @@ describeOnEach('attacks: escalation', () => {
         code: 'TAKEOVER_REFUSED',
         message: `The API key "CI deploy" was given its name by "${by}". Delete it, or pass --adopt to make it yours with the secret it has.`,
       });
-      const { id } = self.principal.key;
+      const { id } = self.principal.apiKey;
       await test.keys.update(id, { name: 'CI deploy' }, self.principal);
       await test.keys.update(id, { description: 'x' }, self.principal);
       await assert.rejects(apply(), refused('CI deploy'));
       await apply({}, OPERATOR, { roles: ['GUEST'], permissions: ['API_KEY:UPDATE_OWN'], description: 'not widened' });
       await apply();
       await test.keys.update(id, { name: 'Self' }, OPERATOR);
-      await test.keys.update(other.principal.key.id, { name: 'CI deploy' }, any.principal);
+      await test.keys.update(other.principal.apiKey.id, { name: 'CI deploy' }, any.principal);
       await assert.rejects(apply(), refused('Any'));
       await apply({ adopt: true });
       await apply({}, OPERATOR, { roles: ['VIEWER'] });
@@ -307,7 +310,7 @@ describeOnEach('attacks: escalation', () => {
       await create('CI deploy', 'GUEST', guest.principal);
       const { plan } = await apply({ adopt: true });
       assert.equal(plan.updates[0]?.after.createdBy, null);
-      const entries = await test.keys.auditLog({ key: 'CI deploy', first: 2 }, OPERATOR);
+      const entries = await test.keys.auditLog({ apiKey: 'CI deploy', first: 2 }, OPERATOR);
       assert.deepEqual(
         entries.map(({ action }) => action),
         ['UPDATE', 'ADOPT'],
@@ -321,15 +324,15 @@ describeOnEach('attacks: escalation', () => {
       const single = await create('Single', 'ADMIN');
       const permissions = test.keys.catalog.permissionsOf('VIEWER');
       await test.keys.update(
-        single.principal.key.id,
+        single.principal.apiKey.id,
         { roles: [], permissions: [...permissions, 'API_KEY:CREATE_OWN', 'API_KEY:UPDATE_ANY', 'API_KEY:DELETE_ANY'] },
         OPERATOR,
       );
       const viewer = await create('Viewer', 'VIEWER');
       const by = single.principal;
       await assert.rejects(create('Child', 'VIEWER', by), { message: /does not hold the role VIEWER/ });
-      await assert.rejects(test.keys.update(by.key.id, { roles: ['VIEWER'] }, by), FORBIDDEN);
-      await assert.rejects(test.keys.rotate(viewer.principal.key.id, {}, by), FORBIDDEN);
+      await assert.rejects(test.keys.update(by.apiKey.id, { roles: ['VIEWER'] }, by), FORBIDDEN);
+      await assert.rejects(test.keys.rotate(viewer.principal.apiKey.id, {}, by), FORBIDDEN);
       const overwrite = { name: 'Viewer', roles: ['VIEWER'], overwrite: true };
       await assert.rejects(test.keys.create(overwrite, by), FORBIDDEN);
     });
@@ -338,7 +341,7 @@ describeOnEach('attacks: escalation', () => {
       const above = await create('Above', 'VIEWER API_KEY:CREATE_OWN');
       const child = await create('Child', 'VIEWER API_KEY:CREATE_OWN', above.principal);
       const permissions = [...test.keys.catalog.permissionsOf('VIEWER'), 'API_KEY:CREATE_OWN'];
-      await test.keys.update(above.principal.key.id, { roles: [], permissions }, OPERATOR);
+      await test.keys.update(above.principal.apiKey.id, { roles: [], permissions }, OPERATOR);
       await assert.rejects(create('Grandchild', 'VIEWER', child.principal), {
         message: /does not hold the role VIEWER/,
       });

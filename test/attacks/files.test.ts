@@ -293,7 +293,7 @@ describe('a store file', () => {
 
   it('that others can write is refused when it is moved under a running server', async () => {
     const { keys, store } = await openTestKeys();
-    const { secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const other = await closedStore();
     chmodSync(other, 0o666);
     renameSync(other, store.location);

@@ -40,7 +40,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
   };
 
   it('cannot raise or remove its own limit, nor be used from elsewhere', async () => {
-    const { id } = held.principal.key;
+    const { id } = held.principal.apiKey;
     for (const limits of [['101/m'], [], ['100/s'], ['6000/h']])
       await assert.rejects(update(id, { limits }), LIMITED, limits.join());
     for (const allowFrom of [null, ['0.0.0.0/0'], ['10.0.0.0/8', '192.0.2.1'], ['::/0']])
@@ -52,7 +52,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
   it('gets no new requests by lowering its limit, again and again', async () => {
     assert.equal(await lettingIn(held.secret), 100);
     for (const count of [99, 98, 50]) {
-      await update(held.principal.key.id, { limits: [`${count}/m`] });
+      await update(held.principal.apiKey.id, { limits: [`${count}/m`] });
       assert.equal(await lettingIn(held.secret), 0, `${count}`);
     }
   });
@@ -69,7 +69,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
 
   it('may loosen what is beneath it, which it holds all the same', async () => {
     const child = await create('Child', { limits: ['5/m'], allowFrom: ['10.1.0.0/16'] }, held.principal);
-    await update(child.principal.key.id, { limits: [], allowFrom: null });
+    await update(child.principal.apiKey.id, { limits: [], allowFrom: null });
     assert.equal(await lettingIn(child.secret), 100);
   });
 
@@ -80,13 +80,13 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
     for (const limits of [[], ['101/m'], ['100/h']]) await assert.rejects(itself({ limits }), LIMITED);
     await assert.rejects(itself({ allowFrom: null }), ELSEWHERE);
     const { secret, principal } = await itself({});
-    assert.deepEqual([principal.key.limits, principal.key.allowFrom], [['100/m'], TEN]);
+    assert.deepEqual([principal.apiKey.limits, principal.apiKey.allowFrom], [['100/m'], TEN]);
     assert.equal(await lettingIn(secret), 30);
   });
 
   it('does not loosen another key beyond itself', async () => {
     const other = await create('Other', { limits: ['10/m', '5/h'], allowFrom: ['10.1.0.0/16'] });
-    const { id } = other.principal.key;
+    const { id } = other.principal.apiKey;
     await assert.rejects(update(id, { limits: ['200/m', '5/h'] }), LIMITED);
     await assert.rejects(update(id, { limits: ['5/h'] }), LIMITED);
     await assert.rejects(update(id, { allowFrom: null }), ELSEWHERE);
@@ -98,7 +98,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
     const free = await create('Free', { roles: ['VIEWER'] });
     const limited = await create('Limited', { roles: ['VIEWER'], limits: ['100/m'] });
     for (const [{ principal: other }, rule] of [[free, LIMITED] as const, [limited, ELSEWHERE] as const]) {
-      const { id } = other.key;
+      const { id } = other.apiKey;
       const { principal } = held;
       await assert.rejects(test.keys.rotate(id, {}, principal), rule);
       await test.keys.rotate(id, {}, OPERATOR);
@@ -106,7 +106,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
       await assert.rejects(update(id, { roles: ['ADMIN'] }), rule);
       await test.keys.setEnabled(id, false, principal);
       await assert.rejects(test.keys.setEnabled(id, true, principal), rule);
-      const file = { keys: [{ name: other.key.name, roles: ['VIEWER'], enabled: true }] };
+      const file = { keys: [{ name: other.apiKey.name, roles: ['VIEWER'], enabled: true }] };
       await assert.rejects(test.keys.apply(readDeclaration(file, test.keys.catalog), {}, principal));
     }
   });
@@ -120,9 +120,9 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
     await changeDirectly(test.database, `update api_keys set limits = '["1000/m"]' where name = 'Held'`);
     const [difference] = (await test.keys.compareWithAuditLog()).differences;
     assert.equal(difference?.reason, 'differs in limits');
-    await test.keys.update(held.principal.key.id, { limits: ['100/m'] }, OPERATOR);
+    await test.keys.update(held.principal.apiKey.id, { limits: ['100/m'] }, OPERATOR);
     for (const change of [`limits = '["1000/m"]'`, 'limits = null', 'allow_from = null', `allow_from = '[]'`]) {
-      await test.keys.delete([held.principal.key.id], OPERATOR);
+      await test.keys.delete([held.principal.apiKey.id], OPERATOR);
       held = await createPrincipal(test.keys, { name: 'Held', roles: ['ADMIN'], limits: ['100/m'], allowFrom: TEN });
       await damageKey(test.database, 'Held', change);
       const reason = async () => {
@@ -146,11 +146,11 @@ describeOnEach('attacks: a key that has the limit of all keys without one', () =
   it('cannot give itself a higher one, but a lower one', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Plain', roles: ['ADMIN'] });
     for (const limits of [['1000/m'], ['1/h']])
-      await assert.rejects(test.keys.update(principal.key.id, { limits }, principal), LIMITED);
-    const { after } = await test.keys.update(principal.key.id, { limits: ['10/m'] }, principal);
+      await assert.rejects(test.keys.update(principal.apiKey.id, { limits }, principal), LIMITED);
+    const { after } = await test.keys.update(principal.apiKey.id, { limits: ['10/m'] }, principal);
     assert.deepEqual(after.limits, ['10/m']);
     await assert.rejects(
-      test.keys.update(principal.key.id, { limits: [] }, principal),
+      test.keys.update(principal.apiKey.id, { limits: [] }, principal),
       refusedBy(/this key is limited to 10\/m\.$/),
     );
   });

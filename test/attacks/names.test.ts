@@ -119,16 +119,16 @@ describeOnEach('a key that looks like another', (dialect) => {
       query(server.url, admin, 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { name } }', {
         input: { id, ...change },
       });
-    const { key } = await test.keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
     assert.equal(refusal(await rename(key.id, { name: CYRILLIC }))[0], 'NAME_CONFUSABLE');
     const twin = await test.keys.create({ name: CYRILLIC, roles: ['GUEST'] }, OPERATOR);
-    assert.deepEqual(refusal(await rename(twin.key.id, { name: CYRILLIC, description: 'Twin' })), [
+    assert.deepEqual(refusal(await rename(twin.apiKey.id, { name: CYRILLIC, description: 'Twin' })), [
       undefined,
       undefined,
     ]);
-    assert.deepEqual(refusal(await rename(twin.key.id, { name: 'Adrnin 2' })), [undefined, undefined]);
+    assert.deepEqual(refusal(await rename(twin.apiKey.id, { name: 'Adrnin 2' })), [undefined, undefined]);
     assert.deepEqual(
-      refusal(await rename(twin.key.id, { name: 'Admin 2' })),
+      refusal(await rename(twin.apiKey.id, { name: 'Admin 2' })),
       [undefined, undefined],
       'its own old name',
     );

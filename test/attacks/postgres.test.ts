@@ -42,7 +42,7 @@ describeOn('postgres', "the server's database user", () => {
     const url = new URL(owned);
     [url.username, url.password] = [role, 'choose another'];
     served = url.href;
-    const { secret, key } = await test.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR);
     admin = { secret, id: key.id };
     server = await startServe(served);
   });
@@ -53,9 +53,9 @@ describeOn('postgres', "the server's database user", () => {
   });
 
   it('serves queries, counts uses, activates a rotation and logs refused requests', async () => {
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const rotated = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
-    const me = await query(server.url, rotated.secret, '{ me { name } info { version } }');
+    const me = await query(server.url, rotated.key, '{ me { name } info { version } }');
     assert.deepEqual(me.body.data, { me: { name: 'CI' }, info: null });
     assert.equal((await query(server.url, secret, '{ me { name } }')).status, 200);
     assert.equal(
@@ -82,8 +82,8 @@ describeOn('postgres', "the server's database user", () => {
   });
 
   it('bounds what is kept of the use of keys', async () => {
-    const { key } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
-    const { key: deleted } = await test.keys.create({ name: 'Deleted', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: deleted } = await test.keys.create({ name: 'Deleted', roles: ['GUEST'] }, OPERATOR);
     await changeDirectly(
       owned,
       ...[5, 1_000_000].map((hour) => `insert into key_usage_hours values (${hour}, '${key.id}', 1, 0, 0, 0)`),
@@ -101,14 +101,14 @@ describeOn('postgres', "the server's database user", () => {
   });
 
   it('holds keys to their limits', async () => {
-    const { secret } = await test.keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['2/d'] }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['2/d'] }, OPERATOR);
     const statuses = [];
     for (let index = 0; index < 3; index += 1) statuses.push((await query(server.url, secret, '{ online }')).status);
     assert.deepEqual(statuses, [200, 200, 429]);
   });
 
   it('brings no previous secret back whose grace has begun', async () => {
-    const { secret, key } = await test.keys.create({ name: 'Leaked', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'Leaked', roles: ['ADMIN'] }, OPERATOR);
     await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
     for (const end of ['99999999999999', 'null'])
       await assert.rejects(

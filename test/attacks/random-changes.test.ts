@@ -59,7 +59,7 @@ describeOnEach('whatever changes keys', (dialect) => {
       const isAdmin = result && 'principal' in result && result.principal.access.has('API_KEY', 'CREATE_ANY');
       const actor = isAdmin ? result.principal : OPERATOR;
       const input = { name: `Key ${(names += 1)}`, roles: [random.pick(['ADMIN', 'ADMIN', 'ADMIN', 'VIEWER'])] };
-      const { secret, key } = await keys.create(input, actor);
+      const { key: secret, apiKey: key } = await keys.create(input, actor);
       secrets.push(secret);
       ids.push(key.id);
     },
@@ -77,7 +77,7 @@ describeOnEach('whatever changes keys', (dialect) => {
     expire: ({ keys }) => keys.update(random.pick(ids), { expiresIn: '1h' }, OPERATOR),
     async rotate({ keys }) {
       const activate = random.pick(['now', 'on-first-use']);
-      secrets.push((await keys.rotate(random.pick(ids), { grace: '1h', activate }, OPERATOR)).secret);
+      secrets.push((await keys.rotate(random.pick(ids), { grace: '1h', activate }, OPERATOR)).key);
     },
     finishRotation: ({ keys }) => keys.finishRotation(random.pick(ids), OPERATOR),
     rollBackRotation: ({ keys }) => keys.rollBackRotation(random.pick(ids), OPERATOR),

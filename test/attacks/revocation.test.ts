@@ -28,12 +28,12 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const secret = (await pollDevice(test.url, code)).body['access_token'] as string;
     const authenticated = await test.keys.authenticate(secret);
     assert.ok('principal' in authenticated);
-    return { secret, principal: authenticated.principal, id: authenticated.principal.key.id };
+    return { secret, principal: authenticated.principal, id: authenticated.principal.apiKey.id };
   }
   const withChild = async () => {
     const parent = await given('role:GUEST API_KEY:CREATE_OWN');
     const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, parent.principal);
-    return { ...parent, child: child.secret };
+    return { ...parent, child: child.key };
   };
 
   it('end their own, with what it has created, and the audit log says who did it, and from where', async () => {
@@ -43,7 +43,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     assert.deepEqual([await accepts(secret), await accepts(child)], [false, false]);
     const entries = await test.keys.auditLog({ first: 3 }, OPERATOR);
     assert.deepEqual(
-      entries.toReversed().map(({ action, actor, key }) => [action, actor.kind, actor.id, key?.name]),
+      entries.toReversed().map(({ action, actor, apiKey: key }) => [action, actor.kind, actor.id, key?.name]),
       [
         ['CONSENT_REVOKE', 'KEY', id, entries[0]!.actor.name],
         ['DELETE', 'KEY', id, entries[0]!.actor.name],
@@ -65,8 +65,8 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
   });
 
   it('end none that no application was given: those of the operator, of other keys, and of that key itself', async () => {
-    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    const { secret: childOfKey } = await test.keys.create({ name: 'By Anna', roles: ['GUEST'] }, approver);
+    const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: childOfKey } = await test.keys.create({ name: 'By Anna', roles: ['GUEST'] }, approver);
     const { child } = await withChild();
     for (const secret of [made, childOfKey, child]) {
       const { status, body } = await revoke(secret);
@@ -90,7 +90,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { secret: disabled, id } = await given();
     await test.keys.setEnabled(id, false, OPERATOR);
     const { secret: expired } = await given('DOCKER:READ_ANY', { key_expires_in: '1m' });
-    const { secret: own } = await test.keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
+    const { key: own } = await test.keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
     await test.keys.setEnabled((await test.keys.findByName('Off', OPERATOR))!.id, false, OPERATOR);
     test.time.now += 60_000;
     const unknown = `svc_${'A'.repeat(12)}_${'A'.repeat(49)}`;
@@ -104,7 +104,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
 
   it('try ten in a minute from one address that cannot be ended, and one that can is ended all the same', async () => {
     const { secret } = await given();
-    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const statuses = [];
     for (let count = 0; count < 12; count += 1) statuses.push((await revoke(count % 2 ? made : 'nonsense')).status);
     assert.deepEqual(statuses, [...Array.from({ length: 10 }, (_, index) => (index % 2 ? 400 : 200)), 429, 429]);
@@ -118,7 +118,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
 
   it('add nothing to the audit log, and start no transaction, with what cannot be ended', async () => {
     const { secret } = await given();
-    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const [before] = await test.keys.auditLog({ first: 1 }, OPERATOR);
     const { repository } = test.store;
     const write = repository.write.bind(repository);
@@ -139,7 +139,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
 
   it('with a previous secret, end that alone', async () => {
     const { secret: previous, id, child } = await withChild();
-    const { secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    const { key: secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     assert.equal((await revoke(previous, { created_keys: 'refuse' })).status, 200);
     assert.deepEqual([await accepts(previous), await accepts(secret), await accepts(child)], [false, true, true]);
     const actions = (await test.keys.auditLog({ first: 2 }, OPERATOR)).map(({ action }) => action);
@@ -172,7 +172,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { log, lines } = collectingLog();
     const logged = await startServer(test.keys, { clients: [APP], log });
     const { secret } = await given();
-    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     for (const token of [secret, secret, made])
       await postForm(`${logged.url}/oauth/revoke`, { client_id: APP.id, token });
     await logged.stop();

@@ -83,7 +83,7 @@ describeOnEach('a description that holds a secret', () => {
 
   it('is refused when a key is created, updated or overwritten', async () => {
     const { keys, store } = await openTestKeys();
-    const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const input = { name: 'CI', roles: ['GUEST'], description };
     await assert.rejects(keys.create({ ...input, name: 'New' }, OPERATOR), refused);
     await assert.rejects(keys.create({ ...input, overwrite: true }, OPERATOR), refused);
@@ -120,7 +120,7 @@ describe('secret files that cannot all be published', () => {
     writeFileSync(join(folder, 'A'), 'older');
     symlinkSync('nowhere', join(folder, 'B'));
     const files = new SecretFiles(folder, '/keys.sqlite');
-    files.write(['A', 'B', 'C', 'D'].map((name) => ({ secret: `${name} secret`, key: key(name) })));
+    files.write(['A', 'B', 'C', 'D'].map((name) => ({ key: `${name} secret`, apiKey: key(name) })));
     mkdirSync(join(folder, 'D'));
     assert.throws(() => files.publish(), { code: 'OUTPUT_FAILED', message: /Nothing was changed/ });
     assert.deepEqual(readdirSync(folder).toSorted(), ['A', 'B', 'D']);

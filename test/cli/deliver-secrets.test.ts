@@ -18,7 +18,7 @@ describeOnEach('a signal while a key is created', () => {
   /** Replaces the key "CI", and gets a signal before the secret is printed. */
   const replace = (signal?: NodeJS.Signals) =>
     deliverSecrets<NewSecret, unknown>(
-      { deliver: ({ secret }) => void printed.push(secret) },
+      { deliver: ({ key: secret }) => void printed.push(secret) },
       'As before.',
       (delivery) =>
         test.keys.create({ name: 'CI', roles: ['VIEWER'], overwrite: true }, OPERATOR, {
@@ -37,12 +37,12 @@ describeOnEach('a signal while a key is created', () => {
     ['SIGQUIT', 131],
   ] as const) {
     it(`reverts it if the secret was not printed yet, and ends with ${exit} at ${signal}`, async () => {
-      const { secret } = await test.keys.create({ name: 'CI', roles: ['ADMIN'] }, OPERATOR);
+      const { key: secret } = await test.keys.create({ name: 'CI', roles: ['ADMIN'] }, OPERATOR);
       const failure = await replace(signal).catch(presentError);
       assert.deepEqual(failure, { code: 'INTERRUPTED', message: `Ended by ${signal}. As before.`, exit });
       assert.deepEqual(printed, []);
       const found = await test.keys.authenticate(secret);
-      assert.ok('principal' in found && found.principal.key.roles.includes('ADMIN'));
+      assert.ok('principal' in found && found.principal.apiKey.roles.includes('ADMIN'));
       assert.equal(process.listenerCount(signal), 0);
     });
   }
@@ -57,7 +57,7 @@ describeOnEach('a signal while a key is created', () => {
     const relay = () => process.kill(process.pid, 'SIGUSR2');
     const made = deliverSecrets<NewSecret, unknown>(
       {
-        deliver: ({ secret }) => {
+        deliver: ({ key: secret }) => {
           printed.push(secret);
           process.kill(process.pid, 'SIGTERM');
           // What would end the process is heard by the test instead.

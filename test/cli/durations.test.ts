@@ -34,7 +34,7 @@ describe('a duration in upper case', () => {
 
   it('is refused as a grace over GraphQL, which says what to write', async () => {
     const { keys, store } = await openTestKeys();
-    const { secret, key } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, 'operator');
+    const { key: secret, apiKey: key } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, 'operator');
     const server = await startServer(keys);
     const { body } = await query(
       server.url,

@@ -61,8 +61,8 @@ describeOnEach('apikey export', () => {
         createdAt: '2020-01-01T00:00:00Z',
       }),
     );
-    const { key, secret: older } = await keys.create({ name: 'Two', roles: ['GUEST'] }, OPERATOR);
-    const { secret: newer } = await keys.rotate(key.id, {}, OPERATOR);
+    const { apiKey: key, key: older } = await keys.create({ name: 'Two', roles: ['GUEST'] }, OPERATOR);
+    const { key: newer } = await keys.rotate(key.id, {}, OPERATOR);
     await store.close();
     return { database, secrets: { parent, child, off, older, newer } };
   }
@@ -113,7 +113,7 @@ describeOnEach('apikey export', () => {
     time.now = Date.now();
     const result = async (secret: string) => {
       const found = await keys.authenticate(secret);
-      return 'refused' in found ? found.refused : found.principal.key.name;
+      return 'refused' in found ? found.refused : found.principal.apiKey.name;
     };
     const results = await Promise.all(
       Object.entries(secrets).map(async ([name, secret]) => [name, await result(secret)]),

@@ -23,8 +23,8 @@ async function verifyJson(database: string, input: string, ...args: string[]) {
   const { stdout, stderr, code } = await verify(database, input, '-', '--json', ...args);
   assert.equal(stderr, '');
   assert.ok(input.trim() === '' || !stdout.includes(input.trim()));
-  const { key, ...verdict } = JSON.parse(stdout) as { key: { id: string; name: string } | null };
-  return { verdict, key, code };
+  const { apiKey, ...verdict } = JSON.parse(stdout) as { apiKey: { id: string; name: string } | null };
+  return { verdict, apiKey, code };
 }
 
 describeOnEach('apikey verify', () => {
@@ -57,11 +57,11 @@ describeOnEach('apikey verify', () => {
     const cli = testCli();
     const { key: secret } = await cli.given('CI deploy', { expiresIn: '1h' });
     await changeDirectly(cli.database, `update clock set latest = ${Date.now() + 7_200_000}`);
-    const { verdict, key } = await verifyJson(cli.database, secret);
+    const { verdict, apiKey } = await verifyJson(cli.database, secret);
     const listed = await cli.run(['apikey', 'list', '--status', 'expired', '--json']);
     const shown = await cli.run(['apikey', 'show', 'CI deploy', '--json']);
     const statuses = [
-      key,
+      apiKey,
       (JSON.parse(listed.stdout) as { keys: object[] }).keys[0],
       JSON.parse(shown.stdout) as object,
     ];
@@ -74,12 +74,12 @@ describeOnEach('apikey verify', () => {
   it('answers in JSON with the key as show has it, and counts no use', async () => {
     const cli = testCli();
     const { key: secret, id } = await cli.given('CI deploy');
-    const { verdict, key, code } = await verifyJson(cli.database, secret);
+    const { verdict, apiKey, code } = await verifyJson(cli.database, secret);
     assert.deepEqual([verdict, code], [{ valid: true, reason: null, permitted: null }, 0]);
     const { effectivePermissions: _, ...shown } = JSON.parse(
       (await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout,
     ) as Record<string, unknown>;
-    assert.deepEqual(key, shown);
+    assert.deepEqual(apiKey, shown);
     assert.deepEqual([shown['id'], shown['uses'], shown['lastUsedAt']], [id, 0, null]);
   });
 
@@ -88,28 +88,28 @@ describeOnEach('apikey verify', () => {
     const { keys, store, time } = await openTestKeys({ database });
     time.now = Date.UTC(2026, 0, 1);
     const off = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
-    await keys.setEnabled(off.key.id, false, OPERATOR);
+    await keys.setEnabled(off.apiKey.id, false, OPERATOR);
     const over = await keys.create({ name: 'Over', roles: ['GUEST'], expiresIn: '1d' }, OPERATOR);
     const replaced = await keys.create({ name: 'Replaced', roles: ['GUEST'] }, OPERATOR);
-    await keys.rotate(replaced.key.id, { grace: '0s' }, OPERATOR);
+    await keys.rotate(replaced.apiKey.id, { grace: '0s' }, OPERATOR);
     const gone = await keys.create({ name: 'Gone', roles: ['GUEST'] }, OPERATOR);
-    await keys.delete([gone.key.id], OPERATOR);
+    await keys.delete([gone.apiKey.id], OPERATOR);
     await store.close();
     const prefix = String.raw`\(svc_\w{12}_…\)`;
     const rows = [
-      ['malformed', over.secret.slice(0, -1), null, 'malformed, with a wrong format or checksum'],
+      ['malformed', over.key.slice(0, -1), null, 'malformed, with a wrong format or checksum'],
       ['malformed', 'hello', null, 'malformed, with a wrong format or checksum'],
-      ['unknown', gone.secret, null, `unknown, no API key has this secret ${prefix}`],
-      ['disabled', off.secret, 'Off', `API key "Off" ${prefix}, DISABLED since 2026-01-01T00:00:00\\.000Z`],
-      ['expired', over.secret, 'Over', `API key "Over" ${prefix}, EXPIRED since 2026-01-02T00:00:00\\.000Z`],
-      ['rotated', replaced.secret, 'Replaced', `API key "Replaced" ${prefix}, ROTATED, replaced by a newer secret`],
+      ['unknown', gone.key, null, `unknown, no API key has this secret ${prefix}`],
+      ['disabled', off.key, 'Off', `API key "Off" ${prefix}, DISABLED since 2026-01-01T00:00:00\\.000Z`],
+      ['expired', over.key, 'Over', `API key "Over" ${prefix}, EXPIRED since 2026-01-02T00:00:00\\.000Z`],
+      ['rotated', replaced.key, 'Replaced', `API key "Replaced" ${prefix}, ROTATED, replaced by a newer secret`],
     ] as const;
     for (const [reason, secret, name, text] of rows) {
       const plain = await verify(database, secret, '-');
       assert.match(plain.stdout, new RegExp(`^not valid: ${text}\n$`));
       assert.deepEqual([plain.stderr, plain.code, plain.stdout.includes(secret)], ['', 3, false], reason);
-      const { verdict, key, code } = await verifyJson(database, secret, '--permission', 'ME:READ_OWN');
-      assert.deepEqual([verdict, key?.name ?? null, code], [{ valid: false, reason, permitted: false }, name, 3]);
+      const { verdict, apiKey, code } = await verifyJson(database, secret, '--permission', 'ME:READ_OWN');
+      assert.deepEqual([verdict, apiKey?.name ?? null, code], [{ valid: false, reason, permitted: false }, name, 3]);
     }
   });
 
@@ -137,8 +137,8 @@ describeOnEach('apikey verify', () => {
       ['API_KEY:READ_OWN', { valid: true, reason: 'forbidden', permitted: false }, 4],
     ] as const;
     for (const [permission, expected, exit] of rows) {
-      const { verdict, key, code } = await verifyJson(cli.database, secret, '--permission', permission);
-      assert.deepEqual([verdict, key?.name, code], [expected, 'CI deploy', exit]);
+      const { verdict, apiKey, code } = await verifyJson(cli.database, secret, '--permission', permission);
+      assert.deepEqual([verdict, apiKey?.name, code], [expected, 'CI deploy', exit]);
     }
     const wrong = await verify(cli.database, secret, '-', '--permission', 'DOCKER', '--json');
     assert.deepEqual([(JSON.parse(wrong.stdout) as { code: string }).code, wrong.code], ['PERMISSION_INVALID', 2]);

@@ -10,7 +10,7 @@ describe('the audit log in the console', () => {
   beforeEach(async () => {
     test = await startConsoleService();
     ({ visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] }));
-    const { key } = await test.keys.create({ name: 'Deploy', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Deploy', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
     test.time.now += 60_000;
     await test.keys.update(key.id, { description: '<i>Pipelines</i>', permissions: ['DISK:READ_ANY'] }, OPERATOR);
   });

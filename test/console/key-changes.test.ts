@@ -19,7 +19,7 @@ describe('changing a key in the console', () => {
   afterEach(() => test.stop());
 
   const create = async (input: Partial<NewKey> = {}) =>
-    (await test.keys.create({ name: 'CI', roles: ['GUEST'], ...input }, OPERATOR)).key.id;
+    (await test.keys.create({ name: 'CI', roles: ['GUEST'], ...input }, OPERATOR)).apiKey.id;
   const find = (id: string) => test.keys.findById(id, OPERATOR);
 
   it('is done by forms of its own pages alone, and by no page that is opened', async () => {
@@ -49,9 +49,9 @@ describe('changing a key in the console', () => {
   it('asks those who disable the key that they have signed in with, and signs them out', async () => {
     const result = await test.keys.authenticate(ada);
     assert.ok('principal' in result);
-    const page = await visitor.open(`keys/${result.principal.key.id}`);
+    const page = await visitor.open(`keys/${result.principal.apiKey.id}`);
     assert.doesNotMatch(page.html, /<form[^>]*disable/);
-    assert.match((await visitor.open(`keys/${result.principal.key.id}/disable`)).text, /you will be signed out/);
+    assert.match((await visitor.open(`keys/${result.principal.apiKey.id}/disable`)).text, /you will be signed out/);
     assert.match((await visitor.submit('/disable')).path, /^sign-in/);
   });
 
@@ -143,7 +143,7 @@ describe('changing a key in the console', () => {
         roles: ['GUEST'],
         permissions: ['DOCKER:READ_ANY'],
       });
-      const { id } = principal.key;
+      const { id } = principal.apiKey;
       await use(secret);
       test.time.now += 8 * 86_400_000;
       await visitor.signIn(ada);
@@ -159,7 +159,7 @@ describe('changing a key in the console', () => {
     it('warns of a key that was used for less than a week, and has nothing for one that never was', async () => {
       const { secret, principal } = await createPrincipal(test.keys, { name: 'New', roles: ['GUEST'] });
       await use(secret);
-      assert.match((await visitor.open(`keys/${principal.key.id}/narrow`)).text, /used for less than 7 days/);
+      assert.match((await visitor.open(`keys/${principal.apiKey.id}/narrow`)).text, /used for less than 7 days/);
       const never = await create();
       assert.doesNotMatch((await visitor.open(`keys/${never}`)).text, /Narrow to what it uses/);
       assert.match((await visitor.open(`keys/${never}/narrow`)).text, /has used none of its permissions/);
@@ -168,13 +168,13 @@ describe('changing a key in the console', () => {
     it('takes nothing away that was used since it was shown', async () => {
       const { secret, principal } = await createPrincipal(test.keys, { name: 'CI', roles: ['GUEST'] });
       await use(secret);
-      await visitor.open(`keys/${principal.key.id}/narrow`);
+      await visitor.open(`keys/${principal.apiKey.id}/narrow`);
       await query(test.url, secret, '{ me { name } }');
       await test.keys.finishActivity();
       const { status, text } = await visitor.submit('/narrow');
       assert.deepEqual([status, /used something else meanwhile/.test(text)], [409, true]);
       assert.match(text, /It keeps ME read own ONLINE read any It loses/);
-      assert.deepEqual((await find(principal.key.id))!.roles, ['GUEST']);
+      assert.deepEqual((await find(principal.apiKey.id))!.roles, ['GUEST']);
     });
   });
 
@@ -186,7 +186,7 @@ describe('changing a key in the console', () => {
       await createPrincipal(test.keys, { name: 'Nightly', roles: ['GUEST'] }, build.principal);
       await test.keys.finishActivity();
       test.time.now += 2 * MINUTE;
-      const { id } = team.principal.key;
+      const { id } = team.principal.apiKey;
       const page = await visitor.open(`keys/${id}/delete`);
       assert.match(page.text, /This deletes 3 keys, last used 2 minutes ago/);
       assert.match(page.text, /2 keys beneath it .*Build active Team 2 minutes ago Nightly active Build/);
@@ -200,7 +200,7 @@ describe('changing a key in the console', () => {
 
     it('deletes nothing if there are other keys beneath it than it told of', async () => {
       const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
-      const { id } = principal.key;
+      const { id } = principal.apiKey;
       await test.keys.create({ name: 'One', roles: ['GUEST'] }, principal);
       await visitor.open(`keys/${id}/delete`);
       await test.keys.create({ name: 'Two', roles: ['GUEST'] }, principal);

@@ -37,7 +37,7 @@ describe('the list of keys in the console', () => {
   it('offers no new key to a session by a previous secret', async () => {
     const { visitor: bea, principal } = await visitorWith(test, { name: 'Bea', roles: ['ADMIN'] });
     assert.match((await bea.open('keys')).text, /New key/);
-    await test.keys.rotate(principal.key.id, { grace: '1h' }, OPERATOR);
+    await test.keys.rotate(principal.apiKey.id, { grace: '1h' }, OPERATOR);
     const { path, text } = await bea.open('keys');
     assert.equal(path, 'keys');
     assert.doesNotMatch(text, /New key/);
@@ -46,7 +46,7 @@ describe('the list of keys in the console', () => {
   it('is searched, and narrowed to a status', async () => {
     await create('Backup nightly');
     const off = await create('Deploy', { description: 'no backup' });
-    await test.keys.setEnabled(off.key.id, false, OPERATOR);
+    await test.keys.setEnabled(off.apiKey.id, false, OPERATOR);
     await visitor.open('keys');
     assert.deepEqual(namesIn((await visitor.submit('keys', { search: 'BACKUP' })).html), ['Backup nightly', 'Deploy']);
     assert.deepEqual(namesIn((await visitor.submit('keys', { status: 'DISABLED' })).html), ['Deploy']);

@@ -21,7 +21,7 @@ describe('the page of a key in the console', () => {
     const { visitor, secret } = await visitorWith(test, ADA);
     const ada = await test.keys.authenticate(secret);
     assert.ok('principal' in ada);
-    const { key, secret: used } = await test.keys.create(
+    const { apiKey: key, key: used } = await test.keys.create(
       {
         name: 'CI',
         description: 'Ask <Ada>',
@@ -41,7 +41,7 @@ describe('the page of a key in the console', () => {
       /CI active Edit Rotate Disable Create one like it Delete Ask <Ada> Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
     );
     assert.match(text, /Expires in 30 days Last used 2 minutes ago , 1 use in all Limits 9\/m Used from 127\.0\.0\.1/);
-    assert.ok(html.includes(`href="../keys/${ada.principal.key.id}">Ada</a>`));
+    assert.ok(html.includes(`href="../keys/${ada.principal.apiKey.id}">Ada</a>`));
     assert.doesNotMatch(html, /<Ada>/);
   });
 
@@ -53,7 +53,7 @@ describe('the page of a key in the console', () => {
       permissions: ['DOCKER:UPDATE_ANY'],
     });
     await test.keys.update(
-      team.principal.key.id,
+      team.principal.apiKey.id,
       { permissions: ['DOCKER:UPDATE_ANY', 'API_KEY:CREATE_OWN'] },
       OPERATOR,
     );
@@ -65,9 +65,9 @@ describe('the page of a key in the console', () => {
       again.principal,
     );
     await query(test.url, ci.secret, '{ online }');
-    await test.keys.update(team.principal.key.id, { permissions: ['API_KEY:CREATE_OWN'] }, OPERATOR);
+    await test.keys.update(team.principal.apiKey.id, { permissions: ['API_KEY:CREATE_OWN'] }, OPERATOR);
     await test.keys.finishActivity();
-    const { text, html } = await visitor.open(`keys/${ci.principal.key.id}`);
+    const { text, html } = await visitor.open(`keys/${ci.principal.apiKey.id}`);
     assert.deepEqual(cellsIn(html), [
       'ME:READ_OWN: granted by role GUEST, but never used',
       'ONLINE:READ_OWN: granted by role GUEST, and used',
@@ -84,7 +84,7 @@ describe('the page of a key in the console', () => {
 
   it('answers whether it may do something, and why', async () => {
     const { visitor } = await visitorWith(test, ADA);
-    const { key } = await test.keys.create({ name: 'CI', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'CI', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
     await visitor.open(`keys/${key.id}`);
     const asked = async (may: string) => {
       const { status, text } = await visitor.submit('#may-it', { may });
@@ -104,7 +104,7 @@ describe('the page of a key in the console', () => {
   it('plots its use by the hour and by the day, with the same as numbers', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const ci = await createPrincipal(test.keys, { name: 'CI', roles: ['GUEST'] });
-    assert.match((await visitor.open(`keys/${ci.principal.key.id}`)).text, /No request in the last 48 hours/);
+    assert.match((await visitor.open(`keys/${ci.principal.apiKey.id}`)).text, /No request in the last 48 hours/);
     for (const hours of [0, 47, 71]) {
       test.time.now = Date.UTC(2030, 0, 1, hours);
       await query(test.url, ci.secret, '{ online }');
@@ -113,7 +113,7 @@ describe('the page of a key in the console', () => {
     }
     visitor.cookie = undefined;
     const again = await visitorWith(test, { ...ADA, name: 'Eve' });
-    const hours = await again.visitor.open(`keys/${ci.principal.key.id}`);
+    const hours = await again.visitor.open(`keys/${ci.principal.apiKey.id}`);
     assert.match(hours.text, /accepted 2 forbidden 2 limited 0 refused 0 at most 2 in one hour, UTC/);
     assert.match(
       hours.html,
@@ -121,13 +121,13 @@ describe('the page of a key in the console', () => {
     );
     assert.match(hours.text, /2030-01-02 23:00 1 1 0 0 2030-01-03 23:00 1 1 0 0/);
     assert.doesNotMatch(hours.html, /style=/);
-    const days = await again.visitor.open(`keys/${ci.principal.key.id}?use=day`);
+    const days = await again.visitor.open(`keys/${ci.principal.apiKey.id}?use=day`);
     assert.match(days.text, /2030-01-01 2 1 0 0 2030-01-02 1 1 0 0 2030-01-03 1 1 0 0/);
   });
 
   it('has its timeline for keys that may read the log, with what was changed before and after', async () => {
     const { visitor } = await visitorWith(test, ADA);
-    const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await test.keys.update(key.id, { description: 'It <b>builds</b>' }, OPERATOR);
     await test.keys.update(key.id, { roles: ['VIEWER'] }, OPERATOR);
     const { text, html } = await visitor.open(`keys/${key.id}`);
@@ -143,7 +143,7 @@ describe('the page of a key in the console', () => {
   });
 
   it('offers what the key that has signed in may do, and no more', async () => {
-    const { key } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, OPERATOR);
     const offered = async (visitor: Visitor, id: string) => {
       const { text } = await visitor.open(`keys/${id}`);
       return ['Edit', 'Rotate', 'Disable', 'Delete'].filter((word) => new RegExp(` ${word} .*Secret svc_`).test(text));
@@ -161,18 +161,21 @@ describe('the page of a key in the console', () => {
     const child = await test.keys.create({ name: 'Child', permissions: ['API_KEY:READ_ANY'] }, mine.principal);
     assert.deepEqual(await offered(own.visitor, key.id), []);
     assert.match(own.visitor.page!.html, new RegExp(`href="../keys/new\\?from=${key.id}"`));
-    assert.deepEqual(await offered(own.visitor, child.key.id), ['Edit', 'Rotate', 'Disable', 'Delete']);
+    assert.deepEqual(await offered(own.visitor, child.apiKey.id), ['Edit', 'Rotate', 'Disable', 'Delete']);
     assert.equal((await own.visitor.open(`keys/${key.id}/delete`)).status, 403);
     assert.match(own.visitor.page!.text, /Not allowed Your key lacks API_KEY:DELETE_ANY/);
 
-    await test.keys.rotate(mine.principal.key.id, {}, OPERATOR);
-    assert.deepEqual(await offered(own.visitor, child.key.id), []);
+    await test.keys.rotate(mine.principal.apiKey.id, {}, OPERATOR);
+    assert.deepEqual(await offered(own.visitor, child.apiKey.id), []);
     assert.match(own.visitor.page!.text, /a previous secret of your key/);
-    assert.match((await own.visitor.open(`keys/${child.key.id}/edit`)).text, /Not allowed .*Sign in with the new one/);
+    assert.match(
+      (await own.visitor.open(`keys/${child.apiKey.id}/edit`)).text,
+      /Not allowed .*Sign in with the new one/,
+    );
   });
 
   it('is not told of a key that may not be read, nor of one that there is not', async () => {
-    const { key } = await test.keys.create({ name: 'Hidden', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Hidden', roles: ['GUEST'] }, OPERATOR);
     const { visitor } = await visitorWith(test, { name: 'Own', permissions: ['API_KEY:READ_OWN'] });
     for (const id of [key.id, 'nothing', '%3Cb%3E'])
       for (const path of ['', '/edit', '/delete', '/rotation', '/narrow']) {

@@ -15,13 +15,13 @@ describe('rotating the secret of a key in the console', () => {
   });
   afterEach(() => test.stop());
 
-  const create = async () => (await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR)).key.id;
+  const create = async () => (await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR)).apiKey.id;
   const secretOn = (html: string) => /<input id="secret"[^>]*value="([^"]*)"/.exec(html)?.[1] ?? '';
   const isAccepted = async (secret: string) => (await query(test.url, secret, '{ online }')).status === 200;
 
   it('shows the new secret once, tells of the previous one, and finishes', async () => {
     const { secret: old, principal } = await createPrincipal(test.keys, { name: 'CI', roles: ['GUEST'] });
-    const { id } = principal.key;
+    const { id } = principal.apiKey;
     await visitor.open(`keys/${id}/rotation`);
     const { html, text, headers } = await visitor.submit('/rotation', { grace: '2h' });
     const secret = secretOn(html);
@@ -63,7 +63,7 @@ describe('rotating the secret of a key in the console', () => {
     await createPrincipal(test.keys, { name: 'Old', permissions: ['ME:READ_OWN'] }, team.principal);
     test.time.now += 10 * MINUTE;
     await createPrincipal(test.keys, { name: 'Thief', permissions: ['ME:READ_OWN'] }, team.principal);
-    const address = `keys/${team.principal.key.id}/rotation`;
+    const address = `keys/${team.principal.apiKey.id}/rotation`;
     await visitor.open(address);
     assert.match(visitor.page!.text, /Disable the keys that it has created, too: they may be the thief's\. Old, Thief/);
     const wrong = await visitor.submit('/rotation', { disableCreated: 'on', createdSince: 'soon', grace: '0s' });
@@ -87,7 +87,7 @@ describe('rotating the secret of a key in the console', () => {
     const { visitor: bea } = await visitorWith(test, { name: 'Bea', permissions, expiresIn: '2d' });
     const fields = { permissions: ['DOCKER:READ_ANY'], expiresIn: '1d' } as const;
     const isOffered = async (name: string, given: object) => {
-      const { key } = await test.keys.create({ ...fields, ...given, name }, OPERATOR);
+      const { apiKey: key } = await test.keys.create({ ...fields, ...given, name }, OPERATOR);
       await test.keys.setEnabled(key.id, false, OPERATOR);
       const { html } = await bea.open(`keys/${key.id}`);
       return ['/rotation"', '/enable"'].map((address) => html.includes(address));

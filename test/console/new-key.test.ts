@@ -45,7 +45,7 @@ describe('creating a key in the console', () => {
       [['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'], ['100/m', '5000/d'], ['10.0.0.0/8', '::1'], 30 * 86_400_000],
     );
     const checked = await test.keys.authenticate(secret);
-    assert.equal('principal' in checked && checked.principal.key.name, 'Backup');
+    assert.equal('principal' in checked && checked.principal.apiKey.name, 'Backup');
     assert.equal(created.html.split(secret).length, 2, 'it stands there once');
     assert.equal(created.headers.get('cache-control'), 'no-store');
     assert.doesNotMatch(created.path + /<title>.*<\/title>/.exec(created.html)![0], /svc_\w+/);
@@ -56,7 +56,7 @@ describe('creating a key in the console', () => {
   it('replaces no other keys than those that were shown, be they as many', async () => {
     const visitor = await signedIn();
     const { principal } = await createPrincipal(test.keys, { name: 'Backup', roles: ['ADMIN'] });
-    const { key: first } = await test.keys.create({ name: 'First', roles: ['GUEST'] }, principal);
+    const { apiKey: first } = await test.keys.create({ name: 'First', roles: ['GUEST'] }, principal);
     await preview(visitor, { name: 'Backup' });
     await visitor.submit('keys/new', { step: 'replace' });
     assert.match(visitor.page!.text, /and one key that it created: First/);
@@ -84,7 +84,10 @@ describe('creating a key in the console', () => {
   });
 
   it('says what replacing a key deletes, and deletes only that', async () => {
-    const { key, secret } = await test.keys.create({ name: 'Backup', permissions: ['API_KEY:CREATE_OWN'] }, OPERATOR);
+    const { apiKey: key, key: secret } = await test.keys.create(
+      { name: 'Backup', permissions: ['API_KEY:CREATE_OWN'] },
+      OPERATOR,
+    );
     const old = await test.keys.authenticate(secret);
     assert.ok('principal' in old);
     await test.keys.create({ name: 'Beneath', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
@@ -217,7 +220,7 @@ describe('creating a key in the console', () => {
   });
 
   it('is filled in like another key, without what cannot be granted', async () => {
-    const { key } = await test.keys.create(
+    const { apiKey: key } = await test.keys.create(
       { name: 'Old', description: 'Nightly', roles: ['ADMIN'], permissions: ['DOCKER:READ_ANY'], limits: ['9/m'] },
       OPERATOR,
     );
@@ -246,7 +249,7 @@ describe('creating a key in the console', () => {
     assert.equal((await reader.open('keys/new')).status, 403);
     assert.match(reader.page!.text, /may not create keys/);
     const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
-    await test.keys.rotate(principal.key.id, {}, OPERATOR);
+    await test.keys.rotate(principal.apiKey.id, {}, OPERATOR);
     assert.match((await visitor.open('keys/new')).text, /previous secret/);
     assert.equal(visitor.page!.status, 403);
   });
@@ -302,7 +305,7 @@ describe('creating a key in the console, where the policy demands something', ()
       .withCatalog(createCatalog())
       .create({ name: 'Late', roles: ['ADMIN'], expiresIn: '99d' }, OPERATOR);
     const visitor = new Visitor(test.url);
-    await visitor.signIn(late.secret);
+    await visitor.signIn(late.key);
     const { html, text } = await visitor.open('keys/new');
     assert.match(html, /value="latest" selected[^>]*>As late as the policy allows, 2030-01-16 00:00 UTC/);
     assert.match(html, /max="2030-01-16"/);
@@ -310,7 +313,7 @@ describe('creating a key in the console, where the policy demands something', ()
     assert.match(text, /The policy of this service demands an end, 2030-01-16 00:00 UTC at the latest\./);
     await visitor.submit('keys/new', { name: 'New', role: 'GUEST', step: 'preview' });
     assert.equal((await visitor.submit('keys/new', { step: 'create' })).status, 201);
-    const { key } = await test.keys.create({ name: 'Other', roles: ['GUEST'], expiresIn: '9d' }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Other', roles: ['GUEST'], expiresIn: '9d' }, OPERATOR);
     const edit = await visitor.open(`keys/${key.id}/edit`);
     assert.match(edit.text, /After 12h, .* 2030-01-16 00:00 UTC at the latest\. /);
     assert.doesNotMatch(edit.text, /Empty for never/);
@@ -321,12 +324,12 @@ describe('creating a key in the console, where the policy demands something', ()
     await start({ requireExpiry: true });
     const visitor = new Visitor(test.url);
     const never = await test.keys.withCatalog(createCatalog()).create({ name: 'Never', roles: ['ADMIN'] }, OPERATOR);
-    await visitor.signIn(never.secret);
+    await visitor.signIn(never.key);
     const { html, text } = await visitor.open('keys/new');
     assert.doesNotMatch(html, /value="latest"/);
     assert.match(text, /The policy of this service demands an end\./);
     // What breaks the policy already can be edited all the same.
-    const edit = await visitor.open(`keys/${never.key.id}/edit`);
+    const edit = await visitor.open(`keys/${never.apiKey.id}/edit`);
     assert.doesNotMatch(edit.html, /<input[^>]*name="expires"[^>]*required/);
     assert.match((await visitor.submit('/edit', { description: 'Old' })).text, /Saved\./);
   });

@@ -37,7 +37,7 @@ describe('the console, asked oddly', () => {
 
   it('shows of thousands of grants only those that there are', async () => {
     const { visitor, principal } = await visitorWith(test, { ...ADA, name: 'Many' });
-    for (const path of ['keys/new', `keys/${principal.key.id}/edit`]) {
+    for (const path of ['keys/new', `keys/${principal.apiKey.id}/edit`]) {
       const { html } = await visitor.open(path);
       for (const name of ['role', 'permission']) {
         const given = Array.from({ length: MANY }, (_, index) => `X${index.toString(36)}`);
@@ -68,7 +68,10 @@ describe('the console, asked oddly', () => {
 
   it('names characters of a description that would show another one', async () => {
     const { visitor } = await visitorWith(test, { ...ADA, name: 'Reader' });
-    const { key } = await test.keys.create({ name: 'Hidden', roles: ['GUEST'], description: 'a\u202eb' }, OPERATOR);
+    const { apiKey: key } = await test.keys.create(
+      { name: 'Hidden', roles: ['GUEST'], description: 'a\u202eb' },
+      OPERATOR,
+    );
     const { html } = await visitor.open(`keys/${key.id}`);
     assert.ok(!html.includes('\u202e'));
     assert.equal(html.split('a&lt;U+202E&gt;b').length, 3, 'above, and in the timeline');
@@ -76,7 +79,7 @@ describe('the console, asked oddly', () => {
 
   it('says which methods an address takes, and the way on to those who have signed in', async () => {
     const { visitor, principal } = await visitorWith(test, { ...ADA, name: 'Methods' });
-    const { id } = principal.key;
+    const { id } = principal.apiKey;
     const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
       fetch(`${test.url}/console${path}`, { method, headers, redirect: 'manual' });
     for (const [method, path, allowed] of [
@@ -111,7 +114,7 @@ describe('the console, asked oddly', () => {
 
   it('says nothing was done where the address says an odd word', async () => {
     const { visitor, principal } = await visitorWith(test, { ...ADA, name: 'Odd word' });
-    const { html } = await visitor.open(`keys/${principal.key.id}?done=constructor`);
+    const { html } = await visitor.open(`keys/${principal.apiKey.id}?done=constructor`);
     assert.ok(!html.includes('notice done'));
   });
 });

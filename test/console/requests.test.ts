@@ -77,7 +77,7 @@ describe('what applications ask for, in the console', () => {
     const body = await answerTo(device_code);
     assert.equal(body['scope'], 'VMS:READ_ANY');
     const key = (await test.keys.findByName(name, OPERATOR))!;
-    assert.deepEqual([key.permissions, key.createdBy], [['VMS:READ_ANY'], principal.key.id]);
+    assert.deepEqual([key.permissions, key.createdBy], [['VMS:READ_ANY'], principal.apiKey.id]);
     assert.equal(key.expiresAt, test.time.now - 10_000 + 7 * 86_400_000);
   });
 

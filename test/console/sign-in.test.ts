@@ -168,7 +168,7 @@ describeOnEach('signing in to the console', () => {
       it(what, async () => {
         const { visitor, principal } = await visitorWith(test, ADA);
         assert.equal((await visitor.open('keys')).path, 'keys');
-        await end(principal.key.id);
+        await end(principal.apiKey.id);
         const session = await fetch(`${test.url}/console/session`, { headers: { cookie: visitor.cookie! } });
         assert.equal(session.status, 401);
         assert.ok(isSignInPage(await visitor.open('keys')));

@@ -13,9 +13,9 @@ describe('docs/http.md', () => {
     const test = await startTestService();
     const gateway = await test.keys.create({ name: 'Gateway', permissions: ['API_KEY:READ_ANY'] }, OPERATOR);
     const fields = { name: 'CI deploy', permissions: ['DOCKER:READ_ANY'], expiresIn: '24h' };
-    const { secret } = await test.keys.create(fields, OPERATOR);
+    const { key: secret } = await test.keys.create(fields, OPERATOR);
     const folder = tempFolder();
-    writeFileSync(join(folder, 'gateway.txt'), `Authorization: Bearer ${gateway.secret}\n`);
+    writeFileSync(join(folder, 'gateway.txt'), `Authorization: Bearer ${gateway.key}\n`);
     const block = blockWith('/introspect', 'docs/http.md').replace('http://127.0.0.1:4000', test.url);
     const { stdout, stderr } = await runBlock(block, folder, { API_KEY: secret, no_proxy: '*' });
     await test.stop();

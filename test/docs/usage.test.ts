@@ -40,7 +40,7 @@ describe(PAGE, () => {
 
   it('has a query that works', async () => {
     const test = await startTestService();
-    const { secret } = await test.keys.create({ name: 'CI deploy', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'CI deploy', roles: ['ADMIN'] }, OPERATOR);
     const { body } = await query(test.url, secret, blocksOf(PAGE, 'graphql')[0]!);
     await test.stop();
     assert.deepEqual(body, { data: { apiKey: { usage: [] } } });

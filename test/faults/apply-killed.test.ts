@@ -60,7 +60,7 @@ describe('apply that is killed', () => {
     for (let index = 0; index < KEYS; index += 99) {
       const secret = readFileSync(join(test.secrets, `Key ${index}`), 'utf8').trim();
       const found = await keys.authenticate(secret);
-      assert.ok('principal' in found && found.principal.key.name === `Key ${index}`);
+      assert.ok('principal' in found && found.principal.apiKey.name === `Key ${index}`);
     }
     await keys.close();
     return took;

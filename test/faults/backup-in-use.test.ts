@@ -24,9 +24,9 @@ describeOnEach('a store under a running server', (dialect) => {
     store = tempStore();
     await fillStore(store, 3000);
     await withKeys({ database: store }, async (keys) => {
-      admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).secret;
+      admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;
       const made = await keys.create({ name: 'Doomed', roles: ['GUEST'] }, OPERATOR);
-      doomed = { id: made.key.id, secret: made.secret };
+      doomed = { id: made.apiKey.id, secret: made.key };
     });
     server = await startServe(store);
   });

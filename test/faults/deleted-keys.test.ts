@@ -29,7 +29,7 @@ describe('a request whose head arrives after a delete has returned', () => {
 
   it(`is refused where ${READY} other sockets are ready`, async () => {
     const { keys, store, database } = await openTestKeys();
-    const { secret, key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const server = await startServe(database);
     stop.push(
       () => server.stop('SIGKILL'),
@@ -67,7 +67,7 @@ describe('a request whose head arrives after a delete has returned', () => {
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     const connection = await KeptConnection.open(String((await lines.next()).value));
     for (let round = 0; round < 5; round += 1) {
-      const { secret, key } = await keys.create({ name: `Key ${round}`, roles: ['GUEST'] }, OPERATOR);
+      const { key: secret, apiKey: key } = await keys.create({ name: `Key ${round}`, roles: ['GUEST'] }, OPERATOR);
       for (let request = 0; request < 3; request += 1) {
         connection.send(requestWith(secret));
         assert.equal(await connection.status(), 200);

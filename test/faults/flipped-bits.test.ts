@@ -14,7 +14,7 @@ describe('a bit of the store is flipped', () => {
     const made = await openTestKeys({ database: original });
     const keys = new Map<string, { name: string; permissions: string }>();
     for (let index = 0; index < 20; index += 1) {
-      const { secret, key } = await made.keys.create(
+      const { key: secret, apiKey: key } = await made.keys.create(
         { name: `Key ${index}`, roles: index % 2 === 0 ? ['GUEST'] : ['VIEWER'], expiresIn: '1h' },
         OPERATOR,
       );
@@ -69,7 +69,7 @@ describe('a bit of the store is flipped', () => {
           const found = await service.authenticate(secret).catch(failed);
           if (found === undefined) outcome = 'failed';
           else if ('principal' in found) {
-            const { key, access } = found.principal;
+            const { apiKey: key, access } = found.principal;
             assert.deepEqual([key.name, access.permissions().join()], [name, permissions]);
           } else outcome = 'refused';
         }

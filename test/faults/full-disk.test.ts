@@ -26,9 +26,9 @@ describe('a store on a full disk', () => {
     disk = mounted;
     path = join(disk.folder, 'keys.sqlite');
     const { keys, store } = await openTestKeys({ database: path });
-    admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).secret;
+    admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;
     ids = new Map();
-    for (const name of NAMES) ids.set(name, (await keys.create({ name, roles: ['GUEST'] }, OPERATOR)).key.id);
+    for (const name of NAMES) ids.set(name, (await keys.create({ name, roles: ['GUEST'] }, OPERATOR)).apiKey.id);
     await store.close();
   });
   afterEach(async () => {

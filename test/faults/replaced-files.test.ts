@@ -83,7 +83,7 @@ describe('a store under a running server', () => {
 
   beforeEach(async () => {
     const { keys, store } = await openTestKeys();
-    kept = (await keys.create({ name: 'Kept', roles: ['ADMIN'] }, OPERATOR)).secret;
+    kept = (await keys.create({ name: 'Kept', roles: ['ADMIN'] }, OPERATOR)).key;
     await keys.create({ name: 'Doomed', roles: ['GUEST'] }, OPERATOR);
     await store.close();
     [path, backup] = [store.location, tempStore()];

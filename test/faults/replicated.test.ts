@@ -22,7 +22,7 @@ describe('a store that another program reads all the time, and writes back, as L
     const replica = join(tempFolder(), 'replica.sqlite');
     let admin = '';
     await withKeys({ database: store }, async (keys) => {
-      admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).secret;
+      admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;
     });
     const server = await startServe(store);
     const child = spawn(process.execPath, [CHILD, store, replica], { stdio: ['pipe', 'pipe', 'inherit'] });

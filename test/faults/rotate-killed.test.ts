@@ -19,7 +19,7 @@ describeOnEach('rotate that is killed at any moment', () => {
       if (wasWritten) known = written.trim();
       const found = await withKeys({ database: cli.database }, (keys) => keys.identify(known, OPERATOR));
       assert.ok(
-        'key' in found && found.status === 'ACTIVE',
+        'apiKey' in found && found.status === 'ACTIVE',
         `round ${round}: ${wasWritten ? 'the new one was written' : 'nothing was written'}`,
       );
       await cli.run(['apikey', 'rotate', 'CI deploy', wasWritten ? '--finish' : '--rollback']);

@@ -13,8 +13,8 @@ describeOnEach(`four programs that make ${CHANGES} changes each`, () => {
   it('lose none, of keys, counts, rotations and the log, whose chain is whole', async () => {
     const database = await migratedStore();
     const { keys, store } = await openTestKeys({ database });
-    const { key: shared, secret } = await keys.create({ name: 'Shared', roles: ['GUEST'] }, OPERATOR);
-    const { key: turning } = await keys.create({ name: 'Turning', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: shared, key: secret } = await keys.create({ name: 'Shared', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: turning } = await keys.create({ name: 'Turning', roles: ['GUEST'] }, OPERATOR);
     const reports = await Promise.all(
       Array.from({ length: WRITERS }, (_, index) =>
         runStoreChild(['change', database, `Writer ${index}`, String(CHANGES), secret]),

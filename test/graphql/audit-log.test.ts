@@ -5,7 +5,7 @@ import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts
 import { query, startServer, type TestServer } from '../support/server.ts';
 
 const LOG = `query ($first: Int, $after: String, $key: String, $actor: String) {
-  auditLog(first: $first, after: $after, key: $key, actor: $actor) {
+  auditLog(first: $first, after: $after, apiKey: $key, actor: $actor) {
     edges { node { number action keyId keyName actor { kind keyId name } address changes { field before after } } }
     pageInfo { hasNextPage endCursor }
   }
@@ -44,8 +44,8 @@ describeOnEach('the audit log over GraphQL', () => {
       admin,
     );
     const input = { name: 'Child', permissions: ['ME:READ_OWN'] };
-    const { key: child } = await test.keys.create(input, own.principal);
-    const { key: other } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
+    const { apiKey: child } = await test.keys.create(input, own.principal);
+    const { apiKey: other } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
     await test.keys.update(child.id, { description: 'by the operator' }, OPERATOR);
     await test.keys.update(other.id, { description: 'by Own' }, own.principal);
     await test.keys.authenticate('nonsense', '192.0.2.1');
@@ -94,7 +94,7 @@ describeOnEach('the audit log over GraphQL', () => {
     ]);
     assert.deepEqual([found[1]!.keyId, found[1]!.changes, found[4]!.actor.keyId], [null, [], null]);
     const creatorIn = ({ changes }: Entry) => changes.find(({ field }) => field === 'createdBy')!.after;
-    assert.deepEqual([creatorIn(found[3]!), creatorIn(found[4]!)], [`"${own.principal.key.id}"`, 'null']);
+    assert.deepEqual([creatorIn(found[3]!), creatorIn(found[4]!)], [`"${own.principal.apiKey.id}"`, 'null']);
   });
 
   it('shows a key that may read no keys only what concerns none', async () => {

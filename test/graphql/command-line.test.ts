@@ -17,7 +17,7 @@ describeOnEach('what commands ask of a server', () => {
 
   async function caller(name: string, grants: object): Promise<{ secret: string; id: string }> {
     const { secret, principal } = await createPrincipal(test.keys, { name, ...grants });
-    return { secret, id: principal.key.id };
+    return { secret, id: principal.apiKey.id };
   }
   const ask = async (document: string, variables?: Record<string, unknown>, secret = root.secret) => {
     const { body } = await query(test.url, secret, document, variables);
@@ -92,7 +92,7 @@ describeOnEach('what commands ask of a server', () => {
 
   it('why a key may do something, without the names of keys that the caller may not read', async () => {
     const { principal: parent } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
-    const { key: child } = await test.keys.create({ name: 'Child', roles: ['ADMIN'] }, parent);
+    const { apiKey: child } = await test.keys.create({ name: 'Child', roles: ['ADMIN'] }, parent);
     const { secret } = await caller('Own', { permissions: ['API_KEY:READ_OWN'] });
     const access = `query ($id: ID!, $permission: String!) { apiKey(id: $id) {
       access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName }
@@ -102,24 +102,24 @@ describeOnEach('what commands ask of a server', () => {
     assert.deepEqual(await ask(access, variables), {
       apiKey: { access: { ...granted, deniedById: null, deniedByName: null } },
     });
-    await test.keys.update(parent.key.id, { roles: ['GUEST'] }, OPERATOR);
-    const denied = { ...granted, allowed: false, deniedById: parent.key.id };
+    await test.keys.update(parent.apiKey.id, { roles: ['GUEST'] }, OPERATOR);
+    const denied = { ...granted, allowed: false, deniedById: parent.apiKey.id };
     assert.deepEqual(await ask(access, variables), { apiKey: { access: { ...denied, deniedByName: 'Parent' } } });
     assert.deepEqual(await ask(access, variables, secret), { apiKey: null });
     assert.deepEqual(await ask(access, { ...variables, permission: 'DOCKER:FLY' }), ['PERMISSION_INVALID']);
     const grants = { permissions: ['API_KEY:READ_OWN', 'DOCKER:READ_ANY'] };
-    await test.keys.update(parent.key.id, { roles: ['ADMIN'] }, OPERATOR);
+    await test.keys.update(parent.apiKey.id, { roles: ['ADMIN'] }, OPERATOR);
     const mid = await test.keys.create({ name: 'Mid', ...grants }, parent);
-    await test.keys.update(parent.key.id, { roles: [], permissions: ['API_KEY:READ_OWN'] }, OPERATOR);
-    const own = { id: mid.key.id, permission: 'DOCKER:READ_ANY' };
-    assert.deepEqual(await ask(access, own, mid.secret), {
+    await test.keys.update(parent.apiKey.id, { roles: [], permissions: ['API_KEY:READ_OWN'] }, OPERATOR);
+    const own = { id: mid.apiKey.id, permission: 'DOCKER:READ_ANY' };
+    assert.deepEqual(await ask(access, own, mid.key), {
       apiKey: {
         access: {
           allowed: false,
           permission: 'DOCKER:READ_ANY',
           grantedBy: ['DOCKER:READ_ANY'],
           status: 'ACTIVE',
-          deniedById: parent.key.id,
+          deniedById: parent.apiKey.id,
           deniedByName: null,
         },
       },

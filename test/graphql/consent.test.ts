@@ -90,7 +90,7 @@ describe('requests of applications, over GraphQL', () => {
     for (const other of [{ expiresIn: '2d' }, { expiresIn: undefined }, { permissions: undefined }])
       assert.notEqual(codeOf(await approve(helper, { ...input, ...other })), undefined);
     assert.equal(codeOf(await approve(admin, input)), 'REQUEST_DECIDED', 'of another key');
-    const { secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    const { key: secret } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     assert.equal(codeOf(await approve(secret, input)), 'REQUEST_DECIDED', 'of another secret, whose word would count');
     const shown = 'grants keyName keyGrants keyExpiresAt status';
     const { data } = await ask(

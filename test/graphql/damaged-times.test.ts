@@ -19,7 +19,7 @@ describeOnEach('a time in the store that is none', () => {
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const damaged = await createPrincipal(test.keys, { name: 'Damaged', permissions: ['API_KEY:CREATE_OWN'] });
     await createPrincipal(test.keys, { name: 'Child', permissions: ['API_KEY:CREATE_OWN'] }, damaged.principal);
-    await test.keys.rotate(damaged.principal.key.id, { grace: '24h' }, OPERATOR);
+    await test.keys.rotate(damaged.principal.apiKey.id, { grace: '24h' }, OPERATOR);
     await askDevice(test.url, { scope: 'role:GUEST' });
     await unlockAuditLog(test.store.location);
 

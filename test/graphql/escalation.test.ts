@@ -15,7 +15,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
     test = await startTestService();
     const made = await createPrincipal(test.keys, { name: 'Maker', permissions: MAKER });
     secret = made.secret;
-    ({ id } = made.principal.key);
+    ({ id } = made.principal.apiKey);
   });
   afterEach(() => test.stop());
 
@@ -81,14 +81,14 @@ describeOnEach('a key cannot grant more than it holds', () => {
   it('nor by the grants that stay when a part of a key is updated', async () => {
     const strong = await createPrincipal(test.keys, { name: 'Strong', roles: ['ADMIN'] });
     const reply = await update({
-      id: strong.principal.key.id,
+      id: strong.principal.apiKey.id,
       permissions: [{ resource: 'DOCKER', actions: ['READ_ANY'] }],
     });
     assert.deepEqual(
       reply.body.errors?.map(({ extensions }) => extensions['code']),
       ['FORBIDDEN'],
     );
-    assert.equal((await update({ id: strong.principal.key.id, description: 'named' })).body.errors, undefined);
+    assert.equal((await update({ id: strong.principal.apiKey.id, description: 'named' })).body.errors, undefined);
   });
 
   it('nor replaces another key without the permission to delete it', async () => {
@@ -120,8 +120,8 @@ describeOnEach('a key cannot grant more than it holds', () => {
       'mutation { createApiKey(input: { name: "Old", roles: [GUEST], overwrite: true }) { key apiKey { id createdBy } } }';
     const { body } = await query(test.url, admin.secret, document);
     const made = body.data!['createApiKey'] as { key: string; apiKey: { id: string; createdBy: string } };
-    assert.notEqual(made.apiKey.id, old.principal.key.id);
-    assert.equal(made.apiKey.createdBy, admin.principal.key.id);
+    assert.notEqual(made.apiKey.id, old.principal.apiKey.id);
+    assert.equal(made.apiKey.createdBy, admin.principal.apiKey.id);
     const statuses = [old.secret, child.secret, made.key].map(
       async (key) => (await query(test.url, key, '{ online }')).status,
     );

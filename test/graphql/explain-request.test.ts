@@ -8,7 +8,7 @@ import { type GraphQLReply, query, type TestService } from '../support/server.ts
 const EXPLAIN = `query ($method: String, $url: String!, $preflight: Boolean, $keyId: ID, $keyName: String) {
   explainRequest(method: $method, url: $url, preflight: $preflight, keyId: $keyId, keyName: $keyName) {
     outcome reason request { method host path } preflightFor route { number requires } used missing
-    otherCaseOf { number } after { route { number } because } otherMethods { number } key { id name status } } }`;
+    otherCaseOf { number } after { route { number } because } otherMethods { number } apiKey { id name status } } }`;
 
 describe('an explanation of a request, over GraphQL,', () => {
   let test: TestService & { file: string };
@@ -46,7 +46,7 @@ describe('an explanation of a request, over GraphQL,', () => {
         { route: { number: 3 }, because: 'g.example is more specific than *' },
       ],
       otherMethods: [{ number: 6 }],
-      key: null,
+      apiKey: null,
     });
     const open = await explain('https://h/public/x.css', { method: 'POST' });
     assert.deepEqual([open.outcome, open.reason], ['ALLOWED', 'it requires no key']);
@@ -60,10 +60,10 @@ describe('an explanation of a request, over GraphQL,', () => {
   });
 
   it('says whether a key may pass, and why not', async () => {
-    const { key } = await test.keys.create({ name: 'Board bot', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Board bot', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const allowed = await explain('https://g.example/api/boards/7', { keyId: key.id });
     assert.deepEqual(
-      [allowed.outcome, allowed.reason, allowed['used'], allowed['key']],
+      [allowed.outcome, allowed.reason, allowed['used'], allowed['apiKey']],
       [
         'ALLOWED',
         'the key has GRAFANA:READ_ANY',

@@ -167,7 +167,7 @@ describe("the guards of the schema, against a host's part", () => {
     const { url } = server;
     const update = (permissions: object[]) =>
       query(url, admin.secret, 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }', {
-        input: { id: principal.key.id, permissions },
+        input: { id: principal.apiKey.id, permissions },
       });
     const disksOf = async () => (await query(url, secret, '{ disks }')).body.data;
     assert.deepEqual(await disksOf(), { disks: null });
@@ -180,9 +180,9 @@ describe("the guards of the schema, against a host's part", () => {
   it('leave a host type that is a Node what it is', async () => {
     const nodes = part(`type Disk implements Node { id: ID! } extend type Query { nodes: [Node!]! ${WEAK} }`, {
       Query: {
-        nodes: (_: unknown, __: unknown, { principal }: { principal: { key: object } }) => [
+        nodes: (_: unknown, __: unknown, { principal }: { principal: { apiKey: object } }) => [
           { __typename: 'Disk', id: 'sda' },
-          principal.key,
+          principal.apiKey,
         ],
       },
     });
@@ -192,7 +192,7 @@ describe("the guards of the schema, against a host's part", () => {
       data: {
         nodes: [
           { __typename: 'Disk', id: 'sda' },
-          { __typename: 'ApiKey', id: principal.key.id },
+          { __typename: 'ApiKey', id: principal.apiKey.id },
         ],
       },
     });

@@ -17,7 +17,7 @@ const resolvers = {
   Query: { disks: () => [{ name: 'sda' }] },
   Disk: {
     asker: (_: unknown, __: unknown, { principal, request }: GraphQLContext) =>
-      `${principal.key.name} by ${request.method}`,
+      `${principal.apiKey.name} by ${request.method}`,
   },
   Mutation: {
     empty: (_: unknown, { name }: { name: string }) => {

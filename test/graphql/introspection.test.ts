@@ -35,7 +35,7 @@ const QUERY = {
   previewApiKey: '(input: CreateApiKeyInput!): ApiKeyPreview',
   previewPermissions: '(roles: [Role!], permissions: [PermissionInput!]): [Permission!]',
   auditLog:
-    '(first: Int = 50, after: String, beforeNumber: Int, afterNumber: Int, key: String, actor: String, action: AuditAction, since: DateTime, until: DateTime): AuditLogConnection',
+    '(first: Int = 50, after: String, beforeNumber: Int, afterNumber: Int, apiKey: String, actor: String, action: AuditAction, since: DateTime, until: DateTime): AuditLogConnection',
 };
 const MUTATION = {
   approveConsentRequest: '(input: ApproveConsentRequestInput!): ConsentRequest',

@@ -22,7 +22,7 @@ describeOnEach('keys over GraphQL', () => {
     test = await startTestService({ resources: ['DISK_POOL'] });
     const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     secret = admin.secret;
-    ({ id } = admin.principal.key);
+    ({ id } = admin.principal.apiKey);
   });
   after(() => test.stop());
 

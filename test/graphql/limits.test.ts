@@ -9,7 +9,7 @@ describe('limits and networks over GraphQL', () => {
   let admin: string;
   before(async () => {
     test = await startTestService();
-    admin = (await test.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).secret;
+    admin = (await test.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;
   });
   after(() => test.stop());
   const ask = async (document: string, variables: object = {}) => {
@@ -89,7 +89,7 @@ describe('limits and networks over GraphQL', () => {
       OPERATOR,
     );
     const made = 'mutation { createApiKey(input: { name: "Child", roles: [GUEST] }) { apiKey { id } } }';
-    await query(test.url, parent.secret, made);
+    await query(test.url, parent.key, made);
     const { data } = await ask('{ apiKey(name: "Child") { limits allowFrom limitedBy { name limits allowFrom } } }');
     assert.deepEqual(data, {
       apiKey: {

@@ -28,7 +28,7 @@ describeOnEach('node', () => {
     );
     const { id } = (body.data!['createApiKey'] as { apiKey: { id: string } }).apiKey;
     assert.deepEqual(await fetchAgain(secret, id), { data: { node: { __typename: 'ApiKey', name: 'Made', id } } });
-    const own = principal.key.id;
+    const own = principal.apiKey.id;
     assert.deepEqual(await fetchAgain(secret, own), {
       data: { node: { __typename: 'ApiKey', name: 'Admin', id: own } },
     });
@@ -43,13 +43,13 @@ describeOnEach('node', () => {
     const nameFor = async (secret: string, id: string) =>
       ((await fetchAgain(secret, id)).data!['node'] as { name: string } | null)?.name;
     for (const { principal } of [parent, child]) {
-      const { id, name } = principal.key;
+      const { id, name } = principal.apiKey;
       assert.equal(await nameFor(parent.secret, id), name);
     }
-    for (const id of [grandchild.principal.key.id, reader.principal.key.id, 'none', '', 'x'.repeat(10_000), '\0'])
+    for (const id of [grandchild.principal.apiKey.id, reader.principal.apiKey.id, 'none', '', 'x'.repeat(10_000), '\0'])
       assert.equal(await nameFor(parent.secret, id), undefined);
-    assert.equal(await nameFor(reader.secret, grandchild.principal.key.id), 'Grandchild');
-    const { data, errors } = await fetchAgain(nobody.secret, nobody.principal.key.id);
+    assert.equal(await nameFor(reader.secret, grandchild.principal.apiKey.id), 'Grandchild');
+    const { data, errors } = await fetchAgain(nobody.secret, nobody.principal.apiKey.id);
     assert.deepEqual(
       [data, errors![0]!.path, errors![0]!.extensions],
       [{ node: null }, ['node'], { code: 'FORBIDDEN', missing: ['API_KEY:READ_OWN'] }],

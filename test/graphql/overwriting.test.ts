@@ -26,7 +26,7 @@ describeOnEach('overwriting a key over GraphQL', () => {
   const make = (name: string, actions: string[], by: Principal | typeof OPERATOR = OPERATOR) =>
     createPrincipal(test.keys, { name, permissions: actions.map((action) => `API_KEY:${action}`) }, by);
   const overwrite = ({ secret }: Bearer, name: string) => query(test.url, secret, OVERWRITE, { name });
-  const idOf = ({ principal }: Bearer) => principal.key.id;
+  const idOf = ({ principal }: Bearer) => principal.apiKey.id;
   const all = async () => (await test.keys.list({}, OPERATOR)).keys;
   const gets = async (secret: string) => (await query(test.url, secret, '{ __typename }')).status;
   const created = ({ body }: GraphQLReply) => {

@@ -33,7 +33,7 @@ describeOnEach('a key with the OWN permissions', () => {
 
   const ask = (document: string, variables?: Record<string, unknown>) =>
     query(test.url, own.secret, document, variables);
-  const idOf = ({ principal }: Bearer) => principal.key.id;
+  const idOf = ({ principal }: Bearer) => principal.apiKey.id;
   const refusal = ({ body }: GraphQLReply) => body.errors?.map(({ message, extensions }) => ({ message, extensions }));
   const lacks = (permission: string) => [
     { message: `This key lacks ${permission}.`, extensions: { code: 'FORBIDDEN', missing: [permission] } },
@@ -59,7 +59,7 @@ describeOnEach('a key with the OWN permissions', () => {
 
   it('finds itself and its children by id and by name, and gets null alike for other keys and for unknown ones', async () => {
     for (const bearer of [own, child]) {
-      const { id, name } = bearer.principal.key;
+      const { id, name } = bearer.principal.apiKey;
       const { body } = await ask(
         'query ($id: ID, $name: String) { a: apiKey(id: $id) { name } b: apiKey(name: $name) { id } }',
         {
@@ -69,7 +69,7 @@ describeOnEach('a key with the OWN permissions', () => {
       );
       assert.deepEqual(body, { data: { a: { name }, b: { id } } });
     }
-    for (const { id, name } of [grandchild.principal.key, other.principal.key, { id: 'none', name: 'None' }]) {
+    for (const { id, name } of [grandchild.principal.apiKey, other.principal.apiKey, { id: 'none', name: 'None' }]) {
       const { body } = await ask(
         'query ($id: ID, $name: String) { a: apiKey(id: $id) { name } b: apiKey(name: $name) { id } }',
         {

@@ -69,7 +69,7 @@ describeOnEach('apiKeys', () => {
 
   it('continues after a key that was deleted', async () => {
     const { edges } = await page({ first: 500 });
-    const { key } = await test.keys.create({ name: 'Passing', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Passing', roles: ['GUEST'] }, OPERATOR);
     const { pageInfo } = await page({ search: 'Passing' });
     await test.keys.delete([key.id], OPERATOR);
     test.time.now += 1;

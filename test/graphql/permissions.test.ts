@@ -88,7 +88,7 @@ describeOnEach('a root field', (dialect) => {
     const name = [...(grants.roles ?? []), ...(grants.permissions ?? [])].join(' ').replaceAll(/[:_]+/g, ' ');
     const { secret, principal } = await createPrincipal(test.keys, { name, ...grants });
     const [queried, mutated] = await Promise.all([
-      query(test.url, secret, QUERY, { id: principal.key.id }),
+      query(test.url, secret, QUERY, { id: principal.apiKey.id }),
       query(test.url, secret, MUTATION),
     ]);
     checkFields(queried, QUERIES, open, name);

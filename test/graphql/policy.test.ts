@@ -38,7 +38,7 @@ describe('the policy over HTTP', () => {
     assert.match((await create('name: "New", roles: [ADMIN]'))!, /^POLICY_VIOLATED: .*grantableByKeys.*grants ADMIN/);
     const late = (await create('name: "New", roles: [VIEWER], expiresIn: "91d"'))!;
     assert.match(late, /^FORBIDDEN: .*this key expires at/);
-    const { key } = await test.keys.create({ name: 'Other', roles: ['VIEWER'], expiresIn: '1d' }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Other', roles: ['VIEWER'], expiresIn: '1d' }, OPERATOR);
     const update = (fields: string) =>
       errorOf(`mutation { updateApiKey(input: { id: "${key.id}", ${fields} }) { id } }`);
     assert.match((await update('roles: [CONNECT]'))!, /^POLICY_VIOLATED: .*grants CONNECT/);
@@ -52,7 +52,7 @@ describe('the policy over HTTP', () => {
   });
 
   it('lets keys be disabled and rotated, and none be enabled that breaks it', async () => {
-    const { key } = await test.keys.create({ name: 'Strong', roles: ['ADMIN'], expiresIn: '1d' }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Strong', roles: ['ADMIN'], expiresIn: '1d' }, OPERATOR);
     const enable = (enabled: boolean) =>
       errorOf(`mutation { setApiKeyEnabled(id: "${key.id}", enabled: ${enabled}) { id } }`);
     const change = (document: string) => errorOf(`mutation { ${document} }`);

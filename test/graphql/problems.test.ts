@@ -21,7 +21,7 @@ describe('the faults of an input over GraphQL', () => {
     test = await startTestService();
     const principal = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     admin = principal.secret;
-    ({ id } = principal.principal.key);
+    ({ id } = principal.principal.apiKey);
   });
   after(() => test.stop());
 

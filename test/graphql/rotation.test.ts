@@ -20,7 +20,7 @@ describeOnEach('rotating, and the use of keys, over GraphQL', () => {
       roles: ['GUEST'],
       permissions: ['DOCKER:READ_ANY'],
     });
-    [id, old] = [created.principal.key.id, created.secret];
+    [id, old] = [created.principal.apiKey.id, created.secret];
   });
   afterEach(() => test.stop());
   const ask = async (secret: string, document: string, variables?: Record<string, unknown>) =>

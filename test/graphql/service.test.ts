@@ -102,7 +102,7 @@ describeOnEach('the health of a service, over GraphQL', (dialect) => {
   let secret: string;
   beforeEach(async () => {
     keys = await openKeys({ database: await migratedStore() });
-    ({ secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER'] }, OPERATOR));
+    ({ key: secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER'] }, OPERATOR));
   });
   afterEach(() => keys.close());
 
@@ -140,7 +140,7 @@ describeOnEach('the health of a service, over GraphQL', (dialect) => {
 describe('the health of a service, over GraphQL,', () => {
   it('says that a file does not answer that is not there, and is no error', async () => {
     const keys = await openKeys({ database: tempStore() });
-    const { secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER', 'GUEST'] }, OPERATOR);
+    const { key: secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER', 'GUEST'] }, OPERATOR);
     const typeDefs = 'extend type Query { away: Boolean @requires(resource: ME, action: READ_OWN) @cost(weight: 2) }';
     const away = async () => {
       renameSync(keys.location, `${keys.location}.away`);

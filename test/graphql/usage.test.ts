@@ -13,7 +13,7 @@ describeOnEach('the use of a key by the hour, over GraphQL', () => {
   beforeEach(async () => {
     test = await startTestService();
     ({ secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
-    const { secret, key } = await test.keys.create({ name: 'Used', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'Used', roles: ['GUEST'] }, OPERATOR);
     used = { secret, id: key.id };
     for (const hours of [0, 1, 24]) {
       test.time.now = Date.UTC(2030, 0, 1, hours);

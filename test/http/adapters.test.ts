@@ -151,7 +151,7 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
     });
     beforeEach(async () => {
       const guest = { name: 'Guest', roles: ['GUEST'], overwrite: true };
-      const { secret: made, key } = await test.keys.create(guest, OPERATOR);
+      const { key: made, apiKey: key } = await test.keys.create(guest, OPERATOR);
       [secret, id] = [made, key.id];
     });
     afterEach(() => server.stop());
@@ -217,11 +217,11 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
     it('knows what a key may do by the time when its body has arrived', async () => {
       const reader = await test.keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
       await run({ permission: 'DOCKER:READ_ANY' });
-      const answer = await sendInTwo(reader.secret, () =>
-        test.keys.update(reader.key.id, { permissions: ['INFO:READ_ANY'] }, OPERATOR),
+      const answer = await sendInTwo(reader.key, () =>
+        test.keys.update(reader.apiKey.id, { permissions: ['INFO:READ_ANY'] }, OPERATOR),
       );
       assert.match(answer, /^HTTP\/1\.1 403 /);
-      await test.keys.delete([reader.key.id], OPERATOR);
+      await test.keys.delete([reader.apiKey.id], OPERATOR);
     });
 
     it('lets nobody in while the store does not answer, and says so in the log', async () => {

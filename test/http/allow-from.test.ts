@@ -31,7 +31,7 @@ describeOnEach('the networks that a key may be used from', () => {
     (await send(secret, { 'X-Forwarded-For': address })).status;
 
   it('let it in from there, and nowhere else', async () => {
-    const { secret } = await create(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7']);
+    const { key: secret } = await create(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7']);
     for (const address of ['10.0.0.1', '10.255.255.255', '2001:db8:ffff::1', '192.0.2.7', '::ffff:10.1.2.3'])
       assert.equal(await statusFrom(secret, address), 200, address);
     for (const address of ['11.0.0.1', '192.0.2.8', '2001:db9::1', '::1', '127.0.0.1'])
@@ -40,7 +40,7 @@ describeOnEach('the networks that a key may be used from', () => {
   });
 
   it('are not named where it is refused, which is logged with the address', async () => {
-    const { secret, key } = await create(['10.0.0.0/8']);
+    const { key: secret, apiKey: key } = await create(['10.0.0.0/8']);
     const { status, text } = await send(secret, { 'X-Forwarded-For': '198.51.100.1' });
     assert.deepEqual(
       [status, JSON.parse(text)],
@@ -63,15 +63,15 @@ describeOnEach('the networks that a key may be used from', () => {
 
   it('are not those of a network of the other family, however large', async () => {
     const everyV6 = await create(['::/0']);
-    assert.equal(await statusFrom(everyV6.secret, '10.0.0.1'), 403);
-    assert.equal(await statusFrom(everyV6.secret, '2001:db8::1'), 200);
+    assert.equal(await statusFrom(everyV6.key, '10.0.0.1'), 403);
+    assert.equal(await statusFrom(everyV6.key, '2001:db8::1'), 200);
     const everyV4 = await create(['0.0.0.0/0']);
-    assert.equal(await statusFrom(everyV4.secret, '2001:db8::1'), 403);
-    assert.equal(await statusFrom(everyV4.secret, '10.0.0.1'), 200);
+    assert.equal(await statusFrom(everyV4.key, '2001:db8::1'), 403);
+    assert.equal(await statusFrom(everyV4.key, '10.0.0.1'), 200);
   });
 
   it('are those of the address that a client could not make up', async () => {
-    const { secret } = await create(['10.0.0.0/8']);
+    const { key: secret } = await create(['10.0.0.0/8']);
     const forged: Record<string, string>[] = [
       { 'X-Forwarded-For': '10.0.0.1, 198.51.100.1' },
       { 'X-Forwarded-For': '10.0.0.1', Forwarded: 'for=198.51.100.1' },
@@ -97,7 +97,7 @@ describeOnEach('the networks that a key may be used from', () => {
   });
 
   it('that are changed hold from the next request on', async () => {
-    const { secret, key } = await create(null);
+    const { key: secret, apiKey: key } = await create(null);
     assert.equal(await statusFrom(secret, '198.51.100.1'), 200);
     await test.keys.update(key.id, { allowFrom: ['10.0.0.0/8'] }, OPERATOR);
     await until(async () => (await statusFrom(secret, '198.51.100.1')) === 403);
@@ -107,7 +107,7 @@ describeOnEach('the networks that a key may be used from', () => {
 
   it('are looked at before limits: a request from elsewhere uses none up', async () => {
     const fields = { name: 'Both', roles: ['GUEST'], allowFrom: ['10.0.0.0/8'], limits: ['1/h'] };
-    const { secret } = await test.keys.create(fields, OPERATOR);
+    const { key: secret } = await test.keys.create(fields, OPERATOR);
     for (const status of [403, 403]) assert.equal(await statusFrom(secret, '198.51.100.1'), status);
     for (const status of [200, 429]) assert.equal(await statusFrom(secret, '10.0.0.1'), status);
   });

@@ -84,10 +84,10 @@ for (const [name, make] of Object.entries(SERVERS))
       // The store is asked about its limit.
       const limited = await test.keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
       for (const [path, key, answer] of [
-        ['/busy', limited.secret, 'busy'],
-        ['/', limited.secret, 'welcome'],
+        ['/busy', limited.key, 'busy'],
+        ['/', limited.key, 'welcome'],
         ['/busy', 'svc_wrong', 'busy'],
-        ['/busy', limited.secret.replace(/.{6}$/, 'wrong1'), 'busy'],
+        ['/busy', limited.key.replace(/.{6}$/, 'wrong1'), 'busy'],
       ] as const) {
         const { port } = server.address() as AddressInfo;
         const reply = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${key}` } });

@@ -28,7 +28,7 @@ describe('Basic authentication', () => {
   let server: RunningServer;
   before(async () => {
     test = await openTestKeys();
-    ({ secret } = await test.keys.create({ name: 'Git', roles: ['GUEST'] }, OPERATOR));
+    ({ key: secret } = await test.keys.create({ name: 'Git', roles: ['GUEST'] }, OPERATOR));
   });
   afterEach(() => server.stop(0));
   after(() => test.store.close());

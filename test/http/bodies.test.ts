@@ -21,7 +21,7 @@ describe('a body', () => {
 
   before(async () => {
     test = await startTestService();
-    ({ secret } = await test.keys.create({ name: 'Reader', roles: ['GUEST'] }, OPERATOR));
+    ({ key: secret } = await test.keys.create({ name: 'Reader', roles: ['GUEST'] }, OPERATOR));
   });
   after(() => test.stop());
   afterEach('the server still answers', async () => {

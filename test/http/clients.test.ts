@@ -49,10 +49,10 @@ describe('bearerAuth in an app of its own', () => {
     const mayNot = await keys.create({ name: 'May not', roles: ['GUEST'] }, 'operator');
     const app = new Hono()
       .use(bearerAuth({ keys, permission: 'DOCKER:READ_OWN', realm: 'containers' }))
-      .get('/', (c) => c.text(c.get('principal').key.name));
+      .get('/', (c) => c.text(c.get('principal').apiKey.name));
     const ask = (secret: string) => app.request('/', { headers: { authorization: `Bearer ${secret}` } });
-    assert.equal(await (await ask(may.secret)).text(), 'May');
-    const refused = await ask(mayNot.secret);
+    assert.equal(await (await ask(may.key)).text(), 'May');
+    const refused = await ask(mayNot.key);
     assert.equal(refused.status, 403);
     assert.equal(
       refused.headers.get('www-authenticate'),

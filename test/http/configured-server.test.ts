@@ -34,7 +34,7 @@ describe('a server whose configuration changes', () => {
     );
     return { running: configured.service.server };
   };
-  const secretOf = async () => (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).secret;
+  const secretOf = async () => (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;
   beforeEach(() => void (lines.length = 0));
   afterEach(async () => {
     await configured?.service.server.stop(0);

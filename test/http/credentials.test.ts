@@ -14,7 +14,7 @@ describeOnEach('the Authorization header', () => {
 
   before(async () => {
     test = await startTestService();
-    ({ secret } = await test.keys.create({ name: 'Reader', roles: ['GUEST'] }, OPERATOR));
+    ({ key: secret } = await test.keys.create({ name: 'Reader', roles: ['GUEST'] }, OPERATOR));
   });
   after(() => test.stop());
 

@@ -37,7 +37,7 @@ describe('a document', () => {
     test = await startTestService();
     const { secret: made, principal } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'] });
     secret = made;
-    ({ id } = principal.key);
+    ({ id } = principal.apiKey);
     const times = [];
     for (let count = 0; count < 5; count += 1) times.push((await post('*/*', { query: getIntrospectionQuery() })).took);
     introspection = Math.min(...times);

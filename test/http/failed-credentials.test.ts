@@ -12,7 +12,7 @@ describe('keys that are not valid', () => {
   let valid: string;
   beforeEach(async () => {
     test = await startTestService({ app: { failedCredentials: '20/d' } });
-    valid = (await test.keys.create({ name: 'Valid', roles: ['GUEST'] }, OPERATOR)).secret;
+    valid = (await test.keys.create({ name: 'Valid', roles: ['GUEST'] }, OPERATOR)).key;
   });
   afterEach(() => test.stop());
   const send = (secret: string, address: string) =>

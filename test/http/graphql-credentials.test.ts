@@ -20,7 +20,7 @@ describe('the GraphQL endpoint', () => {
   before(async () => {
     const app = { credentials: ['bearer', { header: 'X-Api-Key' }, 'basic'] as const, trust: ['127.0.0.1/32'] };
     test = await startTestService({ app, log });
-    ({ secret } = await test.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR));
+    ({ key: secret } = await test.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR));
   });
   after(() => test.stop());
 

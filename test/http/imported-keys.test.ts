@@ -74,13 +74,13 @@ describeOnEach('imported keys', () => {
   it('are rotated, and rolled back, like any other', async () => {
     const secret = 'sk_test_rotated-rotated-1';
     const { id, prefix, name } = await load({ secret });
-    const { secret: fresh, after } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    const { key: fresh, after } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     assert.match(fresh, /^svc_/);
     assert.equal(after.rotation?.previousPublicId, prefix);
     assert.deepEqual([(await send(fresh)).me?.name, (await send(secret)).me?.name], [name, name]);
     await test.keys.rollBackRotation(id, OPERATOR);
     assert.deepEqual([(await send(fresh)).status, (await send(secret)).me], [401, { name, prefix }]);
-    const { secret: third } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
+    const { key: third } = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
     assert.deepEqual([(await send(third)).me?.name, (await send(secret)).status], [name, 401]);
   });

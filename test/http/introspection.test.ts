@@ -23,7 +23,7 @@ describeOnEach('POST /introspect', () => {
 
   beforeEach(async () => {
     test = await openTestKeys();
-    ({ secret: caller } = await test.keys.create({ name: 'Gateway', permissions: ['API_KEY:READ_ANY'] }, OPERATOR));
+    ({ key: caller } = await test.keys.create({ name: 'Gateway', permissions: ['API_KEY:READ_ANY'] }, OPERATOR));
     const app = await createApp({ keys: test.keys, credentials: ['bearer', 'basic'], log });
     server = await listen({ app, host: '127.0.0.1', port: 0 });
     lines.length = 0;
@@ -44,7 +44,7 @@ describeOnEach('POST /introspect', () => {
     test.keys.create({ name: 'CI deploy', permissions: ['DOCKER:READ_ANY', 'ME:READ_OWN'], ...fields }, OPERATOR);
 
   it('tells what an active key may do, in the terms of OAuth', async () => {
-    const { secret, key } = await issue({ expiresIn: '90m' });
+    const { key: secret, apiKey: key } = await issue({ expiresIn: '90m' });
     const { status, headers, body } = await send({ body: new URLSearchParams({ token: secret }) });
     const issuedAt = test.time.now / 1000;
     assert.deepEqual(body, {
@@ -65,7 +65,7 @@ describeOnEach('POST /introspect', () => {
   it('leaves out the end of a key that has none, and counts what its creator may not do', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     const permissions = ['DOCKER:READ_OWN', 'DISK:READ_OWN'];
-    const { secret } = await test.keys.create({ name: 'Child', permissions }, principal);
+    const { key: secret } = await test.keys.create({ name: 'Child', permissions }, principal);
     const [known] = await test.keys.list({ search: 'Parent' }, OPERATOR).then(({ keys }) => keys);
     await test.keys.update(known!.id, { roles: [], permissions: ['DOCKER:READ_ANY'] }, OPERATOR);
     const body = (await introspect(secret)) as { scope: string };
@@ -74,7 +74,7 @@ describeOnEach('POST /introspect', () => {
 
   it('says of inactive keys that they are, and nothing more', async () => {
     const inactive = async () => {
-      const { secret, key } = await issue({ overwrite: true });
+      const { key: secret, apiKey: key } = await issue({ overwrite: true });
       assert.deepEqual(((await introspect(secret)) as { active: boolean }).active, true);
       return { secret, id: key.id };
     };
@@ -87,7 +87,7 @@ describeOnEach('POST /introspect', () => {
     const rotated = await inactive();
     await test.keys.rotate(rotated.id, { grace: '0s' }, OPERATOR);
     assert.deepEqual(await introspect(rotated.secret), { active: false });
-    const { secret: expiring } = await issue({ overwrite: true, expiresIn: '1m' });
+    const { key: expiring } = await issue({ overwrite: true, expiresIn: '1m' });
     test.time.now += 60_000;
     assert.deepEqual(await introspect(expiring), { active: false });
     const unknown = ['nonsense', `${expiring.slice(0, -1)}!`, expiring.slice(0, -1), ' ', '\0', 'ü'.repeat(1000)];
@@ -95,16 +95,16 @@ describeOnEach('POST /introspect', () => {
   });
 
   it('tells until when the previous secret of a rotated key works', async () => {
-    const { secret, key } = await issue({});
+    const { key: secret, apiKey: key } = await issue({});
     await test.keys.rotate(key.id, { grace: '10m' }, OPERATOR);
     const { exp } = (await introspect(secret)) as { exp: number };
     assert.equal(exp, test.time.now / 1000 + 600);
   });
 
   it('is no use of the key, and no refused request', async () => {
-    const { secret, key } = await issue({});
+    const { key: secret, apiKey: key } = await issue({});
     const rotated = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
-    for (const token of [secret, rotated.secret, 'nonsense', `${secret}x`]) await introspect(token);
+    for (const token of [secret, rotated.key, 'nonsense', `${secret}x`]) await introspect(token);
     await test.keys.finishActivity();
     assert.equal((await test.keys.usageOf([key.id])).get(key.id), undefined);
     assert.equal((await test.keys.findById(key.id, OPERATOR))?.rotation?.previousEndsAt, null);
@@ -113,7 +113,7 @@ describeOnEach('POST /introspect', () => {
   });
 
   it('asks for API_KEY:READ_ANY', async () => {
-    const { secret } = await issue({ permissions: ['API_KEY:READ_OWN', 'ME:READ_OWN'] });
+    const { key: secret } = await issue({ permissions: ['API_KEY:READ_OWN', 'ME:READ_OWN'] });
     const { status, headers } = await send({ body: new URLSearchParams({ token: caller }) }, secret);
     assert.equal(status, 403);
     const challenge = 'Bearer realm="svc-api", error="insufficient_scope", scope="API_KEY:READ_ANY"';
@@ -179,7 +179,7 @@ describeOnEach('POST /introspect', () => {
     const as = { issuer: server.url, introspection_endpoint: `${server.url}/introspect` };
     const client = { client_id: 'gateway' };
     const insecure = { [allowInsecureRequests]: true };
-    const { secret, key } = await issue({});
+    const { key: secret, apiKey: key } = await issue({});
     const ask = async (token: string, key_ = caller) =>
       processIntrospectionResponse(
         as,

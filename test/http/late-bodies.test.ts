@@ -19,7 +19,7 @@ describeOnEach('a request whose body arrives late', () => {
   let key: { secret: string; id: string };
   beforeEach(async () => {
     test = await startTestService();
-    const { secret, key: created } = await test.keys.create({ name: 'Late', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret, apiKey: created } = await test.keys.create({ name: 'Late', roles: ['ADMIN'] }, OPERATOR);
     key = { secret, id: created.id };
   });
   afterEach(() => test.stop());

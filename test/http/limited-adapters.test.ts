@@ -17,7 +17,7 @@ for (const [name, start] of Object.entries(GUARDED_SERVERS))
     let count = 0;
     const create = async (fields: object) => {
       count += 1;
-      return (await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], ...fields }, OPERATOR)).secret;
+      return (await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], ...fields }, OPERATOR)).key;
     };
 
     it('are told with every answer, and with the refusal beyond them', async () => {
@@ -55,7 +55,7 @@ for (const [name, start] of Object.entries(GUARDED_SERVERS))
 describe('limits, held by bearerAuth in an app of Hono', () => {
   it('are told with each answer, wherever that was made, and whatever it says of limits itself', async () => {
     const { keys, store } = await openTestKeys();
-    const { secret } = await keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
+    const { key: secret } = await keys.create({ name: 'Limited', roles: ['GUEST'], limits: ['100/h'] }, OPERATOR);
     const app = new Hono()
       .use(bearerAuth({ keys }))
       .get('/own', (c) => c.text('Its own.', 200, { RateLimit: 'mine', 'X-Kept': 'yes' }))

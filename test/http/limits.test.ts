@@ -30,7 +30,7 @@ describeOnEach('limits of requests', () => {
   };
 
   it('let in so many at once, then one each part of the time, and tell where a request stands', async () => {
-    const { secret } = await create({ limits: ['3/m'] });
+    const { key: secret } = await create({ limits: ['3/m'] });
     for (const remaining of [2, 1, 0]) {
       const reply = await ask(secret);
       assert.equal(reply.status, 200);
@@ -56,12 +56,12 @@ describeOnEach('limits of requests', () => {
   });
 
   it('are not told of where there are none', async () => {
-    const reply = await ask((await create({})).secret);
+    const reply = await ask((await create({})).key);
     assert.deepEqual([reply.status, ...fieldsOf(reply)], [200, null, null, null]);
   });
 
   it('hold all at once, and a request that one of them refuses does not count against the others', async () => {
-    const { secret } = await create({ limits: ['2/m', '3/h'] });
+    const { key: secret } = await create({ limits: ['2/m', '3/h'] });
     assert.deepEqual(await statuses(secret, 3), [200, 200, 429]);
     test.time.now += 60_000;
     const third = await ask(secret);
@@ -91,15 +91,15 @@ describeOnEach('limits of requests', () => {
   });
 
   it('of a key that another secret of it was used for are the same', async () => {
-    const { secret, key } = await create({ limits: ['3/m'] });
+    const { key: secret, apiKey: key } = await create({ limits: ['3/m'] });
     assert.deepEqual(await statuses(secret, 2), [200, 200]);
     const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
-    assert.deepEqual(await statuses(rotated.secret, 2), [200, 429]);
+    assert.deepEqual(await statuses(rotated.key, 2), [200, 429]);
     assert.deepEqual(await statuses(secret, 1), [429]);
   });
 
   it('that are changed hold from the next request on, with what was used before', async () => {
-    const { secret, key } = await create({ limits: ['4/m'] });
+    const { key: secret, apiKey: key } = await create({ limits: ['4/m'] });
     assert.deepEqual(await statuses(secret, 3), [200, 200, 200]);
     await test.keys.update(key.id, { limits: ['3/m'] }, OPERATOR);
     await until(async () => (await ask(secret)).status === 429);
@@ -113,7 +113,7 @@ describeOnEach('limits of requests', () => {
     const other = await startTestService({ database: test.database });
     try {
       other.time.now = test.time.now;
-      const { secret } = await create({ limits: ['5/m'] });
+      const { key: secret } = await create({ limits: ['5/m'] });
       const found: number[] = [];
       for (let index = 0; index < 8; index += 1)
         found.push((await ask(secret, index % 2 === 0 ? test.url : other.url)).status);
@@ -124,21 +124,21 @@ describeOnEach('limits of requests', () => {
   });
 
   it('hold requests that come together as they hold those that follow one another', async () => {
-    const { secret } = await create({ limits: ['40/m'] });
+    const { key: secret } = await create({ limits: ['40/m'] });
     const replies = await Promise.all(Array.from({ length: 60 }, () => ask(secret)));
     assert.equal(replies.filter(({ status }) => status === 200).length, 40);
     assert.equal(replies.filter(({ status }) => status === 429).length, 20);
   });
 
   it('refuse everybody while the store does not take what is used, but not those who hold a lease', async () => {
-    const { secret } = await create({ limits: ['1000/h'] });
+    const { key: secret } = await create({ limits: ['1000/h'] });
     assert.deepEqual(await statuses(secret, 4), [200, 200, 200, 200]);
     const unlimited = await create({});
     await changeDirectly(test.database, 'alter table limit_states rename to elsewhere');
     try {
       const found = await statuses(secret, 3);
       assert.deepEqual(found, [200, 200, 503], 'of its lease two were left');
-      assert.deepEqual(await statuses(unlimited.secret, 1), [200]);
+      assert.deepEqual(await statuses(unlimited.key, 1), [200]);
     } finally {
       await changeDirectly(test.database, 'alter table elsewhere rename to limit_states');
     }
@@ -146,7 +146,7 @@ describeOnEach('limits of requests', () => {
   });
 
   it('of a key that was deleted meanwhile refuse it like any other that is not valid', async () => {
-    const { secret, key } = await create({ limits: ['5/m'] });
+    const { key: secret, apiKey: key } = await create({ limits: ['5/m'] });
     assert.deepEqual(await statuses(secret, 1), [200]);
     // As if the deletion had not been heard yet.
     const restrictions = { limitsId: 'x', limits: [{ keyId: key.id, limit: '5/m' as const }], networks: [] };
@@ -163,7 +163,7 @@ describeOnEach('limits of keys that have none of their own', () => {
   after(() => test.stop());
 
   it('are those that the service has for them', async () => {
-    const { secret } = await test.keys.create({ name: 'Plain', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'Plain', roles: ['GUEST'] }, OPERATOR);
     const own = await test.keys.create({ name: 'Own', roles: ['GUEST'], limits: ['3/m'] }, OPERATOR);
     const statuses = async (by: string) => {
       const found: number[] = [];
@@ -171,7 +171,7 @@ describeOnEach('limits of keys that have none of their own', () => {
       return found;
     };
     assert.deepEqual(await statuses(secret), [200, 200, 429, 429]);
-    assert.deepEqual(await statuses(own.secret), [200, 200, 200, 429]);
+    assert.deepEqual(await statuses(own.key), [200, 200, 200, 429]);
   });
 });
 
@@ -179,7 +179,10 @@ describe('a request over a limit', () => {
   it('counts as no use, and is in both logs', async () => {
     const { log, lines } = collectingLog();
     const test = await startTestService({ log });
-    const { secret, key } = await test.keys.create({ name: 'Key', roles: ['GUEST'], limits: ['1/h'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create(
+      { name: 'Key', roles: ['GUEST'], limits: ['1/h'] },
+      OPERATOR,
+    );
     for (const status of [200, 429, 429]) assert.equal((await query(test.url, secret, ME)).status, status);
     await test.keys.finishActivity();
     assert.equal((await test.keys.usageOf([key.id])).get(key.id)?.uses, 1);

@@ -438,9 +438,9 @@ describe('a request, by Node or by Hono,', () => {
     ] as const) {
       const created = await test.keys.create({ name: `Key ${what}`, permissions, expiresIn: '1h' }, OPERATOR);
       const ask = () =>
-        post(byNode.url, body, { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' });
+        post(byNode.url, body, { authorization: `Bearer ${created.key}`, 'content-type': 'application/json' });
       for (let time = 0; time < 3; time += 1) assert.equal((await ask()).status, 200);
-      await end(created.key.id);
+      await end(created.apiKey.id);
       assert.equal((await ask()).status, 401, what);
     }
   });
@@ -449,11 +449,11 @@ describe('a request, by Node or by Hono,', () => {
     const created = await test.keys.create({ name: 'Less', permissions: ['ONLINE:READ_ANY', 'ME:READ_OWN'] }, OPERATOR);
     const ask = () =>
       post(byNode.url, '{"query":"{ online }"}', {
-        authorization: `Bearer ${created.secret}`,
+        authorization: `Bearer ${created.key}`,
         'content-type': 'application/json',
       });
     for (let time = 0; time < 3; time += 1) assert.equal((await ask()).body, '{"data":{"online":true}}');
-    await test.keys.update(created.key.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
+    await test.keys.update(created.apiKey.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
     assert.match((await ask()).body, /FORBIDDEN/);
   });
 });

@@ -19,15 +19,15 @@ describeOnEach('a key', (dialect) => {
 
   it('that is unknown, deleted, mistyped or no key at all is refused in one and the same way; the log tells them apart', async () => {
     const elsewhere = await openTestKeys();
-    const { secret: unknown } = await elsewhere.keys.create({ name: 'Unknown', roles: ['ADMIN'] }, OPERATOR);
+    const { key: unknown } = await elsewhere.keys.create({ name: 'Unknown', roles: ['ADMIN'] }, OPERATOR);
     await elsewhere.store.close();
     const deleted = await test.keys.create({ name: 'Deleted', roles: ['ADMIN'] }, OPERATOR);
-    await test.keys.delete([deleted.key.id], OPERATOR);
-    const { secret: good } = await test.keys.create({ name: 'Good', roles: ['ADMIN'] }, OPERATOR);
+    await test.keys.delete([deleted.apiKey.id], OPERATOR);
+    const { key: good } = await test.keys.create({ name: 'Good', roles: ['ADMIN'] }, OPERATOR);
     const last = good.endsWith('0') ? '1' : '0';
     const bad = [
       unknown,
-      deleted.secret,
+      deleted.key,
       good.slice(0, -1) + last,
       good.slice(0, -1),
       `${good}0`,
@@ -62,7 +62,7 @@ describeOnEach('a key', (dialect) => {
       .map(({ fields }) => withoutRequestId(fields) as { reason?: string });
     assert.deepEqual(refusals.slice(0, 2), [
       { reason: 'unknown', prefix: `${unknown.slice(0, 16)}_…`, address: '127.0.0.1' },
-      { reason: 'unknown', prefix: `${deleted.secret.slice(0, 16)}_…`, address: '127.0.0.1' },
+      { reason: 'unknown', prefix: `${deleted.key.slice(0, 16)}_…`, address: '127.0.0.1' },
     ]);
     assert.deepEqual(refusals.slice(2), [{ reason: 'malformed', prefix: undefined, address: '127.0.0.1' }]);
   });
@@ -72,7 +72,7 @@ describeOnEach('a key', (dialect) => {
 
   it('that another process changes or deletes is changed or refused from the next request on', async () => {
     const other = await openTestKeys({ database: test.store.location });
-    const { secret, key } = await other.keys.create({ name: 'Changing', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await other.keys.create({ name: 'Changing', roles: ['GUEST'] }, OPERATOR);
     const codes = async () =>
       (await query(test.url, secret, '{ online info { name } }')).body.errors?.map(
         ({ extensions }) => extensions['code'],
@@ -87,7 +87,7 @@ describeOnEach('a key', (dialect) => {
     assert.deepEqual(await codes(), ['UNAUTHENTICATED']);
     const again = await other.keys.create({ name: 'Changing', roles: ['VIEWER'] }, OPERATOR);
     await other.keys.create({ name: 'Changing', roles: ['VIEWER'], overwrite: true }, OPERATOR);
-    assert.equal((await query(test.url, again.secret, '{ online }')).status, 401);
+    assert.equal((await query(test.url, again.key, '{ online }')).status, 401);
     await other.store.close();
   });
 

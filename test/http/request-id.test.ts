@@ -21,7 +21,7 @@ describe('the id of a request', () => {
 
   before(async () => {
     test = await startTestService();
-    ({ secret } = await test.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR));
+    ({ key: secret } = await test.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR));
   });
   after(() => test.stop());
 

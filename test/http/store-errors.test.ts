@@ -18,7 +18,7 @@ describe('a store that fails behind the bearer check', () => {
 
   beforeEach(async () => {
     keys = await openKeys({ database: tempStore(), lockWaitMs: 50 });
-    ({ secret } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, 'operator'));
+    ({ key: secret } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, 'operator'));
     lines.length = 0;
   });
   afterEach(() => keys.close());

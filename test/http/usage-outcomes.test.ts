@@ -10,7 +10,7 @@ import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer } from '../support/server.ts';
 
 /** How the requests of a key ended: accepted, forbidden, limited, refused. */
-async function outcomesOf({ keys }: Pick<TestKeys, 'keys'>, { key }: CreatedKey): Promise<number[]> {
+async function outcomesOf({ keys }: Pick<TestKeys, 'keys'>, { apiKey: key }: CreatedKey): Promise<number[]> {
   await keys.finishActivity();
   const [hour] = (await keys.periodUsageOf(key.id)).periods;
   return hour ? OUTCOMES.map((outcome) => hour[outcome]) : [];
@@ -72,7 +72,7 @@ for (const [name, open] of Object.entries(DOORS))
       return door.test.keys.create({ name: `Key ${count}`, permissions: [PERMISSION], ...fields }, OPERATOR);
     };
     const sendTo = async (created: CreatedKey, times = 1) => {
-      for (let time = 0; time < times; time += 1) await door.send(created.secret);
+      for (let time = 0; time < times; time += 1) await door.send(created.key);
       return outcomesOf(door.test, created);
     };
 
@@ -89,7 +89,7 @@ for (const [name, open] of Object.entries(DOORS))
     it('is refused where the key is disabled', async () => {
       const created = await create();
       assert.deepEqual(await sendTo(created), [1, 0, 0, 0]);
-      await door.test.keys.setEnabled(created.key.id, false, OPERATOR);
+      await door.test.keys.setEnabled(created.apiKey.id, false, OPERATOR);
       assert.deepEqual(await sendTo(created, 2), [1, 0, 0, 2]);
     });
   });
@@ -113,25 +113,25 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
 
   it('is accepted, whether the operation is known or not', async () => {
     const created = await create();
-    for (let time = 0; time < 3; time += 1) await query(server.url, created.secret, '{ online }');
-    await query(server.url, created.secret, '{ nonsense }');
+    for (let time = 0; time < 3; time += 1) await query(server.url, created.key, '{ online }');
+    await query(server.url, created.key, '{ nonsense }');
     assert.deepEqual(await outcomesOf(test, created), [4, 0, 0, 0]);
-    assert.equal((await test.keys.usageOf([created.key.id])).get(created.key.id)!.uses, 4);
+    assert.equal((await test.keys.usageOf([created.apiKey.id])).get(created.apiKey.id)!.uses, 4);
   });
 
   it('is forbidden once for a request, however many of its fields are, and it is a use all the same', async () => {
     const created = await create();
     for (let time = 0; time < 3; time += 1)
-      await query(server.url, created.secret, '{ online info { name } apiKeys { edges { cursor } } }');
+      await query(server.url, created.key, '{ online info { name } apiKeys { edges { cursor } } }');
     assert.deepEqual(await outcomesOf(test, created), [0, 3, 0, 0]);
-    assert.equal((await test.keys.usageOf([created.key.id])).get(created.key.id)!.uses, 3);
+    assert.equal((await test.keys.usageOf([created.apiKey.id])).get(created.apiKey.id)!.uses, 3);
   });
 
   it('is limited and refused', async () => {
     const created = await create({ limits: ['1/h'] });
-    for (let time = 0; time < 3; time += 1) await query(server.url, created.secret, '{ online }');
-    await test.keys.setEnabled(created.key.id, false, OPERATOR);
-    await query(server.url, created.secret, '{ online }');
+    for (let time = 0; time < 3; time += 1) await query(server.url, created.key, '{ online }');
+    await test.keys.setEnabled(created.apiKey.id, false, OPERATOR);
+    await query(server.url, created.key, '{ online }');
     assert.deepEqual(await outcomesOf(test, created), [1, 0, 2, 1]);
   });
 
@@ -139,23 +139,23 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
     const [gateway, asked] = [await create({ permissions: ['API_KEY:READ_ANY'] }), await create()];
     await fetch(`${server.url}/introspect`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${gateway.secret}` },
-      body: new URLSearchParams({ token: asked.secret }),
+      headers: { authorization: `Bearer ${gateway.key}` },
+      body: new URLSearchParams({ token: asked.key }),
     });
     assert.deepEqual([await outcomesOf(test, gateway), await outcomesOf(test, asked)], [[1, 0, 0, 0], []]);
   });
 
   it('is counted once for a request whose key was taken away while its body arrived, in the hour of its head', async () => {
     const takeAway: [what: string, change: (created: CreatedKey) => Promise<unknown>, expected: number[]][] = [
-      ['disabled', ({ key }) => test.keys.setEnabled(key.id, false, OPERATOR), [0, 0, 0, 1]],
+      ['disabled', ({ apiKey: key }) => test.keys.setEnabled(key.id, false, OPERATOR), [0, 0, 0, 1]],
       [
         'bound to a network',
-        ({ key }) => test.keys.update(key.id, { allowFrom: ['10.0.0.0/8'] }, OPERATOR),
+        ({ apiKey: key }) => test.keys.update(key.id, { allowFrom: ['10.0.0.0/8'] }, OPERATOR),
         [0, 1, 0, 0],
       ],
       [
         'narrowed',
-        ({ key }) => test.keys.update(key.id, { roles: [], permissions: ['ME:READ_OWN'] }, OPERATOR),
+        ({ apiKey: key }) => test.keys.update(key.id, { roles: [], permissions: ['ME:READ_OWN'] }, OPERATOR),
         [0, 1, 0, 0],
       ],
       ['as before', async () => {}, [1, 0, 0, 0]],
@@ -168,7 +168,7 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
         [
           'POST /graphql HTTP/1.1',
           'Host: localhost',
-          `Authorization: Bearer ${created.secret}`,
+          `Authorization: Bearer ${created.key}`,
           'Content-Type: application/json',
           `Content-Length: ${body.length}`,
           'Connection: close',
@@ -186,7 +186,7 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
       socket.write(body);
       await answer;
       await test.keys.finishActivity();
-      const { periods } = await test.keys.periodUsageOf(created.key.id);
+      const { periods } = await test.keys.periodUsageOf(created.apiKey.id);
       assert.deepEqual(
         periods.map(({ start, ...counts }) => [start, ...OUTCOMES.map((outcome) => counts[outcome])]),
         [[began, ...expected]],

@@ -56,14 +56,14 @@ describeOnEach('the list of keys', () => {
     const keys = [];
     for (const name of ['A', 'B', 'C']) {
       test.time.now += 1;
-      keys.push((await create(name)).key);
+      keys.push((await create(name)).apiKey);
     }
     await test.keys.delete([keys[1]!.id], OPERATOR);
     assert.deepEqual(await names({ after: cursorOf(keys[1]!) }), ['C']);
   });
 
   it('has 50 keys a page unless told otherwise, and at most 500', async () => {
-    const { key } = await create('First');
+    const { apiKey: key } = await create('First');
     const more = Array.from({ length: MAX_PAGE_SIZE }, (_, index) => ({
       ...key,
       id: randomUUID(),

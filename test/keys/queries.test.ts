@@ -41,7 +41,7 @@ describeOnEach('questions about keys', () => {
   });
 
   it('tell the rotation of a key only while both secrets work', async () => {
-    const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { after } = await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
     assert.deepEqual([test.keys.rotationOf(key), test.keys.rotationOf(after)], [null, after.rotation]);
     test.time.now += 3_600_000;

@@ -13,7 +13,7 @@ describeOnEach('a session', () => {
   beforeEach(async () => {
     test = await openTestKeys();
     const { principal } = await createPrincipal(test.keys, { name: 'Ada', roles: ['VIEWER'] });
-    keyId = principal.key.id;
+    keyId = principal.apiKey.id;
   });
   afterEach(() => test.store.close());
 

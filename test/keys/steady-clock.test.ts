@@ -55,7 +55,7 @@ describeOnEach('the clock of the machine is set back by two hours', () => {
     return new KeysService({ ...test.options, clock: () => clock.now() });
   };
   const expiring = async () => {
-    const { secret } = await test.keys.create({ name: 'A', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'A', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR);
     test.time.now += HOUR + 2 * MINUTE;
     assert.deepEqual(await reasonOf(test.keys, secret), 'expired');
     return secret;
@@ -68,7 +68,7 @@ describeOnEach('the clock of the machine is set back by two hours', () => {
     'a change of another key': () => test.keys.create({ name: 'B', roles: ['GUEST'] }, OPERATOR),
     'the use of another key': async () => {
       test.time.now -= HOUR;
-      const { secret } = await test.keys.create({ name: 'B', roles: ['GUEST'] }, OPERATOR);
+      const { key: secret } = await test.keys.create({ name: 'B', roles: ['GUEST'] }, OPERATOR);
       test.time.now += HOUR;
       assert.equal(await reasonOf(test.keys, secret), 'accepted');
       await test.keys.finishActivity();

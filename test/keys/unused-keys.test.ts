@@ -36,7 +36,7 @@ describeOnEach('keys that are not used', () => {
   it('for as long as the policy says are disabled, with an entry of the policy in the audit log', async () => {
     const used = await create('Used');
     await create('Once');
-    const { key: never } = await test.keys.create({ name: 'Never', roles: ['VIEWER'] }, OPERATOR);
+    const { apiKey: never } = await test.keys.create({ name: 'Never', roles: ['VIEWER'] }, OPERATOR);
     await test.keys.finishActivity();
     days(59);
     await use(used.secret);
@@ -45,7 +45,7 @@ describeOnEach('keys that are not used', () => {
     test.time.now += 1;
     assert.equal(await pass(), 2);
     assert.deepEqual(await disabled(), ['Never', 'Once']);
-    const [entry] = await test.keys.auditLog({ key: never.id }, OPERATOR);
+    const [entry] = await test.keys.auditLog({ apiKey: never.id }, OPERATOR);
     const { actor, action, before, after } = entry!;
     assert.deepEqual(
       { actor, action, before, after },
@@ -69,7 +69,7 @@ describeOnEach('keys that are not used', () => {
 
   it('are told apart from those that somebody disabled, and are so no more once somebody did', async () => {
     const [{ principal: one }, { principal: other }] = [await create('One'), await create('Other')];
-    await test.keys.setEnabled(other.key.id, false, OPERATOR);
+    await test.keys.setEnabled(other.apiKey.id, false, OPERATOR);
     days(100);
     await pass();
     const found = async () => {
@@ -78,19 +78,19 @@ describeOnEach('keys that are not used', () => {
       return keys.filter(({ id }) => ids.has(id)).map(({ name }) => name);
     };
     assert.deepEqual(await found(), ['One']);
-    await test.keys.setEnabled(one.key.id, true, OPERATOR);
+    await test.keys.setEnabled(one.apiKey.id, true, OPERATOR);
     days(1);
-    await test.keys.setEnabled(one.key.id, false, OPERATOR);
+    await test.keys.setEnabled(one.apiKey.id, false, OPERATOR);
     assert.deepEqual(await found(), []);
   });
 
   it('have as long again once they are enabled, rotated or imported, however old they are', async () => {
     const [{ principal: enabled }, { principal: rotated }] = [await create('Enabled'), await create('Rotated')];
     days(50);
-    await test.keys.rotate(rotated.key.id, { grace: '1h' }, OPERATOR);
+    await test.keys.rotate(rotated.apiKey.id, { grace: '1h' }, OPERATOR);
     days(11);
     assert.equal(await pass(), 1);
-    await test.keys.setEnabled(enabled.key.id, true, OPERATOR);
+    await test.keys.setEnabled(enabled.apiKey.id, true, OPERATOR);
     const imported = { name: 'Imported', secret: 'a'.repeat(30), roles: ['VIEWER'], createdAt: '2020-01-01T00:00:00Z' };
     await test.keys.importKeys(jsonLines(imported));
     assert.equal(await pass(), 0);
@@ -106,14 +106,14 @@ describeOnEach('keys that are not used', () => {
     const { principal: creator } = await create('Creator');
     const { principal: child } = await create('Child', creator);
     const ends = { roles: ['VIEWER'], expiresIn: '30d' };
-    const { key: ended } = await test.keys.create({ name: 'Ended', ...ends }, OPERATOR);
+    const { apiKey: ended } = await test.keys.create({ name: 'Ended', ...ends }, OPERATOR);
     const { principal: idle } = await create('Idle');
     const { principal: below } = await createPrincipal(test.keys, { name: 'Below', ...ends }, idle);
-    const { key: declared } = await test.keys.create({ name: 'Declared', ...ends }, OPERATOR);
+    const { apiKey: declared } = await test.keys.create({ name: 'Declared', ...ends }, OPERATOR);
     const description = 'Not "expiresAt":1 at all';
-    const { key: described } = await test.keys.create({ name: 'Described', roles: ['VIEWER'] }, OPERATOR);
-    const { key: moved } = await test.keys.create({ name: 'Moved', roles: ['VIEWER'], expiresIn: '200d' }, OPERATOR);
-    await test.keys.setEnabled(creator.key.id, false, OPERATOR);
+    const { apiKey: described } = await test.keys.create({ name: 'Described', roles: ['VIEWER'] }, OPERATOR);
+    const { apiKey: moved } = await test.keys.create({ name: 'Moved', roles: ['VIEWER'], expiresIn: '200d' }, OPERATOR);
+    await test.keys.setEnabled(creator.apiKey.id, false, OPERATOR);
     days(59);
     await test.keys.update(described.id, { description }, OPERATOR);
     await test.keys.update(moved.id, { expiresIn: '200d' }, OPERATOR);
@@ -122,8 +122,8 @@ describeOnEach('keys that are not used', () => {
     const { name, roles } = declared;
     const expiresAt = test.time.now + 100 * UNIT_MS.d;
     await test.keys.apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
-    await test.keys.adopt(child.key.id, OPERATOR);
-    await test.keys.update(below.key.id, { expiresIn: '100d' }, OPERATOR);
+    await test.keys.adopt(child.apiKey.id, OPERATOR);
+    await test.keys.update(below.apiKey.id, { expiresIn: '100d' }, OPERATOR);
     await pass();
     assert.deepEqual(await disabled(), ['Creator', 'Described', 'Moved']);
     days(61);
@@ -149,7 +149,7 @@ describeOnEach('keys that are not used', () => {
     const { principal } = await create('Last');
     days(61);
     assert.equal(await pass(), 1);
-    await test.keys.setEnabled(principal.key.id, true, OPERATOR);
+    await test.keys.setEnabled(principal.apiKey.id, true, OPERATOR);
     assert.deepEqual(await disabled(), []);
   });
 
@@ -171,7 +171,7 @@ describeOnEach('keys that are not used', () => {
       await store.close();
     }
     const entries = await test.keys.auditLog({ action: 'DISABLE', first: 500 }, OPERATOR);
-    assert.equal(new Set(entries.map(({ key }) => key!.id)).size, entries.length);
+    assert.equal(new Set(entries.map(({ apiKey }) => apiKey!.id)).size, entries.length);
     assert.equal((await disabled()).length, count);
   });
 
@@ -192,7 +192,7 @@ describeOnEach('keys that are not used', () => {
 
   it('do not count as known to the operator since: another key may still hold the secret', async () => {
     const { principal } = await create('Creator');
-    const { key } = await test.keys.create({ name: 'Plain', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Plain', roles: ['GUEST'] }, OPERATOR);
     await test.keys.update(key.id, { name: 'Prepared' }, principal);
     await test.keys.finishActivity();
     days(61);

@@ -32,7 +32,10 @@ describeOnEach('what a process knows of limits', () => {
   let count = 0;
   const create = async (limit: Limit): Promise<Restrictions> => {
     count += 1;
-    const { key } = await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'], limits: [limit] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create(
+      { name: `Key ${count}`, roles: ['GUEST'], limits: [limit] },
+      OPERATOR,
+    );
     return { limitsId: key.id, limits: [{ keyId: key.id, limit }], networks: [] };
   };
   const isWithin = (answer: Answer) => answer !== 'gone' && answer.isWithin;

@@ -38,7 +38,7 @@ describeOnEach('what a webhook is told of', () => {
 
   it('a key that was created, and one that was deleted, with who did it', async () => {
     await server.run();
-    const { key } = await create('CI', '90d');
+    const { apiKey: key } = await create('CI', '90d');
     await pass(1000);
     await test.keys.delete([key.id], OPERATOR);
     await pass(1000);
@@ -127,7 +127,7 @@ describeOnEach('what a webhook is told of', () => {
 
   it('an end that is changed as one of its own', async () => {
     await server.run();
-    const { key } = await create('Longer', '5d');
+    const { apiKey: key } = await create('Longer', '5d');
     await pass(1000);
     await pass(3 * d);
     await test.keys.update(key.id, { expiresIn: '5d' }, OPERATOR);
@@ -147,7 +147,7 @@ describeOnEach('what a webhook is told of', () => {
     await create('Gone', '4d');
     await create('Soon', '9d');
     await create('Far', '18d');
-    const { key } = await create('Disabled', '9d');
+    const { apiKey: key } = await create('Disabled', '9d');
     await test.keys.setEnabled(key.id, false, OPERATOR);
     await pass(1000);
     await pass(7 * d);
@@ -166,7 +166,7 @@ describeOnEach('what a webhook is told of', () => {
 
   it('a key whose secret was found, once a day for each secret, without the secret', async () => {
     await server.run();
-    const { key, secret } = await create('Leaky');
+    const { apiKey: key, key: secret } = await create('Leaky');
     await pass(1000);
     const leak = { id: key.id, publicId: key.publicId, place: `logs/${secret}.txt:3:4` };
     assert.equal(await test.keys.noteLeak(leak), true);
@@ -191,8 +191,8 @@ describeOnEach('what a webhook is told of', () => {
   it('a key that is refused often, once an hour', async () => {
     server.destination = destinationOf(receiver, { refusedOften: 5 });
     await server.run();
-    const { key, secret } = await create('Loud');
-    const { secret: quiet } = await create('Quiet');
+    const { apiKey: key, key: secret } = await create('Loud');
+    const { key: quiet } = await create('Quiet');
     await test.keys.setEnabled(key.id, false, OPERATOR);
     const refuse = async (count: number) => {
       for (let index = 0; index < count; index += 1) await test.keys.authenticate(secret);
@@ -250,7 +250,7 @@ describeOnEach('what a webhook is told of', () => {
   it('only the events that are wanted', async () => {
     server.destination = destinationOf(receiver, { events: ['key.deleted'] });
     await server.run();
-    const { key } = await create('CI');
+    const { apiKey: key } = await create('CI');
     await test.keys.delete([key.id], OPERATOR);
     await pass(1000);
     assert.deepEqual(told(), ['key.deleted CI']);

@@ -213,7 +213,7 @@ describeOnEach('the delivery of notices', () => {
       test.time.now += 1000;
       for (const each of [server, other]) await each.run();
     };
-    const { key } = await create('First');
+    const { apiKey: key } = await create('First');
     await both();
     assert.deepEqual([names(receiver), names(elsewhere)], [['key.created First'], []]);
     // What the one could not deliver, the other one does; of what it does not want, nobody is told.
@@ -314,7 +314,7 @@ describeOnEach('the delivery of notices', () => {
       at: test.time.now,
       actor: { kind: 'CLI' as const, id: null, name: 'tester' },
       action: 'DELETE' as const,
-      key: { id: `k${number}`, name: `Key ${number}` },
+      apiKey: { id: `k${number}`, name: `Key ${number}` },
       before: {},
       after: null,
     }));
@@ -331,7 +331,7 @@ describeOnEach('the delivery of notices', () => {
 
   it('has no secret in what is sent, logged or stored', async () => {
     receiver.answer = (response) => void response.writeHead(500).end(receiver.secret);
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     await pass(1000);
     await test.keys.delete([key.id], OPERATOR);
     await pass(1000);

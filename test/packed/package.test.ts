@@ -10,11 +10,11 @@ const PROGRAM = `
   import { Hono } from 'hono';
   import { bearerAuth, type BearerEnv, createApp, listen, openKeys, type OpenKeys, type RunningServer } from 'svc-api';
   const keys: OpenKeys = await openKeys({ database: './keys.sqlite' });
-  const { secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
-  const { secret: other } = await keys.create({ name: 'Guest', roles: ['GUEST'] }, 'operator');
+  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
+  const { key: other } = await keys.create({ name: 'Guest', roles: ['GUEST'] }, 'operator');
   const app = new Hono<BearerEnv>();
   app.use('/docker/*', bearerAuth({ keys, permission: 'DOCKER:READ_ANY' }));
-  app.get('/docker/ps', (c) => c.text('containers for ' + c.get('principal').key.name));
+  app.get('/docker/ps', (c) => c.text('containers for ' + c.get('principal').apiKey.name));
   app.route('/', await createApp({ keys, console: true }));
   const server: RunningServer = await listen({ app, host: '127.0.0.1', port: 0 });
   const ask = async (path: string, key?: string) => {
@@ -54,17 +54,17 @@ const MIDDLEWARE = `
   import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
   import { bearerAuth as hook } from 'svc-api/fastify';
   const keys = await openKeys({ database: './keys.sqlite' });
-  const { secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
+  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, 'operator');
   const auth = bearerAuth({ keys, permission: 'DOCKER:READ_ANY' });
   const app = express();
   app.use(auth);
-  app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.key.name); });
+  app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.apiKey.name); });
   // @ts-expect-error -- it may not stand behind bearerAuth
-  app.get('/wrong', (req, res) => res.end(req.principal.key.name));
+  app.get('/wrong', (req, res) => res.end(req.principal.apiKey.name));
   const other = fastify();
   other.addHook('onRequest', hook({ keys }));
-  other.get('/', { onRequest: hook({ keys, trust: [] }) }, async (request) => request.principal?.key.name);
-  const bare = createServer((req, res) => auth(req, res, () => res.end((req as AuthenticatedRequest).principal.key.name)));
+  other.get('/', { onRequest: hook({ keys, trust: [] }) }, async (request) => request.principal?.apiKey.name);
+  const bare = createServer((req, res) => auth(req, res, () => res.end((req as AuthenticatedRequest).principal.apiKey.name)));
   const servers = [app.listen(0), bare.listen(0)];
   await other.listen({ port: 0 });
   const names = [];

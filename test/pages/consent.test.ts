@@ -106,7 +106,7 @@ describe('an application that asks for a key', () => {
     });
 
     it('gets one by a page', async () => {
-      const { secret } = await keys.create({ name: 'Anna', roles: ['ADMIN'] }, OPERATOR);
+      const { key: secret } = await keys.create({ name: 'Anna', roles: ['ADMIN'] }, OPERATOR);
       const { said, done } = start('--browser');
       const [, page] = /^Open (\S+)$/.exec(await said)!;
       const { headers } = await agree(server.url, (await openPage(page!)).fields, secret);

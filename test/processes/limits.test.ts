@@ -23,7 +23,7 @@ describeOnEach('processes that share a limit', () => {
   let keyId: string;
   beforeEach(async () => {
     test = await openTestKeys({ asServer: true });
-    keyId = (await test.keys.create({ name: 'Key', roles: ['GUEST'], limits: [LIMIT] }, OPERATOR)).key.id;
+    keyId = (await test.keys.create({ name: 'Key', roles: ['GUEST'], limits: [LIMIT] }, OPERATOR)).apiKey.id;
   });
   afterEach(() => test.store.close());
   const start = (task: 'spend' | 'hold', requests: number): ChildProcess =>

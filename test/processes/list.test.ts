@@ -25,7 +25,7 @@ async function storeOfMany(): Promise<TestCli> {
   await create({ name: 'CI deploy', roles: ['VIEWER'], expiresIn: '30d' });
   await create({ name: CJK, roles: ['ADMIN', 'GUEST'], expiresIn: '1d' });
   await create({ name: 'Thirty', permissions: THIRTY });
-  const { key } = await create({ name: 'Rotating', roles: ['GUEST'] });
+  const { apiKey: key } = await create({ name: 'Rotating', roles: ['GUEST'] });
   await keys.rotate(key.id, { grace: '30d' }, OPERATOR);
   await store.close();
   return cli;

@@ -145,7 +145,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
   await withKeys({ database: cli.database }, async (keys) => {
     const authenticated = await keys.authenticate(anna);
     assert.ok('principal' in authenticated);
-    const { secret } = await keys.create({ name: 'Of Anna', roles: ['GUEST'] }, authenticated.principal);
+    const { key: secret } = await keys.create({ name: 'Of Anna', roles: ['GUEST'] }, authenticated.principal);
     world.hide(secret);
   });
   for (const name of ['Off', 'On', 'Old', 'Gone']) await world.key(name, { roles: ['GUEST'] });

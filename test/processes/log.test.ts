@@ -22,7 +22,7 @@ interface Entry {
   hash: string;
   address?: string;
   actor: { kind: string; id: string | null; name: string | null };
-  key: { id: string; name: string } | null;
+  apiKey: { id: string; name: string } | null;
 }
 
 describeOnEach('apikey log', () => {
@@ -156,8 +156,8 @@ describeOnEach('apikey log', () => {
     const next = async () => JSON.parse((await lines.next()).value as string) as Entry;
     assert.equal((await next()).number, 4);
     await cli.given('C');
-    const { number, action, key } = await next();
-    assert.deepEqual([number, action, key!.name], [5, 'CREATE', 'C']);
+    const { number, action, apiKey } = await next();
+    assert.deepEqual([number, action, apiKey!.name], [5, 'CREATE', 'C']);
     await cli.run(['apikey', 'enable', 'A']);
     assert.equal((await next()).action, 'ENABLE');
     child.kill('SIGINT');

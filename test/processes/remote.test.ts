@@ -82,7 +82,8 @@ describe('processes that work on a server', () => {
   it('follow the log', async () => {
     const child = startCli(['apikey', 'log', '--follow', '--json', '--action', 'create'], { env });
     const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
-    const next = async () => (JSON.parse((await lines.next()).value ?? '{}') as { key?: { name: string } }).key?.name;
+    const next = async () =>
+      (JSON.parse((await lines.next()).value ?? '{}') as { apiKey?: { name: string } }).apiKey?.name;
     try {
       assert.equal(await next(), CALLER);
       await cli.given('Later');

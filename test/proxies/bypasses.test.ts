@@ -12,7 +12,7 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 describeEachProxy('what others were got around by gets nobody around it', { by: 'routes' }, (site, proxy) => {
   let guest: string;
   before(async () => {
-    guest = (await site().keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR)).secret;
+    guest = (await site().keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR)).key;
   });
 
   /** Sends a request with the key of a guest and without any, and expects that the service sees nothing of either. */
@@ -188,9 +188,9 @@ describeEachProxy('what others were got around by gets nobody around it', { by: 
     ]);
     const open = await ask(site().proxy.port, { path: '/public/x', headers: forged });
     assert.deepEqual(identityIn(open), []);
-    const guarded = await ask(site().proxy.port, { path: '/api/x', headers: [withKey(reader.secret), ...forged] });
+    const guarded = await ask(site().proxy.port, { path: '/api/x', headers: [withKey(reader.key), ...forged] });
     assert.deepEqual(identityIn(guarded), [
-      ['x-auth-key-id', reader.key.id],
+      ['x-auth-key-id', reader.apiKey.id],
       ['x-auth-key-name', 'Reader'],
       ['x-auth-permission', 'GRAFANA:READ_ANY'],
     ]);
@@ -219,7 +219,10 @@ describeEachProxy('what others were got around by gets nobody around it', { by: 
   });
 
   it('a Connection that names the headers of identity, which are then taken out', async () => {
-    const { secret, key } = await site().keys.create({ name: 'Named', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await site().keys.create(
+      { name: 'Named', permissions: ['GRAFANA:READ_ANY'] },
+      OPERATOR,
+    );
     for (const named of ['X-Auth-Key-Id, X-Auth-Roles', 'x-auth-key-id', 'close, X-Auth-Key-Id', 'X-Auth-Key-Id,x-a']) {
       const headers = [withKey(secret), ['Connection', named]] as const;
       const { status, got } = await ask(site().proxy.port, { path: '/api/x', headers });
@@ -254,7 +257,7 @@ describe('a client of Caddy whose configuration lost its "?"', () => {
       const lost: Record<string, string> =
         by === 'routes' ? { 'uri /auth/caddy?\n': 'uri /auth/caddy\n' } : { [REQUIRED]: '' };
       const site = await startGuardedSite('caddy', { by, edits: lost });
-      const { secret } = await site.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR);
+      const { key: secret } = await site.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR);
       for (const query of ['permission=ME:READ_OWN', 'any=ME:READ_OWN', 'key', 'a=b', '']) {
         const { status } = await ask(site.proxy.port, { path: `/admin/x?${query}`, headers: [withKey(secret)] });
         assert.deepEqual([by, query, status], [by, query, 403]);

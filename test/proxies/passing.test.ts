@@ -22,7 +22,7 @@ describeEachProxy('a service', {}, (site, name) => {
       { name: 'Läufer 7', roles: ['GUEST'], permissions: ['GRAFANA:READ_ANY'] },
       OPERATOR,
     );
-    [secret, id] = [created.secret, created.key.id];
+    [secret, id] = [created.key, created.apiKey.id];
   });
   const port = () => site().proxy.port;
 
@@ -92,7 +92,7 @@ describeEachProxy('a service', {}, (site, name) => {
     );
     const answers = await Promise.all(
       Array.from({ length: 200 }, async (_, index) => {
-        const { secret, key } = keys[index % keys.length]!;
+        const { key: secret, apiKey: key } = keys[index % keys.length]!;
         const { status, got } = await ask(port(), { path: `/${index}`, headers: [withKey(secret)], agent });
         return [status, got?.url, got && valuesOf(got, 'x-auth-key-id')[0] === key.id];
       }),
@@ -122,7 +122,7 @@ describe('what Apache serves itself', () => {
         'ProxyPreserveHost On': `DocumentRoot ${ROOT}/examples\nHeader set X-Seen "%{AUTH_KEY_NAME}e %{AUTH_PERMISSION}e"`,
       },
     });
-    const { secret } = await site.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await site.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const { status, headers, body } = await ask(site.proxy.port, { path: '/keys.yaml', headers: [withKey(secret)] });
     assert.deepEqual([status, headers['x-seen']], [200, 'Reader GRAFANA:READ_ANY']);
     assert.equal(body, readFileSync(join(ROOT, 'examples/keys.yaml'), 'utf8'));
@@ -135,7 +135,7 @@ describe("Caddy's directives", () => {
   it('would be in another order without the route of the example', async function () {
     needsPrograms(this, 'caddy');
     const site = await startGuardedSite('caddy', { edits: { '\troute {': '\thandle {' } });
-    const { secret } = await site.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await site.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const { got } = await ask(site.proxy.port, { headers: [withKey(secret)] });
     assert.deepEqual(valuesOf(got!, 'x-auth-key-id'), []);
     await site.stop();

@@ -12,7 +12,7 @@ describeEachProxy('a refused request', {}, (site) => {
     return [status, answered['www-authenticate']];
   };
   const reader = async (name: string) =>
-    (await site().keys.create({ name, permissions: ['GRAFANA:READ_ANY'] }, OPERATOR)).secret;
+    (await site().keys.create({ name, permissions: ['GRAFANA:READ_ANY'] }, OPERATOR)).key;
 
   it('without a key is told to send one', async () => {
     assert.deepEqual(await refusal([]), [401, 'Bearer realm="svc-api"']);
@@ -26,7 +26,7 @@ describeEachProxy('a refused request', {}, (site) => {
   });
 
   it('with a key that lacks the permission is told which', async function () {
-    const { secret } = await site().keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret } = await site().keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
     const [status, challenge] = await refusal([withKey(secret)]);
     assert.equal(status, 403);
     // nginx passes on the challenge of a 401 alone.
@@ -43,7 +43,7 @@ describeEachProxy('a refused request', {}, (site) => {
   });
 
   it('over the limit of its key is told when to try again', async () => {
-    const { secret } = await site().keys.create(
+    const { key: secret } = await site().keys.create(
       { name: 'Limited', permissions: ['GRAFANA:READ_ANY'], limits: ['2/h'] },
       OPERATOR,
     );
@@ -55,7 +55,7 @@ describeEachProxy('a refused request', {}, (site) => {
 
   it('from elsewhere than its key may be used is one by the address of the client', async () => {
     const of = async (name: string, allowFrom: string) =>
-      (await site().keys.create({ name, permissions: ['GRAFANA:READ_ANY'], allowFrom: [allowFrom] }, OPERATOR)).secret;
+      (await site().keys.create({ name, permissions: ['GRAFANA:READ_ANY'], allowFrom: [allowFrom] }, OPERATOR)).key;
     const [near, far] = [await of('Near', '127.0.0.1'), await of('Far', '203.0.113.7')];
     const send = (secret: string, ...headers: [string, string][]) =>
       ask(site().proxy.port, { headers: [withKey(secret), ...headers] });
@@ -92,7 +92,7 @@ describeEachProxy('the key store', { repository: failing }, (site) => {
   after(() => (isDown = false));
 
   it('that does not answer lets nobody in, with status 503', async () => {
-    const { secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     isDown = true;
     assert.equal((await ask(site().proxy.port, { headers: [withKey(secret)] })).status, 503);
     isDown = false;
@@ -102,7 +102,7 @@ describeEachProxy('the key store', { repository: failing }, (site) => {
 
 describeEachProxy('svc-api', {}, (site, name) => {
   it('that is not there lets nobody in', async () => {
-    const { secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await site().keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const send = () => ask(site().proxy.port, { headers: [withKey(secret)] });
     assert.equal((await send()).status, 200);
     await site().stopSvcApi();

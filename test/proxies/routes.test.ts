@@ -27,7 +27,7 @@ describeEachProxy('a service whose routes are declared', { by: 'routes' }, (site
     for (const [, , permission] of CASES) {
       if (permission === undefined || secrets.has(permission)) continue;
       const name = permission.replaceAll(/[^A-Z]/g, ' ');
-      secrets.set(permission, (await site().keys.create({ name, permissions: [permission] }, OPERATOR)).secret);
+      secrets.set(permission, (await site().keys.create({ name, permissions: [permission] }, OPERATOR)).key);
     }
   });
 
@@ -50,7 +50,7 @@ describeEachProxy('a service whose routes are declared', { by: 'routes' }, (site
   });
 
   it('lets the client choose nothing by its query', async () => {
-    const { secret } = await site().keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret } = await site().keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR);
     for (const query of [
       'permission=ME:READ_OWN',
       'any=ME:READ_OWN',

@@ -30,18 +30,18 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
     parent.principal,
   );
   for (let index = 0; index < 3; index += 1) await keys.limiter.enter(child.principal.restrictions!);
-  const rotated = await keys.rotate(child.principal.key.id, { grace: '1h' }, OPERATOR);
+  const rotated = await keys.rotate(child.principal.apiKey.id, { grace: '1h' }, OPERATOR);
   // One that stands before its creator, as an imported key may.
   await store.repository.write((writer) =>
     writer.insert([
       storedKey('00000000-0000-4000-8000-000000000000', {
         name: 'First',
-        createdBy: parent.principal.key.id,
+        createdBy: parent.principal.apiKey.id,
         createdAt: 1,
       }),
     ]),
   );
-  for (const { secret } of [parent, child, rotated]) await keys.authenticate(secret);
+  for (const secret of [parent.secret, child.secret, rotated.key]) await keys.authenticate(secret);
   await keys.finishActivity();
   const start = Math.floor(time.now / 3_600_000) * 3_600_000;
   const hours = [0, 200 * 24].map((age) => ({
@@ -52,7 +52,7 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
     refused: 1,
   }));
   await store.repository.write(async (writer) => {
-    const { id } = parent.principal.key;
+    const { id } = parent.principal.apiKey;
     const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
     await writer.consents.rememberClient(id, 'grafana-sync');
     await writer.addUsage([{ id, ...totals, hours }]);
@@ -60,9 +60,9 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   });
   time.now += 2000;
   await keys.pruneAuditLog('1s');
-  await keys.update(child.principal.key.id, { description: 'After the pruning' }, OPERATOR);
+  await keys.update(child.principal.apiKey.id, { description: 'After the pruning' }, OPERATOR);
   await store.close();
-  return { secrets: [parent.secret, child.secret, rotated.secret] };
+  return { secrets: [parent.secret, child.secret, rotated.key] };
 }
 
 /** All that a store says of itself. */

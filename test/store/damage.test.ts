@@ -16,7 +16,10 @@ describeOnEach('a key that a fault of the disk has changed', () => {
   let key: ApiKey;
   beforeEach(async () => {
     test = await openTestKeys({ asServer: true });
-    ({ secret, key } = await test.keys.create({ name: 'Key', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR));
+    ({ key: secret, apiKey: key } = await test.keys.create(
+      { name: 'Key', roles: ['GUEST'], expiresIn: '1h' },
+      OPERATOR,
+    ));
   });
   afterEach(() => test.store.close());
 
@@ -44,13 +47,13 @@ describeOnEach('a key that a fault of the disk has changed', () => {
 
   it('takes the keys beneath it along', async () => {
     const parent = await test.keys.create({ name: 'Parent', roles: ['ADMIN'] }, OPERATOR);
-    const found = await test.keys.authenticate(parent.secret);
+    const found = await test.keys.authenticate(parent.key);
     assert.ok('principal' in found);
     const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
-    assert.equal(await reasonOf(child.secret), 'accepted');
+    assert.equal(await reasonOf(child.key), 'accepted');
     await damageKey(test.database, 'Parent', 'disabled_at = null, expires_at = 1');
     // PostgreSQL tells of the change in a moment.
-    await until(async () => (await reasonOf(child.secret)) === 'damaged');
+    await until(async () => (await reasonOf(child.key)) === 'damaged');
   });
 
   it('cannot be changed, which would make it whole, nor exported', async () => {
@@ -77,9 +80,9 @@ describeOnEach('a key that a fault of the disk has changed', () => {
   it('can be replaced, and deleted', async () => {
     await damageKey(test.database, 'Key', `roles = '["ADMIN"]'`);
     const made = await test.keys.create({ name: 'Key', roles: ['GUEST'], overwrite: true }, OPERATOR);
-    assert.equal(await reasonOf(made.secret), 'accepted');
+    assert.equal(await reasonOf(made.key), 'accepted');
     await damageKey(test.database, 'Key', 'expires_at = 9');
-    await test.keys.delete([made.key.id], OPERATOR);
+    await test.keys.delete([made.apiKey.id], OPERATOR);
     assert.equal(await test.keys.findByName('Key', OPERATOR), undefined);
   });
 

@@ -19,7 +19,7 @@ describe('a store of an older version', () => {
     const { keys, store } = await openTestKeys({ asServer: true, database });
     const secret = 'svc_wqifxNib6lZ6_5g0Qvs0QPeEguEvodkrFTR4nO6TJscWKPehyUT35Ppf4fq0mS';
     const result = await keys.authenticate(secret);
-    assert.deepEqual('principal' in result && result.principal.key, {
+    assert.deepEqual('principal' in result && result.principal.apiKey, {
       id: '85451bb0-8ad6-484d-a79e-1f7741c97a1f',
       name: 'Base',
       description: 'made by 0.1.0',

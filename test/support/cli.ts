@@ -60,7 +60,7 @@ export function testCli(database = tempStore()): TestCli {
     async given(name, fields = {}) {
       await makeStore(database);
       // As a command opens it: a server would write in a thread, whose start takes longer than all the rest.
-      const { secret, key } = await withKeys({ database }, (keys) =>
+      const { key: secret, apiKey: key } = await withKeys({ database }, (keys) =>
         keys.create({ name, ...(!fields.permissions && { roles: ['VIEWER'] }), ...fields }, OPERATOR),
       );
       return { key: secret, name: key.name, id: key.id };

@@ -5,7 +5,7 @@ import { openTestKeys } from './keys.ts';
 import { startServer } from './server.ts';
 
 const { keys, store } = await openTestKeys();
-const { secret } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR);
+const { key: secret } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR);
 const resolvers = {
   Query: {
     fails: () => {

@@ -27,7 +27,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, StartGuarded>> = {
     const app = new Hono<BearerEnv>().use(forHono(options)).all('/', async (c) => {
       handled += 1;
       await c.req.text();
-      return (await c.get('checkAgain')()) ?? c.text(c.get('principal').key.name);
+      return (await c.get('checkAgain')()) ?? c.text(c.get('principal').apiKey.name);
     });
     const server = await listen({ app, host: '127.0.0.1', port: 0 });
     return { url: server.url, handled: () => handled, stop: () => server.stop(0) };
@@ -39,7 +39,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, StartGuarded>> = {
     app.use(forNode(options), express.text({ type: () => true }));
     app.all('/', async (request, response) => {
       handled += 1;
-      if (await request.checkAgain!()) response.type('text').send(request.principal!.key.name);
+      if (await request.checkAgain!()) response.type('text').send(request.principal!.apiKey.name);
     });
     return started(createServer(app), () => handled);
   },
@@ -50,7 +50,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, StartGuarded>> = {
     const answer = async (request: AuthenticatedRequest, name: (text: string) => void) => {
       handled += 1;
       await request.toArray();
-      if (await request.checkAgain()) name(request.principal.key.name);
+      if (await request.checkAgain()) name(request.principal.apiKey.name);
     };
     const server = createServer((request, response) =>
       auth(request, response, () => void answer(request as AuthenticatedRequest, (name) => response.end(name))),
@@ -66,7 +66,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, StartGuarded>> = {
     app.addHook('onRequest', forFastify(options));
     app.all('/', async (request, reply) => {
       handled += 1;
-      return (await request.checkAgain!()) ? request.principal!.key.name : reply;
+      return (await request.checkAgain!()) ? request.principal!.apiKey.name : reply;
     });
     return { url: await app.listen({ port: 0 }), handled: () => handled, stop: () => app.close() };
   },

@@ -107,7 +107,7 @@ export async function createPrincipal(
   input: NewKey,
   by: Principal | typeof OPERATOR = OPERATOR,
 ): Promise<{ secret: string; principal: Principal }> {
-  const { secret } = await keys.create(input, by);
+  const { key: secret } = await keys.create(input, by);
   const result = await keys.authenticate(secret);
   if ('refused' in result) throw new Error(`The new key was refused: ${result.refused}`);
   return { secret, principal: result.principal };

@@ -95,7 +95,7 @@ function insertEntries(db: Database.Database, count: number): void {
     at: Date.UTC(2024, 0, 1) + number * 1000,
     actor: { kind: 'KEY' as const, id: idOf(String(number % 500)), name: `Key ${number % 500}` },
     action: number % 2 === 0 ? ('CREATE' as const) : ('REFUSE' as const),
-    key: { id: idOf(String(number % 30_000)), name: `Key ${number % 30_000}` },
+    apiKey: { id: idOf(String(number % 30_000)), name: `Key ${number % 30_000}` },
     before: null,
     after: number % 2 === 0 ? values : { reason: 'forbidden', count: 3, missing: ['LOGS:READ_ANY'] },
     hash: number.toString(16).padStart(64, '0'),

@@ -35,7 +35,7 @@ export async function stopRemoteStores(): Promise<void> {
 
 async function start(database: string): Promise<RemoteStore> {
   await makeStore(database);
-  const { secret, key } = await withKeys({ database }, (keys) =>
+  const { key: secret, apiKey: key } = await withKeys({ database }, (keys) =>
     keys.create({ name: CALLER, roles: ['ADMIN'] }, OPERATOR),
   );
   const keys = await openKeys({ database });

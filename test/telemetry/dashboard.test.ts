@@ -44,7 +44,7 @@ describe('examples/grafana', () => {
       port: 0,
       watchers: [metrics.requests],
     });
-    const { secret } = await keys.create({ name: 'Key', roles: ['GUEST'], expiresIn: '1d' }, OPERATOR);
+    const { key: secret } = await keys.create({ name: 'Key', roles: ['GUEST'], expiresIn: '1d' }, OPERATOR);
     await query(server.url, secret, '{ me { name } }');
     await server.stop();
     families = parseExposition(await metrics.text());

@@ -33,7 +33,7 @@ describe('telemetry of the library', () => {
     test = await openTestKeys({ asServer: true, timer: telemetry.storeTimer });
     telemetry.measure(test.keys);
     const created = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
-    [secret, keyId] = [created.secret, created.key.id];
+    [secret, keyId] = [created.key, created.apiKey.id];
   });
   afterEach(async () => {
     for (const stop of stops.splice(0)) await stop();

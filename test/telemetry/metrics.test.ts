@@ -47,7 +47,7 @@ describe('metrics', () => {
 
   it('are in the text format of Prometheus, with names by its conventions, before and after requests', async () => {
     await scrape();
-    const { secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
     await query(service.url, secret, '{ me { name } }');
     const families = await scrapeAtRest();
     for (const [name, { help }] of families) assert.ok(help.length > 5, name);
@@ -61,7 +61,7 @@ describe('metrics', () => {
   });
 
   it('count requests by endpoint and status, and operations by type and outcome', async () => {
-    const { secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
     for (let time = 0; time < 3; time += 1) await query(service.url, secret, '{ me { name } }');
     await query(service.url, secret, 'mutation { deleteApiKeys(ids: ["x"]) { deleted } }');
     await query(service.url, 'nonsense', '{ me { name } }');
@@ -78,7 +78,10 @@ describe('metrics', () => {
   });
 
   it('count checks of keys by their result, limits, and what is remembered and not written yet', async () => {
-    const { secret, key } = await test.keys.create({ name: 'Key', roles: ['ADMIN'], limits: ['3/h'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create(
+      { name: 'Key', roles: ['ADMIN'], limits: ['3/h'] },
+      OPERATOR,
+    );
     for (let time = 0; time < 5; time += 1) await query(service.url, secret, '{ me { name } }');
     const before = await scrapeAtRest();
     assert.equal(valueOf(before, 'svc_api_key_checks_total', { result: 'miss' }), 1);
@@ -101,7 +104,7 @@ describe('metrics', () => {
   });
 
   it('have as many series, whatever clients send', async () => {
-    const { secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
     const seriesOf = async () =>
       [...(await scrapeAtRest())].reduce(
         (sum, [name, { samples }]) => sum + (name.startsWith('svc_api') ? samples.length : 0),
@@ -125,7 +128,7 @@ describe('metrics', () => {
 
   it('count the keys of the store by status, and say when the next one expires', async () => {
     await test.keys.create({ name: 'Live', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR);
-    const { key } = await test.keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
     await test.keys.setEnabled(key.id, false, OPERATOR);
     const families = await scrape();
     const keys = (status: string) => valueOf(families, 'svc_api_keys', { status });
@@ -231,7 +234,7 @@ describe('metrics', () => {
   });
 
   it('of several processes are summed up, as what they are', async () => {
-    const { secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
+    const { key: secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
     metrics.measureNotices({ counts: { delivered: 2, failed: 0, givenUp: 0 }, countWaiting: async () => 3 });
     await query(service.url, secret, '{ me { name } }');
     await scrapeAtRest();

@@ -54,7 +54,7 @@ for (const [how, log] of Object.entries(LOGS))
 
     before(async () => {
       test = await openTestKeys({ asServer: true });
-      const { secret: made, key } = await test.keys.create({ name: 'Läufer', roles: ['ADMIN'] }, OPERATOR);
+      const { key: made, apiKey: key } = await test.keys.create({ name: 'Läufer', roles: ['ADMIN'] }, OPERATOR);
       [secret, keyId] = [made, key.id];
       const app = await createApp({ keys: test.keys });
       server = await listen({ app, host: '127.0.0.1', port: 0, watchers: [requestLog(log)] });

@@ -31,7 +31,7 @@ describe('traces', () => {
   it('have a span for each request, in the trace of its caller, with its key and operation and no secret', async () => {
     const { receiver, traces, lines } = await start();
     const { keys, store } = await openTestKeys({ asServer: true });
-    const { secret, key } = await keys.create({ name: 'Läufer', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await keys.create({ name: 'Läufer', roles: ['GUEST'] }, OPERATOR);
     const app = await createApp({ keys });
     const server = await listen({ app, host: '127.0.0.1', port: 0, watchers: [traces] });
     const send = (parent: string, body: string, ...more: string[]) =>

@@ -120,8 +120,8 @@ async function showOrSay(
 function show(applied: Applied, files: SecretFiles | undefined, print: ApplyRequest['print']): Promise<void> {
   const { changes, created } = applied;
   const counts = countsOf(applied);
-  const secrets = created.map(({ secret, key: { name, id } }) =>
-    files ? { name, id, file: files.pathOf(name) } : { key: secret, name, id },
+  const secrets = created.map(({ key, apiKey: { name, id } }) =>
+    files ? { name, id, file: files.pathOf(name) } : { key, name, id },
   );
   const { created: made, updated, deleted, unchanged } = counts;
   const total = `Applied: ${made} created, ${updated} updated, ${deleted} deleted, ${unchanged} unchanged.`;

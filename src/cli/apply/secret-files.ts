@@ -63,7 +63,7 @@ export class SecretFiles {
     this.remove();
     this.#orFail(() => {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      for (const { secret, key } of secrets) this.#writeHidden(secret, this.pathOf(key.name));
+      for (const { key, apiKey } of secrets) this.#writeHidden(key, this.pathOf(apiKey.name));
       // All are written before the first is flushed: the disk then flushes the rest nearly at once.
       for (const { hidden } of this.#files) flush(hidden);
     });

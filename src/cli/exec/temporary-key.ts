@@ -51,24 +51,21 @@ export async function createTemporaryKey({ request, place, issues, note }: Tempo
   const grants = permissions ?? [];
   assertValid([...issues, ...validateNewKey(input, await place.catalog(grants), Date.now())]);
 
-  const { secret, key, confusable } = await withAdministration(place, { ifMissing: 'create', grants }, (keys) =>
-    keys.create(input),
-  ).catch((error) => {
-    // Nothing is replaced here: a command must not delete a key that happens to have the same name.
-    throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
-  });
-  await warn({ note }, warningsOf(confusable));
+  const created = await withAdministration(place, { ifMissing: 'create', grants }, (keys) => keys.create(input)).catch(
+    (error) => {
+      // Nothing is replaced here: a command must not delete a key that happens to have the same name.
+      throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+    },
+  );
+  await warn({ note }, warningsOf(created.confusable));
+  const { id, name: given, expiresAt } = created.apiKey;
   return {
-    secret,
-    name: key.name,
-    expiresAt: key.expiresAt,
+    secret: created.key,
+    name: given,
+    expiresAt,
     // By id, since another key may have got the name meanwhile. A store that is gone is not created again.
     remove: () =>
-      withAdministration(
-        place,
-        { ifMissing: 'fail', grants: 'none' },
-        async (keys) => void (await keys.delete([key.id])),
-      ),
+      withAdministration(place, { ifMissing: 'fail', grants: 'none' }, async (keys) => void (await keys.delete([id]))),
   };
 }
 

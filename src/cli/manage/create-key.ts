@@ -103,7 +103,7 @@ function missingName({ name }: KeyRequest): Issue[] {
   return [{ code: 'USAGE', message }];
 }
 
-function describe({ key, replaced }: Created): string {
+function describe({ apiKey: key, replaced }: Created): string {
   const grants = [
     key.roles.length > 0 ? `roles ${listOf(key.roles)}` : '',
     key.permissions.length > 0 ? `permissions ${listOf(key.permissions)}` : '',

@@ -34,7 +34,7 @@ export async function runDelete({ name, place, json, ...asking }: DeleteOptions)
 
 async function deleteNamed(keys: KeyAdministration, name: string): Promise<Deletion> {
   const found = await keys.find(name);
-  const deleted = found ? await keys.delete([found.key.id]) : [];
+  const deleted = found ? await keys.delete([found.apiKey.id]) : [];
   if (deleted.length > 0) return { deleted };
   // A mistyped path must not look as if the key were gone.
   const store = keys.exists ? '' : `: the key store ${keys.location} does not exist`;
@@ -56,8 +56,8 @@ async function deleteChosen(
 /** The keys that match a search, or the first; the one with just that name comes first. */
 async function searchByName(keys: KeyAdministration, search?: string): Promise<Page> {
   const page = await keys.list({ first: MAX_PAGE_SIZE, search });
-  const found = page.keys.map(({ key }) => key);
-  const named = search === undefined ? undefined : (await keys.find(search))?.key;
+  const found = page.keys.map(({ apiKey }) => apiKey);
+  const named = search === undefined ? undefined : (await keys.find(search))?.apiKey;
   const { hasNextPage } = page;
   return { keys: named ? [named, ...found.filter(({ id }) => id !== named.id)] : found, hasNextPage };
 }

@@ -44,7 +44,7 @@ export abstract class KeyCommand extends BaseCommand {
       terminal: this.terminal,
       interactive: this.interactive,
       assumesYes: this.assumesYes,
-      show: ({ secret, key }) => this.deliver({ key: secret, name: key.name, id: key.id }, secret),
+      show: ({ key, apiKey: { name, id } }) => this.deliver({ key, name, id }, key),
       ...(dryRun && { preview: (json: object, text: string) => this.print(json, text) }),
     });
   }
@@ -68,13 +68,13 @@ export abstract class KeyCommand extends BaseCommand {
   /** Enables or disables a key, and says what it is now. */
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
     return this.withKeys(flags, async (keys) => {
-      const { key } = await this.findKey(keys, nameOf({ args, flags }));
+      const { apiKey: key } = await this.findKey(keys, nameOf({ args, flags }));
       const { before, after } = await keys.setEnabled(key, enabled);
-      const changed = before.disabledAt !== after.key.disabledAt;
-      const { name } = after.key;
+      const changed = before.disabledAt !== after.apiKey.disabledAt;
+      const { name } = after.apiKey;
       const state = enabled ? 'enabled' : 'disabled';
       return this.print(
-        { key: keyJson(after), changed },
+        { apiKey: keyJson(after), changed },
         changed ? `API key "${name}" is ${state}` : `API key "${name}" was ${state} already`,
       );
     });

@@ -27,5 +27,5 @@ export async function* listPages(open: KeyAdministration, query: PageQuery, all:
 async function readPage(open: KeyAdministration, query: PageQuery): Promise<ListedKeys> {
   const { keys, hasNextPage } = await open.list(query);
   const last = keys.at(-1);
-  return { keys: keys.map(keyJson), next: hasNextPage && last ? cursorOf(last.key) : null };
+  return { keys: keys.map(keyJson), next: hasNextPage && last ? cursorOf(last.apiKey) : null };
 }

@@ -33,7 +33,7 @@ function jsonOf({ file, explanation, key }: Explained): object {
     otherCaseOf: otherCaseOf ? routeJson(otherCaseOf) : null,
     after: others.map(({ match, because }) => ({ ...routeJson(match), because })),
     otherMethods: otherMethods.map(routeJson),
-    key: key ? { id: key.key.id, name: key.key.name, status: key.status } : null,
+    apiKey: key ? { id: key.key.id, name: key.key.name, status: key.status } : null,
     file,
   };
 }

@@ -46,11 +46,11 @@ export class FoundKeys {
     const known = this.#known.get(secret);
     if (known) return known;
     const found = await this.#keys.identify(secret, OPERATOR);
-    if ('key' in found && found.status === 'ACTIVE') this.#live.add(found.key.id);
+    if ('apiKey' in found && found.status === 'ACTIVE') this.#live.add(found.apiKey.id);
     // One that is refused only for a key above it would be live again with that one.
-    if ('key' in found && found.status !== 'ROTATED' && this.#isActiveByItself(found.key)) {
-      await this.#note({ id: found.key.id, publicId: found.publicId, place });
-      await this.#revoke(found.key);
+    if ('apiKey' in found && found.status !== 'ROTATED' && this.#isActiveByItself(found.apiKey)) {
+      await this.#note({ id: found.apiKey.id, publicId: found.publicId, place });
+      await this.#revoke(found.apiKey);
     }
     if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
     this.#known.set(secret, found);

@@ -76,15 +76,15 @@ async function* chunksOf({ chunks }: Source, failed: (error: unknown) => void): 
 }
 
 function findingOf(path: Buffer, { publicId, line, column }: FoundSecret, found: Identification): Finding {
-  const { key, status } = 'key' in found ? found : { key: undefined, status: 'UNKNOWN' as const };
+  const { apiKey, status } = 'apiKey' in found ? found : { apiKey: undefined, status: 'UNKNOWN' as const };
   return {
     path: shown(path),
     line,
     column,
     prefix: prefixOf(publicId),
     status,
-    name: key?.name ?? null,
-    id: key?.id ?? null,
+    name: apiKey?.name ?? null,
+    id: apiKey?.id ?? null,
   };
 }
 

@@ -4,13 +4,13 @@ import { formatDuration, formatTime } from '../../keys/time.ts';
 import type { Column } from './table.ts';
 
 /** An entry of the audit log as JSON: a closed list of fields. */
-export function auditJson({ number, at, actor, action, key, before, after, address, hash }: AuditEntry): object {
+export function auditJson({ number, at, actor, action, apiKey, before, after, address, hash }: AuditEntry): object {
   return {
     number,
     at: formatTime(at),
     actor,
     action,
-    key,
+    apiKey,
     before,
     after,
     ...(address !== undefined && { address }),
@@ -30,7 +30,7 @@ export const AUDIT_COLUMNS: readonly Column[] = [
 
 /** An entry as the cells of a row. On a terminal, times are without milliseconds. */
 export function auditRow(
-  { number, at, actor, action, key, before, after, address }: AuditEntry,
+  { number, at, actor, action, apiKey, before, after, address }: AuditEntry,
   isTerminal: boolean,
 ): string[] {
   const name = actor.name === null ? '-' : printable(actor.name, 100);
@@ -41,7 +41,7 @@ export function auditRow(
     isTerminal ? time.replace(/\.\d+Z$/, 'Z') : time,
     `${actor.kind.toLowerCase()} ${name}${place}`,
     action,
-    key ? printable(key.name, 100) : '-',
+    apiKey ? printable(apiKey.name, 100) : '-',
     changesText(before, after),
   ];
 }

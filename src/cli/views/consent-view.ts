@@ -19,7 +19,7 @@ export interface ConsentJson {
   createdAt: string;
   expiresAt: string;
   /** The key that it gets; null until somebody has agreed. */
-  key: { name: string; roles: string[]; permissions: string[]; expiresAt: string | null } | null;
+  apiKey: { name: string; roles: string[]; permissions: string[]; expiresAt: string | null } | null;
 }
 
 /** A request as JSON. */
@@ -36,7 +36,7 @@ export function consentJson(request: ConsentState): ConsentJson {
     address,
     createdAt: formatTime(request.createdAt),
     expiresAt: formatTime(request.expiresAt),
-    key: approval && {
+    apiKey: approval && {
       name: approval.keyName,
       roles: approval.roles,
       permissions: approval.permissions,

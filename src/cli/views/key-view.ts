@@ -60,7 +60,7 @@ export interface LimitJson {
 }
 
 /** A key as JSON, with its status now, which counts its ancestors. */
-export function keyJson({ key, status, disabledByPolicy, unknownGrants, rotation, usage }: KeyState): KeyJson {
+export function keyJson({ apiKey: key, status, disabledByPolicy, unknownGrants, rotation, usage }: KeyState): KeyJson {
   return {
     id: key.id,
     name: key.name,

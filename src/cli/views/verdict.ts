@@ -5,7 +5,7 @@ import type { Identification } from '../../keys/authentication/identify.ts';
 import { prefixOf } from '../../keys/secret/secret.ts';
 import { formatTime } from '../../keys/time.ts';
 
-type Known = Extract<Identification, { key: unknown }>;
+type Known = Extract<Identification, { apiKey: unknown }>;
 type Unknown = Exclude<Identification, Known>;
 
 export interface Verdict {
@@ -22,7 +22,7 @@ const REASONS = { DISABLED: 'disabled', EXPIRED: 'expired', ROTATED: 'rotated' }
 export function verdictOn(found: Identification, permission: Permission | undefined, catalog: Catalog): Verdict {
   const refused = { valid: false, permitted: permission === undefined ? null : false };
   if ('unknown' in found) return { ...refused, reason: found.unknown, text: `not valid: ${unknownText(found)}` };
-  const text = `API key "${found.key.name}" (${prefixOf(found.publicId)}), ${statusText(found)}`;
+  const text = `API key "${found.apiKey.name}" (${prefixOf(found.publicId)}), ${statusText(found)}`;
   if (found.status !== 'ACTIVE') return { ...refused, reason: REASONS[found.status], text: `not valid: ${text}` };
   if (permission === undefined) return { valid: true, reason: null, permitted: null, text: `valid: ${text}` };
   const permitted = chainAccess(found.chain, catalog).has(...splitPermission(permission));
@@ -35,7 +35,7 @@ function unknownText({ unknown, publicId }: Unknown): string {
   return `unknown, no API key has this secret${publicId === undefined ? '' : ` (${prefixOf(publicId)})`}`;
 }
 
-function statusText({ key, chain, status, publicId }: Known): string {
+function statusText({ apiKey: key, chain, status, publicId }: Known): string {
   const end = chainExpiry(chain);
   if (status === 'ROTATED') return 'ROTATED, replaced by a newer secret';
   if (status === 'EXPIRED')

@@ -33,7 +33,7 @@ export default class Can extends KeyCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Can);
     return this.withKeys(flags, async (keys) => {
-      const { key } = await this.findKey(keys, args.name);
+      const { apiKey: key } = await this.findKey(keys, args.name);
       const { allowed, permission, grantedBy, status, deniedBy } = await keys.decide(key, args.permission);
       if (!allowed) process.exitCode = NOT_ALLOWED;
       const grants = listOf(grantedBy.map(describeGrant));

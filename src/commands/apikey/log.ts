@@ -104,7 +104,7 @@ export default class Log extends KeyCommand {
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined) throw exclusiveFlags('--before', '--follow');
-    const request = { key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
+    const request = { apiKey: key, actor, action, since, until, first: readLimit(flags.limit, 'entries') };
     if (verify) return this.withStore(flags, (keys) => this.verify(keys, flags.head));
     return this.withKeys(flags, async (keys) => {
       const table = await this.table(flags.wide);

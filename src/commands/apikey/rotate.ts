@@ -70,12 +70,12 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
       throw new CliError('USAGE', '--since is for --disable-created. Pass both, or leave it out.');
     if ((finish || rollback) && given.length > 1) throw exclusiveFlags(...given.map(([flag]) => `--${flag}`));
     return this.withKeys(input.flags, async (keys) => {
-      const { key } = await this.findKey(keys, nameOf(input));
+      const { apiKey: key } = await this.findKey(keys, nameOf(input));
       if (finish) return this.finish(await keys.finishRotation(key.id), 'The previous secret is refused now.');
       if (rollback) return this.finish(await keys.rollBackRotation(key.id), 'The new secret is refused now.');
       let shown: object = {};
-      const show: Parameters<typeof runRotate>[3] = async ({ secret, key: { name, id } }) => {
-        shown = await this.deliver({ key: secret, name, id }, secret);
+      const show: Parameters<typeof runRotate>[3] = async ({ key, apiKey: { name, id } }) => {
+        shown = await this.deliver({ key, name, id }, key);
       };
       await this.note(await runRotate(keys, key, { grace, activate, disableCreated, createdSince: since }, show));
       return shown;
@@ -83,11 +83,11 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
   }
 
   private async finish(state: KeyState, text: string): Promise<object> {
-    const { name, publicId } = state.key;
-    return this.print({ key: keyJson(state) }, `API key "${name}" has one secret, ${prefixOf(publicId)}. ${text}`);
+    const { name, publicId } = state.apiKey;
+    return this.print({ apiKey: keyJson(state) }, `API key "${name}" has one secret, ${prefixOf(publicId)}. ${text}`);
   }
 
-  private async note({ key, rotation, created, disabled }: Rotated): Promise<void> {
+  private async note({ apiKey: key, rotation, created, disabled }: Rotated): Promise<void> {
     const { name, publicId, expiresAt } = key;
     if (created.length > 0) await this.terminal.note(createdText(created, disabled));
     const expiry = expiresAt === null ? '' : ` The key expires ${timeAndDistance(expiresAt)}.`;

@@ -26,7 +26,7 @@ export default class Suggest extends KeyCommand {
     const input = await this.parse(Suggest);
     return this.withKeys(input.flags, async (keys) => {
       const state = await this.findKey(keys, nameOf(input));
-      const suggestion = await keys.suggest(state.key);
+      const suggestion = await keys.suggest(state.apiKey);
       const { uses, lastUsedAt } = state.usage;
       const line = suggestion.permissions.length > 0 ? `--permissions ${suggestion.permissions.join(',')}` : undefined;
       const explained = this.jsonEnabled() ? [] : await explain(state, suggestion, keys);
@@ -39,7 +39,7 @@ export default class Suggest extends KeyCommand {
 
 /** Explains the line on stdout to the user. */
 async function explain(
-  { key, usage: { uses } }: KeyState,
+  { apiKey: key, usage: { uses } }: KeyState,
   { permissions, unused }: Suggestion,
   keys: KeyAdministration,
 ): Promise<string[]> {

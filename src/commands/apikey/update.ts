@@ -49,11 +49,11 @@ export default class Update extends KeyCommand {
     const input = await this.parse(Update);
     const change = changeOf(input.flags);
     return this.withKeys(input.flags, async (keys) => {
-      const { key } = await this.findKey(keys, nameOf(input));
+      const { apiKey: key } = await this.findKey(keys, nameOf(input));
       const { before, after, confusable } = await keys.update(key, change);
-      const changes = fieldChanges(before, after.key);
+      const changes = fieldChanges(before, after.apiKey);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
-      const shown = await this.print({ key: keyJson(after), changes }, text);
+      const shown = await this.print({ apiKey: keyJson(after), changes }, text);
       await warn(this.terminal, warningsOf(confusable));
       return shown;
     });

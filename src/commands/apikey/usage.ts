@@ -43,7 +43,7 @@ export default class Usage extends KeyCommand {
     const input = await this.parse(Usage);
     const { by, since, until } = input.flags;
     return this.withKeys(input.flags, async (keys) => {
-      const { key } = await this.findKey(keys, nameOf(input));
+      const { apiKey: key } = await this.findKey(keys, nameOf(input));
       const usage = await keys.usageOf(key, { by, from: since, to: until });
       const { terminal } = this;
       const text = async () =>

@@ -7,7 +7,7 @@ import type { Visit } from '../visit.tsx';
 
 const QUERY = `query Log($first: Int!, $after: String, $key: String, $actor: String, $action: AuditAction,
   $since: DateTime, $until: DateTime) {
-  auditLog(first: $first, after: $after, key: $key, actor: $actor, action: $action, since: $since, until: $until) {
+  auditLog(first: $first, after: $after, apiKey: $key, actor: $actor, action: $action, since: $since, until: $until) {
     edges { node { ${AUDITED_FIELDS} } }
     pageInfo { hasNextPage endCursor }
   }

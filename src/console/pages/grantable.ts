@@ -71,6 +71,6 @@ export async function askRoles(visit: Visit): Promise<readonly GrantableRole[]> 
 
 function rolesOf({ principal }: Visit): GrantableRole[] {
   const builtIn = Object.entries(ROLE_MEANINGS).map(([role, description]) => ({ role, description }));
-  const own = principal.key.roles.filter((role) => !(role in ROLE_MEANINGS));
+  const own = principal.apiKey.roles.filter((role) => !(role in ROLE_MEANINGS));
   return [...builtIn, ...own.map((role) => ({ role, description: 'A role of this installation.' }))];
 }

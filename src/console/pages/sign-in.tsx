@@ -51,7 +51,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
         const { status, message, headers } = entered.refused;
         return show(c, { next, problem: message }, status, headers);
       }
-      refusals.add('signed in', { reason: 'console', prefix: prefixOf(entered.principal.key.publicId) });
+      refusals.add('signed in', { reason: 'console', prefix: prefixOf(entered.principal.apiKey.publicId) });
       return seeOther(c, ROOT + next);
     }),
   );

@@ -66,13 +66,15 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
       parts.refusals.add('consent refused', { reason: refused, detail: reason, address }, new HonoHead(c).notes);
     throw new OAuthError(refused, MEANINGS[refused]);
   }
-  const { secret, key } = redeemed;
+  const { key, apiKey } = redeemed;
   return jsonReply(
     {
-      access_token: secret,
+      access_token: key,
       token_type: 'Bearer',
-      ...(key.expiresAt !== null && { expires_in: Math.max(0, Math.floor((key.expiresAt - key.createdAt) / 1000)) }),
-      scope: formatScope(key),
+      ...(apiKey.expiresAt !== null && {
+        expires_in: Math.max(0, Math.floor((apiKey.expiresAt - apiKey.createdAt) / 1000)),
+      }),
+      scope: formatScope(apiKey),
     },
     { Pragma: 'no-cache' },
   );

@@ -30,7 +30,7 @@ export function withoutDigestsIn({ plan, created }: AppliedChanges): AppliedKeys
   }));
   return {
     plan: { ...plan, updates, deletes: plan.deletes.map(withoutDigests) },
-    created: created.map(({ secret, key }) => ({ secret: secret.text, key: withoutDigests(key) })),
+    created: created.map(({ secret, key }) => ({ key: secret.text, apiKey: withoutDigests(key) })),
   };
 }
 
@@ -90,7 +90,7 @@ function buildDeclaredKey(
     id,
     publicId: secret.publicId,
     createdAt: now,
-    createdBy: caller === OPERATOR ? null : caller.key.id,
+    createdBy: caller === OPERATOR ? null : caller.apiKey.id,
     disabledAt: enabled === false ? now : null,
     managed: true,
     rotation: null,

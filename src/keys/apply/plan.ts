@@ -109,7 +109,7 @@ async function violationsOf(
   { caller, catalog, now }: Pick<PlanOptions, 'caller' | 'catalog' | 'now'>,
 ): Promise<string[]> {
   const place = { caller, catalog, now };
-  const createdBy = caller === OPERATOR ? null : caller.key.id;
+  const createdBy = caller === OPERATOR ? null : caller.apiKey.id;
   const violations: string[] = [];
   for await (const key of inTurns(creates)) violations.push(...violationsOfNew(key, place));
   for await (const [index, { after }] of inTurns(updates.entries()))
@@ -159,7 +159,7 @@ async function findUndeclared<Key extends ApiKey>(
   caller: Actor,
 ): Promise<Key[]> {
   const undeclared = (await find.findManaged()).filter(({ name }) => !names.has(name));
-  if (caller !== OPERATOR && undeclared.some(({ id }) => id === caller.key.id))
+  if (caller !== OPERATOR && undeclared.some(({ id }) => id === caller.apiKey.id))
     throw new KeysError(
       'PRUNE_REFUSED',
       'Pruning would delete the key that requests it. Declare it, or apply without pruning.',

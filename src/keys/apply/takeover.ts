@@ -28,7 +28,7 @@ export async function refuseTakeover(
   updates: readonly { before: ApiKey; after: ApiKey }[],
 ): Promise<void> {
   const { caller, catalog } = context;
-  const callerId = caller === OPERATOR ? null : caller.key.id;
+  const callerId = caller === OPERATOR ? null : caller.apiKey.id;
   const foreign = found.find(({ id, createdBy }) => createdBy !== null && createdBy !== callerId && id !== callerId);
   if (foreign) throw await refusal(context, foreign, 'was created by', foreign.createdBy!);
   for (const { before, after } of updates) {

@@ -57,7 +57,7 @@ export interface AuditDraft {
   /** What was done. */
   action: AuditAction;
   /** The key concerned, by the name that it had then. */
-  key: { id: string; name: string } | null;
+  apiKey: { id: string; name: string } | null;
   /** The old values of the fields that changed; null if there was no key before. */
   before: AuditValues | null;
   /** The new values of those fields; null if there is no key any more. */
@@ -80,7 +80,7 @@ export interface AuditEntry extends AuditDraft {
 /** Selects entries of the audit log. */
 export interface AuditFilter {
   /** The id or name of the key that was changed. */
-  key?: string | undefined;
+  apiKey?: string | undefined;
   /** The id or name of the key, or the name of the user, that did it. */
   actor?: string | undefined;
   /** What was done. */
@@ -156,7 +156,7 @@ export function isKeyedHash(text: string): boolean {
 
 /** The hash of an entry, made with a key or without. It covers all earlier entries through that of the previous one. */
 export function chainHash(
-  { number, at, actor, action, key, before, after, address }: Omit<AuditEntry, 'hash'>,
+  { number, at, actor, action, apiKey: key, before, after, address }: Omit<AuditEntry, 'hash'>,
   previous: string,
   secret?: KeyObject,
 ): string {

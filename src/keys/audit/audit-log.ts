@@ -8,7 +8,7 @@ import { checkSearchText, listOf, normalizeText, printable } from '../text.ts';
 /** A user's request for entries of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
   /** The id or name of the key that was changed. */
-  key?: string | null | undefined;
+  apiKey?: string | null | undefined;
   /** The id or name of the key, or the name of the user, that did it. */
   actor?: string | null | undefined;
   /** One of `AUDIT_ACTIONS`, case-insensitive. */
@@ -29,7 +29,7 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
   }
   return {
     limit,
-    key: readName('key', request.key),
+    apiKey: readName('key', request.apiKey),
     actor: readName('actor', request.actor),
     action: readAction(request.action),
     since: request.since == null ? undefined : requirePastTime(request.since, now),
@@ -38,12 +38,12 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
 }
 
 /** An empty one, as by a variable that is not set, must not stand for all. */
-function readName(field: 'key' | 'actor', text: string | null | undefined): string | undefined {
+function readName(what: 'key' | 'actor', text: string | null | undefined): string | undefined {
   if (text == null) return undefined;
   checkSearchText(text);
   const name = normalizeText(text);
   if (name.trim() === '')
-    throw new KeysError('INPUT_INVALID', `"${field}" is empty. Give a name or an id, or leave it out.`);
+    throw new KeysError('INPUT_INVALID', `The ${what} is empty. Give a name or an id, or leave it out.`);
   return name;
 }
 

@@ -80,7 +80,7 @@ export async function compareKeys(
   } while (page.length === PAGE_KEYS);
   const end = (await log.head())?.number ?? 0;
   for (let after = (await log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)
-    for (const { key } of await log.findLost(after, after + BATCH_ENTRIES))
+    for (const { apiKey: key } of await log.findLost(after, after + BATCH_ENTRIES))
       add({ ...key!, reason: 'is gone, but was not deleted' });
   return result;
 }
@@ -139,7 +139,7 @@ async function recordedOf(ids: readonly string[], log: Pick<AuditReader, 'find'>
   if (ids.length === 0) return recorded;
   for (let after: number | undefined = 0; after !== undefined;) {
     const entries: AuditEntry[] = await log.find({ changesOf: ids, order: 'oldest', after, limit: BATCH_ENTRIES });
-    for (const entry of entries) recorded.set(entry.key!.id, replay(recorded.get(entry.key!.id), entry));
+    for (const entry of entries) recorded.set(entry.apiKey!.id, replay(recorded.get(entry.apiKey!.id), entry));
     after = entries[BATCH_ENTRIES - 1]?.number;
   }
   return recorded;

@@ -32,6 +32,6 @@ export async function pruneAuditLog(
   await writer.forgetRotatedSecrets(before);
   const actor = { kind: 'CLI', id: null, name: operator } as const;
   const after = { entries, number: last.number, hash: last.hash };
-  await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', key: null, before: null, after }]);
+  await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', apiKey: null, before: null, after }]);
   return pruned;
 }

@@ -7,7 +7,7 @@ export interface Refusal {
   /** Who made the request. */
   actor: AuditActor;
   /** The key that was refused, if it is known. */
-  key: AuditDraft['key'];
+  apiKey: AuditDraft['apiKey'];
   /** The permissions that were missing. */
   missing?: readonly string[] | undefined;
   /** The client's address, if it is known. */
@@ -43,7 +43,7 @@ export class RefusalSampler {
   add(refusal: Refusal, now: number): void {
     this.#endPeriod(now);
     const hasRoom = this.#keys.size < MAX_KEYS || this.#keys.has(keyOf(refusal));
-    this.#count(hasRoom ? refusal : variousOf({ actor: NOBODY, key: null }), now);
+    this.#count(hasRoom ? refusal : variousOf({ actor: NOBODY, apiKey: null }), now);
   }
 
   #count(refusal: Refusal, now: number): void {
@@ -76,13 +76,13 @@ export class RefusalSampler {
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, key, missing, address }: Refusal, count: number, at: number): void {
+  #addDraft({ reason, actor, apiKey, missing, address }: Refusal, count: number, at: number): void {
     const after = { reason, count, ...(missing && { missing }) };
     this.#due.push({
       at,
       actor,
       action: 'REFUSE',
-      key,
+      apiKey,
       before: null,
       after,
       ...(address !== undefined && { address }),
@@ -93,11 +93,11 @@ export class RefusalSampler {
 const NOBODY: AuditActor = { kind: 'REQUEST', id: null, name: null };
 
 /** What identifies the key that a refusal concerns; the same for all that concern none. */
-function keyOf({ actor, key }: Refusal): string {
-  return JSON.stringify([actor.id, key?.id]);
+function keyOf({ actor, apiKey }: Refusal): string {
+  return JSON.stringify([actor.id, apiKey?.id]);
 }
 
 /** What refusals of different kinds have in common: the key, if it is known. */
-function variousOf({ actor, key }: Pick<Refusal, 'actor' | 'key'>): Refusal {
-  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, key };
+function variousOf({ actor, apiKey }: Pick<Refusal, 'actor' | 'apiKey'>): Refusal {
+  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey };
 }

@@ -56,7 +56,7 @@ export class Authenticator {
   }
 
   /** Counts a use of a key. @returns when that was, in milliseconds since 1970 */
-  countUse({ principal: { key, secret } }: Pick<VerifiedKey, 'principal'>): number {
+  countUse({ principal: { apiKey: key, secret } }: Pick<VerifiedKey, 'principal'>): number {
     return this.#options.activity.used(key, secret);
   }
 
@@ -93,7 +93,7 @@ export class Authenticator {
   async introspect(secret: string): Promise<VerifiedKey | undefined> {
     const found = await this.#find(secret);
     if (!('principal' in found)) return undefined;
-    const { key, secret: which } = found.principal;
+    const { apiKey: key, secret: which } = found.principal;
     const ends = [found.expiresAt, which === 'previous' ? key.rotation!.previousEndsAt : null];
     const known = ends.filter((end) => end !== null);
     return { principal: found.principal, expiresAt: known.length > 0 ? Math.min(...known) : null };
@@ -141,21 +141,21 @@ export class Authenticator {
    * @param usedAt when it was counted as a use before, in milliseconds since 1970
    */
   noteRefusal(
-    { key: { id, name } }: Principal,
+    { apiKey: { id, name } }: Principal,
     reason: 'address' | 'limited',
     address: string | undefined,
     usedAt?: number,
   ): void {
     const { activity } = this.#options;
     activity.ended(id, reason === 'limited' ? 'limited' : 'forbidden', usedAt);
-    activity.refused({ reason, actor: { kind: 'KEY', id, name }, key: null, address });
+    activity.refused({ reason, actor: { kind: 'KEY', id, name }, apiKey: null, address });
   }
 
   /**
    * Records that a request lacked a permission; its observer is told which.
    * @param usedAt when it was counted as a use, in milliseconds since 1970
    */
-  noteForbidden({ key: { id } }: Principal, usedAt: number): void {
+  noteForbidden({ apiKey: { id } }: Principal, usedAt: number): void {
     this.#options.activity.ended(id, 'forbidden', usedAt);
   }
 
@@ -179,7 +179,7 @@ export class Authenticator {
     activity.refused({
       reason,
       actor: { kind: 'REQUEST', id: null, name: publicId === undefined ? null : prefixOf(publicId) },
-      key: key ? { id: key.id, name: key.name } : null,
+      apiKey: key ? { id: key.id, name: key.name } : null,
       address,
     });
     return { refused: reason, ...(publicId !== undefined && { publicId }) };

@@ -10,7 +10,7 @@ export type SecretStatus = Status | 'ROTATED';
 
 /** The key that a secret belongs to, with the public id of the secret itself, or why there is none. */
 export type Identification =
-  | { key: ApiKey; chain: Chain; status: SecretStatus; publicId: string }
+  | { apiKey: ApiKey; chain: Chain; status: SecretStatus; publicId: string }
   | { unknown: 'malformed' | 'unknown'; publicId?: string | undefined };
 
 /**
@@ -27,5 +27,5 @@ export async function identify(
   if (!found.key) return { unknown: found.refused, publicId: found.publicId };
   const { key, chain, publicId, refused } = found;
   if (!mayFor(actor, 'READ', key)) return { unknown: 'unknown', publicId };
-  return { key, chain, status: refused === 'rotated' ? 'ROTATED' : chainStatus(chain, now), publicId };
+  return { apiKey: key, chain, status: refused === 'rotated' ? 'ROTATED' : chainStatus(chain, now), publicId };
 }

@@ -31,7 +31,7 @@ export class KeyObserver implements AccessObserver {
     this.#record.refused({
       reason: 'forbidden',
       actor: { kind: 'KEY', id, name },
-      key: null,
+      apiKey: null,
       missing: permissions.slice(0, 5),
       address,
     });

@@ -63,7 +63,7 @@ export class VerifiedKeys {
     if (!this.#isUpToDate()) return undefined;
     const entry = this.#entries.get(digest);
     if (!entry || (entry.expiresAt !== null && entry.expiresAt <= clock())) return undefined;
-    const { key, secret } = entry.principal;
+    const { apiKey: key, secret } = entry.principal;
     return secret === 'current' || isInProgress(key.rotation, clock()) ? entry : undefined;
   }
 

@@ -8,7 +8,7 @@ import { type Actor, mayFor, OPERATOR, uses } from './principal.ts';
  */
 export function auditOwner(actor: Actor): string | null | undefined {
   if (actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY')) return undefined;
-  return uses(actor, 'API_KEY', 'READ_OWN') ? actor.key.id : null;
+  return uses(actor, 'API_KEY', 'READ_OWN') ? actor.apiKey.id : null;
 }
 
 /**
@@ -28,15 +28,15 @@ export async function redactEntries(
       ? { ...values, createdBy: null }
       : values;
   return entries.map((entry) => {
-    const { actor, key, before, after } = entry;
+    const { actor, apiKey: key, before, after } = entry;
     const isNamed = actor.kind === 'REQUEST' || actor.kind === 'POLICY' || readable.has(actor.id);
     const redacted = { ...entry, actor: isNamed ? actor : { ...actor, id: null, name: null } };
-    if (key && !readable.has(key.id)) return { ...redacted, key: null, before: null, after: null };
+    if (key && !readable.has(key.id)) return { ...redacted, apiKey: null, before: null, after: null };
     return { ...redacted, before: withoutCreator(before), after: withoutCreator(after) };
   });
 }
 
 /** The ids of all keys that an entry names. */
-function namedIn({ actor, key, before, after }: AuditEntry): string[] {
+function namedIn({ actor, apiKey: key, before, after }: AuditEntry): string[] {
   return [actor.id, key?.id, before?.['createdBy'], after?.['createdBy']].filter((id) => typeof id === 'string');
 }

@@ -89,7 +89,7 @@ function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
  * @throws ForbiddenError
  */
 export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalog: Catalog): void {
-  if (actor === OPERATOR || chain.keys.some(({ id }) => id === actor.key.id)) return;
+  if (actor === OPERATOR || chain.keys.some(({ id }) => id === actor.apiKey.id)) return;
   requireToGrant(actor, key, catalog);
   requireToOutlive(actor, key.expiresAt);
   requireToLoosen(actor, chain, key, catalog);

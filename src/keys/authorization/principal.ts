@@ -17,7 +17,7 @@ export interface AccessObserver {
 /** An authenticated key, with all that it may do. */
 export interface Principal {
   /** The key. */
-  readonly key: ApiKey;
+  readonly apiKey: ApiKey;
   /** The key and its ancestors. */
   readonly chain: Chain;
   /** What its roles and permissions allow together, met with what its ancestors may do. */
@@ -42,14 +42,14 @@ export function principalOf(
   { secret = 'current', observer }: Partial<Pick<Principal, 'secret' | 'observer'>> = {},
 ): Principal {
   const restrictions = restrictionsOf(chain, catalog);
-  return { key: chain.keys[0], chain, access: chainAccess(chain, catalog), restrictions, secret, observer };
+  return { apiKey: chain.keys[0], chain, access: chainAccess(chain, catalog), restrictions, secret, observer };
 }
 
 /** What an actor may do to any key, or to its own keys only (see `actionOn`). */
 type Verb = 'CREATE' | 'READ' | 'UPDATE' | 'DELETE';
 
 /** What a principal must be allowed to. A key owns itself and the keys that it created. */
-function actionOn({ key: { id } }: Principal, verb: Verb, key: ApiKey): Action {
+function actionOn({ apiKey: { id } }: Principal, verb: Verb, key: ApiKey): Action {
   return key.id === id || key.createdBy === id ? `${verb}_OWN` : `${verb}_ANY`;
 }
 

@@ -85,7 +85,7 @@ async function planReplacement<Key extends ApiKey>(
 ): Promise<Creation<Key>> {
   const key = { ...built };
   if (caller !== OPERATOR) {
-    key.createdBy = caller.key.id;
+    key.createdBy = caller.apiKey.id;
     // Without a requested expiry, a key expires with the one that creates it.
     if (expiryOf(input, now) === undefined) key.expiresAt = chainExpiry(caller.chain);
   }
@@ -95,7 +95,7 @@ async function planReplacement<Key extends ApiKey>(
   if (!existing) return { key, replaced: [], confusable: await findConfusableNames(caller, find, [key.name]) };
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
-  if (caller !== OPERATOR && existing.id === caller.key.id) takeOwnPlace(caller, input, key, catalog);
+  if (caller !== OPERATOR && existing.id === caller.apiKey.id) takeOwnPlace(caller, input, key, catalog);
   // It would take the place of that key, and its creator: nobody would stand above it any more.
   else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
     throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');

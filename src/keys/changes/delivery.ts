@@ -3,8 +3,10 @@ import type { Transaction } from './transaction.ts';
 
 /** A key with a secret that was just made for it: the only time that secret is known. */
 export interface NewSecret {
-  secret: string;
-  key: ApiKey;
+  /** The secret. */
+  key: string;
+  /** The key that it belongs to. */
+  apiKey: ApiKey;
 }
 
 /**

@@ -46,8 +46,8 @@ export class Foresight {
     const now = clock();
     let caller = actor;
     const refusal = await refusalOf(async () => {
-      const { key, secret } = actor;
-      caller = await refreshed({ key, secret }, repository, { catalog, now });
+      const { apiKey, secret } = actor;
+      caller = await refreshed({ apiKey, secret }, repository, { catalog, now });
     });
     if (refusal) return { refusal };
     const creators = [...new Set(keys.flatMap(({ createdBy }) => createdBy ?? []))];

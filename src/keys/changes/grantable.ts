@@ -52,7 +52,8 @@ export async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Gran
     refusal,
     ...granted,
     ends: () => (key ? findEndsOf(place, key) : findEnds(place)),
-    countCreatable: async () => (most === null ? null : Math.max(0, most - (await find.countLive(caller.key.id, now)))),
+    countCreatable: async () =>
+      most === null ? null : Math.max(0, most - (await find.countLive(caller.apiKey.id, now))),
   };
 }
 

@@ -24,7 +24,7 @@ export async function noteLeak(transaction: Transaction, { id, publicId, place }
   const key = await find.findById(id);
   if (!key) return false;
   const since = now - AGAIN_MS;
-  const noted = await auditLog.find({ key: id, action: 'LEAK', since, order: 'newest', limit: MAX_SECRETS });
+  const noted = await auditLog.find({ apiKey: id, action: 'LEAK', since, order: 'newest', limit: MAX_SECRETS });
   const secret = prefixOf(publicId);
   if (noted.some(({ after }) => after?.['secret'] === secret)) return false;
   transaction.noteLeak(key, { secret, place: printable(place, MAX_PLACE_LENGTH) });

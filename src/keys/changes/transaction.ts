@@ -79,7 +79,7 @@ export class Transaction implements Place<StoredKey> {
       auditActor ??
       (caller === OPERATOR
         ? { kind: 'CLI', id: null, name: operator }
-        : { kind: 'KEY', id: caller.key.id, name: caller.key.name });
+        : { kind: 'KEY', id: caller.apiKey.id, name: caller.apiKey.name });
   }
 
   /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
@@ -159,8 +159,8 @@ export class Transaction implements Place<StoredKey> {
   }
 
   /** Notes that a backup was restored. */
-  noteRestore(values: AuditValues): void {
-    this.#entries.push({ at: this.now, actor: this.#actor, action: 'RESTORE', key: null, before: null, after: values });
+  noteRestore(after: AuditValues): void {
+    this.#entries.push({ at: this.now, actor: this.#actor, action: 'RESTORE', apiKey: null, before: null, after });
   }
 
   /**
@@ -180,7 +180,7 @@ export class Transaction implements Place<StoredKey> {
       at: this.now,
       actor: this.#actor,
       action,
-      key: key ? { id: key.id, name: key.name } : null,
+      apiKey: key ? { id: key.id, name: key.name } : null,
       before: null,
       after: { request: id, client: client.id, flow, ...values },
       ...(address != null && { address }),
@@ -188,10 +188,9 @@ export class Transaction implements Place<StoredKey> {
   }
 
   /** Notes that whoever has a key has ended it. @param client the application that it was given to */
-  noteRevocation({ id, name }: ApiKey, client: string, address: string | undefined): void {
-    const [at, key] = [this.now, { id, name }];
-    const entry = { at, actor: this.#actor, action: 'CONSENT_REVOKE', key, before: null, after: { client } } as const;
-    this.#entries.push({ ...entry, ...(address !== undefined && { address }) });
+  noteRevocation(key: ApiKey, client: string, address: string | undefined): void {
+    const from = address === undefined ? {} : { address };
+    this.#note('CONSENT_REVOKE', key, { before: null, after: { client }, ...from });
   }
 
   /** Notes that a secret of a key was found where it should not be. @param secret its prefix */
@@ -208,8 +207,8 @@ export class Transaction implements Place<StoredKey> {
   #note(
     action: AuditAction,
     { id, name }: Pick<ApiKey, 'id' | 'name'>,
-    values: Pick<AuditDraft, 'before' | 'after'>,
+    values: Pick<AuditDraft, 'before' | 'after' | 'address'>,
   ): void {
-    this.#entries.push({ at: this.now, actor: this.#actor, action, key: { id, name }, ...values });
+    this.#entries.push({ at: this.now, actor: this.#actor, action, apiKey: { id, name }, ...values });
   }
 }

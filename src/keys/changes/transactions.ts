@@ -91,7 +91,11 @@ export class Transactions {
  * @throws KeysError FORBIDDEN where that key, or the secret that it came with, no longer changes keys
  */
 export async function refreshed(
-  { key, secret, observer }: Pick<Principal, 'secret' | 'observer'> & { readonly key: Pick<ApiKey, 'id' | 'publicId'> },
+  {
+    apiKey,
+    secret,
+    observer,
+  }: Pick<Principal, 'secret' | 'observer'> & { readonly apiKey: Pick<ApiKey, 'id' | 'publicId'> },
   find: KeyFinder,
   { catalog, now }: { catalog: Catalog; now: number },
 ): Promise<Principal> {
@@ -99,10 +103,10 @@ export async function refreshed(
     observer?.lacked([]);
     return new KeysError('FORBIDDEN', message);
   };
-  const current = await find.findById(key.id);
+  const current = await find.findById(apiKey.id);
   const chain = current && (await findChain(find, current));
   if (!chain || chainStatus(chain, now) !== 'ACTIVE') throw refused('The key that asks for this is no longer valid.');
-  if (secret === 'previous' || current.publicId !== key.publicId)
+  if (secret === 'previous' || current.publicId !== apiKey.publicId)
     throw refused('A previous secret changes no keys. Use the newest secret of this key.');
   return principalOf(chain, catalog, { observer });
 }

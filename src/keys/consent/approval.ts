@@ -77,7 +77,7 @@ export function keyOf({ client, address }: ConsentRequest, approval: ConsentAppr
 
 function approverOf(caller: Actor, operator: string): Approver {
   if (caller === OPERATOR) return { id: null, publicId: null, name: operator };
-  const { id, publicId, name } = caller.key;
+  const { id, publicId, name } = caller.apiKey;
   return { id, publicId, name };
 }
 

@@ -146,7 +146,7 @@ export class Consent {
     try {
       const revokes = 'revoke' in standing;
       const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { revokes });
-      if ('secret' in redeemed) pace.polls.forget(digest);
+      if ('key' in redeemed) pace.polls.forget(digest);
       return redeemed;
     } catch (error) {
       return refusalFor(error, redemption);

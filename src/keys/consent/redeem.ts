@@ -24,7 +24,7 @@ export type RefusedRedemption = 'invalid_grant' | 'access_denied' | 'expired_tok
 
 /** What came of it. A reason is for the log: the application learns no more than the code. */
 export type Redeemed =
-  | { readonly secret: string; readonly key: ApiKey }
+  | { readonly key: string; readonly apiKey: ApiKey }
   | { readonly refused: RefusedRedemption; readonly reason: string };
 
 export interface RedeemOptions {
@@ -108,7 +108,7 @@ async function issue(
   const caller =
     by.id === null
       ? OPERATOR
-      : await refreshed({ key: { id: by.id, publicId: by.publicId! }, secret: 'current' }, writer, { catalog, now });
+      : await refreshed({ apiKey: { id: by.id, publicId: by.publicId! }, secret: 'current' }, writer, { catalog, now });
   const transaction = new Transaction(writer, { caller, catalog, now, operator: by.name });
   const input = keyOf(request, approval);
   const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret }));
@@ -116,7 +116,7 @@ async function issue(
   await writer.consents.rememberClient(key.id, request.client.id);
   transaction.noteConsent('CONSENT_EXCHANGE', request, { key, address });
   await transaction.finish();
-  return { secret: secret.text, key: withoutDigests(key) };
+  return { key: secret.text, apiKey: withoutDigests(key) };
 }
 
 /** Deletes the key that a code gave before, with all that it created. */

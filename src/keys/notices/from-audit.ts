@@ -9,8 +9,8 @@ const MAX_TIME_MS = 8.64e15;
 /** The notice of an entry of the audit log; undefined for one of which nobody is told. */
 export function noticeOfEntry(entry: AuditEntry): Notice | undefined {
   const type = typeOf(entry);
-  if (!type || !entry.key) return undefined;
-  const { number, at, actor, action, key, before, after, hash } = entry;
+  if (!type || !entry.apiKey) return undefined;
+  const { number, at, actor, action, apiKey: key, before, after, hash } = entry;
   const data = {
     ...key,
     ...(type === 'key.leaked' ? { secret: after?.['secret'], place: after?.['place'] } : fieldsIn(after ?? before)),

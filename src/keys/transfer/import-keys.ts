@@ -103,7 +103,7 @@ async function mayConflict(
   if (((await auditLog.start())?.number ?? 0) > after) return true;
   const entries = await auditLog.find({ order: 'oldest', after, limit: MAX_CHANGES });
   if (entries.length === MAX_CHANGES) return true;
-  const ids = [...new Set(entries.flatMap(({ action, key }) => (action !== 'REFUSE' && key ? [key.id] : [])))];
+  const ids = [...new Set(entries.flatMap(({ action, apiKey: key }) => (action !== 'REFUSE' && key ? [key.id] : [])))];
   if (ids.some((id) => values.has(id))) return true;
   const changed = await find.findBy('id', ids);
   // What another key of the same creator does changes how many that has.

@@ -24,7 +24,7 @@ async function visitKey(visit: Visit, look: Look) {
     return status;
   };
   await use(ci.secret);
-  const { id } = ci.principal.key;
+  const { id } = ci.principal.apiKey;
   const here = await signedIn(visit, `keys/${id}`, { service, look });
   const find = () => keys.findById(id, OPERATOR);
   return { ...here, ci, id, find, use, base: `keys/${id}` };

@@ -32,12 +32,12 @@ async function visitUsedKey(visit: Visit, look: Look = {}) {
     await keys.finishActivity();
   }
   await keys.update(
-    team.principal.key.id,
+    team.principal.apiKey.id,
     { permissions: ['API_KEY:CREATE_OWN', 'DISK:READ_ANY'], roles: ['GUEST'] },
     OPERATOR,
   );
   time.now += HOUR / 4;
-  const { id } = ci.principal.key;
+  const { id } = ci.principal.apiKey;
   return { ...(await signedIn(visit, `keys/${id}`, { service, look })), id, ci };
 }
 

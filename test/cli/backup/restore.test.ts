@@ -51,7 +51,7 @@ describeOnEach('restore', () => {
     await makeStore(cli.database);
     await act(async (keys) => {
       for (const name of ['Same', 'Deleted', 'Disabled', 'Rotated', 'Narrowed', 'Widened']) {
-        const { secret, key: made } = await keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
+        const { key: secret, apiKey: made } = await keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
         given.set(name, { key: secret, id: made.id, name });
       }
     });
@@ -61,14 +61,14 @@ describeOnEach('restore', () => {
       await keys.delete([key('Deleted').id], OPERATOR);
       await keys.setEnabled(key('Disabled').id, false, OPERATOR);
       const rotated = await keys.rotate(key('Rotated').id, { grace: '0s' }, OPERATOR);
-      given.set('Rotated since', { ...key('Rotated'), key: rotated.secret });
+      given.set('Rotated since', { ...key('Rotated'), key: rotated.key });
       await keys.update(key('Narrowed').id, { roles: ['GUEST'], description: 'narrowed' }, OPERATOR);
       await keys.update(key('Widened').id, { roles: ['ADMIN'], name: 'Renamed' }, OPERATOR);
       given.set(
         'Created',
         await keys
           .create({ name: 'Created', roles: ['GUEST'] }, OPERATOR)
-          .then(({ secret, key: made }) => ({ key: secret, id: made.id, name: made.name })),
+          .then(({ key: secret, apiKey: made }) => ({ key: secret, id: made.id, name: made.name })),
       );
     });
   });
@@ -130,13 +130,13 @@ describeOnEach('restore', () => {
     await restore('--bring-back', 'Deleted');
     const { stdout } = await cli.run(['apikey', 'log', '--json', '--action', 'restore']);
     const { entries } = JSON.parse(stdout) as {
-      entries: { key: { name: string } | null; after: Record<string, unknown> }[];
+      entries: { apiKey: { name: string } | null; after: Record<string, unknown> }[];
     };
     assert.deepEqual(
-      new Set(entries.map((entry) => entry.key?.name)),
+      new Set(entries.map((entry) => entry.apiKey?.name)),
       new Set([undefined, 'Deleted', 'Narrowed', 'Widened']),
     );
-    const { after } = entries.find((entry) => entry.key === null)!;
+    const { after } = entries.find((entry) => entry.apiKey === null)!;
     assert.deepEqual(
       [after['backup'], after['number'], after['compared'], after['created']],
       ['backup.sqlite', 6, true, 1],
@@ -218,7 +218,7 @@ describeOnEach('restore', () => {
     await act(async (keys) => {
       const found = await keys.authenticate(parent.key);
       assert.ok('principal' in found);
-      child = (await keys.create({ name: 'Child', roles: ['VIEWER'] }, found.principal)).key.id;
+      child = (await keys.create({ name: 'Child', roles: ['VIEWER'] }, found.principal)).apiKey.id;
     });
     await cli.run(['backup', backup, '--overwrite']);
     await act(async (keys) => {

@@ -55,7 +55,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
           address: '192.0.2.7',
           createdAt: new Date(request.createdAt).toISOString(),
           expiresAt: ends,
-          key: null,
+          apiKey: null,
         },
       ],
     });
@@ -69,7 +69,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     assert.equal(code, 0);
     const redeemed = await redeem(deviceCode);
     assert.ok('key' in redeemed);
-    const { roles, permissions, createdBy, expiresAt, createdAt, description } = redeemed.key;
+    const { roles, permissions, createdBy, expiresAt, createdAt, description } = redeemed.apiKey;
     const creator = isRemote() ? (await remoteStore(cli.database)).id : null;
     assert.deepEqual([roles, permissions, createdBy], [['VIEWER'], ['DOCKER:UPDATE_ANY'], creator]);
     assert.ok(Math.abs(expiresAt! - createdAt - 12 * 3_600_000) < 60_000);
@@ -105,11 +105,11 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     const none = await json('approve', handle, '--permissions', 'DOKER:READ_ANY', '--yes');
     assert.deepEqual([none.code, none.body['code']], [2, 'PERMISSION_INVALID']);
     const { body } = await json('approve', handle, '--permissions', 'DOCKER:READ_OWN', '--expires-in', '7d', '--yes');
-    const { key } = body['request'] as { key: { roles: string[]; permissions: string[]; expiresAt: string } };
-    assert.deepEqual([key.roles, key.permissions], [[], ['DOCKER:READ_OWN']]);
+    const { apiKey } = body['request'] as { apiKey: { roles: string[]; permissions: string[]; expiresAt: string } };
+    assert.deepEqual([apiKey.roles, apiKey.permissions], [[], ['DOCKER:READ_OWN']]);
     const redeemed = await redeem(deviceCode);
     assert.ok('key' in redeemed);
-    assert.equal(new Date(redeemed.key.expiresAt!).toISOString(), key.expiresAt);
+    assert.equal(new Date(redeemed.apiKey.expiresAt!).toISOString(), apiKey.expiresAt);
   });
 
   it('refuse by the code or the id, also after somebody has agreed', async () => {

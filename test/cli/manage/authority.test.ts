@@ -14,7 +14,7 @@ describeOnEachAndRemotely('the command line and the key above', () => {
     child = await withKeys({ database: cli.database }, async (keys) => {
       const result = await keys.authenticate(parent.key);
       assert.ok('principal' in result);
-      const { secret, key } = await keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal);
+      const { key: secret, apiKey: key } = await keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal);
       return { key: secret, name: key.name, id: key.id };
     });
   });
@@ -56,7 +56,7 @@ describeOnEachAndRemotely('the command line and the key above', () => {
   it('verify tells that a key above is disabled, or has expired', async () => {
     await apikey('disable', 'Parent');
     const found = await withKeys({ database: cli.database }, (keys) => keys.identify(child.key, OPERATOR));
-    assert.equal('key' in found && found.status, 'DISABLED');
+    assert.equal('apiKey' in found && found.status, 'DISABLED');
   });
 
   it('adopt makes it independent, once', async () => {

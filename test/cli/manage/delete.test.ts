@@ -38,7 +38,8 @@ describeOnEachAndRemotely('apikey --delete', () => {
       const result = await keys.authenticate(key);
       assert.ok('principal' in result);
       children.push(
-        (await keys.create({ name: `Child of ${result.principal.key.name}`, roles: ['GUEST'] }, result.principal)).key,
+        (await keys.create({ name: `Child of ${result.principal.apiKey.name}`, roles: ['GUEST'] }, result.principal))
+          .apiKey,
       );
     }
     const plain = await cli.run(['apikey', '--delete', '--name', 'Parent']);

@@ -93,7 +93,7 @@ describe('the resources and roles of svc-api.yaml', () => {
     assert.equal(await terminal.end(), 0);
     assert.match(terminal.screen, /EDITOR \(unknown\), GUEST, WIKI:DELETE_OWN \(unknown\), DOCKER:READ_ANY/);
     const changed = await json('update', 'Old', '--description', 'kept');
-    assert.deepEqual((changed['key'] as { roles: string[] }).roles, ['EDITOR', 'GUEST']);
+    assert.deepEqual((changed['apiKey'] as { roles: string[] }).roles, ['EDITOR', 'GUEST']);
     assert.match((await run(['can', 'Old', 'WIKI:DELETE_OWN'])).stderr, /"WIKI" is not a resource/);
     await must(['update', 'Old', '--roles', 'GUEST', '--permissions', 'DOCKER:READ_ANY']);
     assert.deepEqual((await json('show', 'Old'))['unknownGrants'], []);

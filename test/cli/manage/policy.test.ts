@@ -76,7 +76,7 @@ describe('the policy of svc-api.yaml', () => {
     try {
       const { principal } = await createPrincipal(keys, { name: 'Creator', roles: ['ADMIN'] });
       await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
-      await keys.setEnabled(principal.key.id, false, OPERATOR);
+      await keys.setEnabled(principal.apiKey.id, false, OPERATOR);
       const wanted = { client: { id: 'app', name: 'App', redirects: [] }, roles: ['VIEWER'], permissions: [] };
       const { handle } = await keys.consent.ask(wanted, 'test');
       await refuses(['adopt', 'Child']);

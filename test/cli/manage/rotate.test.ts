@@ -23,7 +23,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
   const statusesOf = (...secrets: string[]) =>
     withKeys({ database: cli.database }, async (keys) => {
       const results = await Promise.all(secrets.map((secret) => keys.identify(secret, OPERATOR)));
-      return results.map((found) => ('key' in found ? found.status : found.unknown));
+      return results.map((found) => ('apiKey' in found ? found.status : found.unknown));
     });
   const rotationOf = async () => (await keyNamed(cli.database, 'CI deploy'))!.rotation;
 
@@ -72,7 +72,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
       /rotated already: it has two secrets that work\. End that rotation first, with --finish or --rollback\.\nCode: ROTATION_IN_PROGRESS\n/,
     );
     const back = await rotate('CI deploy', '--rollback', '--json');
-    assert.equal((JSON.parse(back.stdout) as { key: { rotation: null } }).key.rotation, null);
+    assert.equal((JSON.parse(back.stdout) as { apiKey: { rotation: null } }).apiKey.rotation, null);
     assert.deepEqual(await statusesOf(old.key, stdout.trim()), ['ACTIVE', 'ROTATED']);
     const none = await rotate('CI deploy', '--finish', '--json');
     assert.deepEqual([none.code, (JSON.parse(none.stdout) as { code: string }).code], [1, 'ROTATION_NONE']);

@@ -18,7 +18,7 @@ async function storeOfThree(): Promise<string> {
     OPERATOR,
   );
   time.now += 1000;
-  const { key } = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
+  const { apiKey: key } = await keys.create({ name: 'Off', roles: ['GUEST'] }, OPERATOR);
   await keys.setEnabled(key.id, false, OPERATOR);
   time.now += 1000;
   await keys.create({ name: 'Over', roles: ['GUEST', 'CONNECT'], expiresIn: '1d' }, OPERATOR);
@@ -316,13 +316,13 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       code: 0,
     });
     const before = Date.now();
-    const { changed, key } = (await json('disable', '--name', 'Off')) as {
+    const { changed, apiKey } = (await json('disable', '--name', 'Off')) as {
       changed: boolean;
-      key: { status: string; disabledAt: string };
+      apiKey: { status: string; disabledAt: string };
     };
-    assert.deepEqual([changed, key.status], [true, 'DISABLED']);
-    const disabledAt = Date.parse(key.disabledAt);
-    assert.ok(disabledAt >= before && disabledAt <= Date.now(), key.disabledAt);
+    assert.deepEqual([changed, apiKey.status], [true, 'DISABLED']);
+    const disabledAt = Date.parse(apiKey.disabledAt);
+    assert.ok(disabledAt >= before && disabledAt <= Date.now(), apiKey.disabledAt);
     for (const verb of ['enable', 'disable']) assert.equal((await json(verb, '--name', 'Nobody'))['code'], 'NOT_FOUND');
   });
 

@@ -51,7 +51,7 @@ describe('logging out', () => {
   it('ends no keys that it has created without a Yes', async () => {
     const authenticated = await test.keys.authenticate(key);
     assert.ok('principal' in authenticated);
-    const { secret } = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, authenticated.principal);
+    const { key: secret } = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, authenticated.principal);
     const { stderr, code } = await logout();
     assert.match(
       stderr,
@@ -74,7 +74,7 @@ describe('logging out', () => {
 
   it('keeps the key where the server does not end it, and says what to do', async () => {
     const remedy = /The key is kept: try again, or pass --local to only forget it here\.\nCode: /;
-    const { secret: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     keepKey(test.url, made, env);
     const foreign = await logout();
     assert.match(foreign.stderr, remedy);

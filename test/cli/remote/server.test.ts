@@ -197,7 +197,7 @@ describe('commands by a server', () => {
     const service = await startTestService({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:READ_ANY'] } });
     try {
       service.time.now = Date.now();
-      const { secret } = await service.keys.create({ name: 'Root', roles: ['ADMIN'] }, 'operator');
+      const { key: secret } = await service.keys.create({ name: 'Root', roles: ['ADMIN'] }, 'operator');
       const place = { SVC_API_SERVER: service.url, SVC_API_KEY: secret };
       const grants = ['--roles', 'editor', '--permissions', 'wiki:update_any'];
       assert.equal((await remotely(['create', 'Wiki', ...grants], place)).code, 0);

@@ -135,7 +135,7 @@ describe('routes explain', () => {
           preflight: null,
         },
       ],
-      key: null,
+      apiKey: null,
     });
     const refused = await explainJson('GET https://h/a//b');
     assert.deepEqual([refused['request'], refused['route']], [null, null]);
@@ -195,7 +195,7 @@ describeOnEach('routes explain with a key', () => {
     );
     const json = await explainJson('PUT https://g.example/api/x --key "CI deploy"', cli);
     assert.deepEqual(
-      [json['missing'], json['key']],
+      [json['missing'], json['apiKey']],
       [['GRAFANA:UPDATE_ANY'], { id, name: 'CI deploy', status: 'ACTIVE' }],
     );
   });

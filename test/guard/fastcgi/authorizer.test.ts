@@ -21,7 +21,7 @@ describe('a web server that asks by FastCGI', () => {
       { name: 'Läufer', roles: ['GUEST'], permissions: ['GRAFANA:READ_ANY'] },
       OPERATOR,
     );
-    [secret, id] = [created.secret, created.key.id];
+    [secret, id] = [created.key, created.apiKey.id];
   });
   after(() => server.stop());
 

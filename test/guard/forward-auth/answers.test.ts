@@ -32,7 +32,7 @@ describeOnEach('the answer to a proxy', () => {
   let key: string;
   before(async () => {
     server = await startAskedServer();
-    const { secret } = await server.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await server.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     key = keyLine(secret);
   });
   after(() => server.stop());
@@ -63,7 +63,7 @@ describeOnEach('the answer to a proxy', () => {
       repository: (repository) => ({ ...repository, write: (...args) => (writes++, repository.write(...args)) }),
     });
     const permissions = ['GRAFANA:READ_ANY', 'GRAFANA:UPDATE_ANY'] as const;
-    const { secret, key } = await own.keys.create({ name: 'Used', permissions }, OPERATOR);
+    const { key: secret, apiKey: key } = await own.keys.create({ name: 'Used', permissions }, OPERATOR);
     writes = 0;
     for (let index = 0; index < 3; index += 1) {
       const { status } = await own.send(withHeaders(ASKING.nginx({}, READ), keyLine(secret)));
@@ -85,7 +85,7 @@ describeOnEach('the answer to a proxy', () => {
     };
     for (const [name, end] of Object.entries(ends)) {
       const permissions = ['GRAFANA:READ_ANY'] as const;
-      const { secret, key } = await server.keys.create({ name, permissions, expiresIn: '1m' }, OPERATOR);
+      const { key: secret, apiKey: key } = await server.keys.create({ name, permissions, expiresIn: '1m' }, OPERATOR);
       const ask = async () => (await server.send(withHeaders(ASKING.nginx({}, READ), keyLine(secret)))).status;
       assert.equal(await ask(), 200);
       await end(key.id);
@@ -97,9 +97,9 @@ describeOnEach('the answer to a proxy', () => {
     const parent = await createPrincipal(server.keys, { name: 'Parent', roles: ['ADMIN'] });
     const child = await server.keys.create({ name: 'Child', roles: ['ADMIN', 'GUEST'] }, parent.principal);
     const rolesOf = async () =>
-      (await server.send(withHeaders(ASKING.nginx({}, '?key'), keyLine(child.secret)))).headers.get('x-auth-roles');
+      (await server.send(withHeaders(ASKING.nginx({}, '?key'), keyLine(child.key)))).headers.get('x-auth-roles');
     assert.equal(await rolesOf(), 'ADMIN,GUEST');
-    await server.keys.update(parent.principal.key.id, { roles: ['VIEWER'] }, OPERATOR);
+    await server.keys.update(parent.principal.apiKey.id, { roles: ['VIEWER'] }, OPERATOR);
     assert.equal(await rolesOf(), 'GUEST');
   });
 
@@ -115,7 +115,7 @@ describeOnEach('the answer to a proxy', () => {
         revision: () => (isDown ? undefined : repository.revision()),
       }),
     });
-    const { secret } = await own.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await own.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const ask = () => own.send(withHeaders(ASKING.nginx({}, READ), keyLine(secret)));
     assert.equal((await ask()).status, 200);
     isDown = true;
@@ -129,7 +129,7 @@ describeOnEach('the answer to a proxy', () => {
   it('of a key that is over its limit is 429, but 403 to nginx, which passes on no 429', async () => {
     for (const proxy of ALL_PROXIES) {
       const input = { name: `Limited ${proxy}`, permissions: ['GRAFANA:READ_ANY'], limits: ['1/h'] } as const;
-      const { secret } = await server.keys.create(input, OPERATOR);
+      const { key: secret } = await server.keys.create(input, OPERATOR);
       const ask = () => server.send(withHeaders(ASKING[proxy]({}, READ), keyLine(secret)));
       assert.equal((await ask()).status, 200);
       const { status, headers } = await ask();
@@ -142,7 +142,7 @@ describeOnEach('the answer to a proxy', () => {
   it('reads a key where the operator lets it stand', async () => {
     const credentials = ['bearer', { header: 'x-api-key' }, 'basic'] as const;
     const own = await startAskedServer({ config: { credentials } });
-    const { secret } = await own.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
+    const { key: secret } = await own.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const basic = `Authorization: Basic ${Buffer.from(`me:${secret}`).toString('base64')}`;
     for (const [lines, expected] of [
       [[keyLine(secret)], 200],

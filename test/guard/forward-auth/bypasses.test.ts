@@ -21,7 +21,7 @@ describe('what others were got around by gets nobody around it, by exact request
       routeTo('/admin/**', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }),
     ];
     server = await startAskedServer({ config: { routes } });
-    guest = keyLine((await server.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR)).secret);
+    guest = keyLine((await server.keys.create({ name: 'Guest', roles: ['GUEST'] }, OPERATOR)).key);
   });
   after(() => server.stop());
 

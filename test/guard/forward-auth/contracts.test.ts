@@ -41,7 +41,7 @@ for (const proxy of ALL_PROXIES) {
         { name: 'Läufer', roles: ['GUEST'], permissions: ['GRAFANA:READ_ANY'] },
         OPERATOR,
       );
-      [id, key] = [created.key.id, keyLine(created.secret)];
+      [id, key] = [created.apiKey.id, keyLine(created.key)];
     });
     after(() => server.stop());
 

@@ -24,7 +24,7 @@ describe("what a proxy's configuration requires", () => {
       other: ['ME:READ_OWN'],
     }))
       keys[name] = keyLine(
-        (await server.keys.create({ name, permissions: permissions as Permission[] }, OPERATOR)).secret,
+        (await server.keys.create({ name, permissions: permissions as Permission[] }, OPERATOR)).key,
       );
   });
   after(() => server.stop());
@@ -96,7 +96,7 @@ describe("what a proxy's configuration requires", () => {
   ] as const) {
     it(`lets nobody pass, and the log say why, if the URL has ${query === '' ? 'none' : `"${query}"`}`, async () => {
       const own = await startAskedServer();
-      const { secret } = await own.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR);
+      const { key: secret } = await own.keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR);
       const { status, body } = await own.send(withHeaders(ASKING.nginx({}, query), keyLine(secret)));
       assert.deepEqual([status, body.includes('permission')], [403, false]);
       const [line, ...more] = own.lines;

@@ -33,7 +33,7 @@ describe('who may pass the guard', () => {
   };
 
   const keyWith = async (name: string, permissions: readonly Permission[]) => {
-    const { secret } = await service.keys.create({ name, permissions }, OPERATOR);
+    const { key: secret } = await service.keys.create({ name, permissions }, OPERATOR);
     return { authorization: `Bearer ${secret}` };
   };
 
@@ -97,14 +97,17 @@ describe('who may pass the guard', () => {
     const { secret, principal } = await createPrincipal(keys, { name: 'Used', permissions: [READ, UPDATE] });
     await get(service.url, { authorization: `Bearer ${secret}` });
     await keys.finishActivity();
-    const used = await keys.usedPermissionsOf(principal.key.id);
-    const usage = await keys.usageOf([principal.key.id]);
+    const used = await keys.usedPermissionsOf(principal.apiKey.id);
+    const usage = await keys.usageOf([principal.apiKey.id]);
     // Creating the principal was one, too.
-    assert.deepEqual([[...used.keys()], usage.get(principal.key.id)?.uses], [[READ], 2]);
+    assert.deepEqual([[...used.keys()], usage.get(principal.apiKey.id)?.uses], [[READ], 2]);
   });
 
   it('is held to the limits of the key, which the answer tells, whoever gives it', async () => {
-    const { secret } = await service.keys.create({ name: 'Limited', permissions: [READ], limits: ['2/h'] }, OPERATOR);
+    const { key: secret } = await service.keys.create(
+      { name: 'Limited', permissions: [READ], limits: ['2/h'] },
+      OPERATOR,
+    );
     const ask = () => fetch(service.url, { headers: { authorization: `Bearer ${secret}` } });
     const told = [await ask(), await ask(), await ask()].map(({ status, headers }) => [
       status,
@@ -243,11 +246,11 @@ describe('who may pass the guard', () => {
       requirements: () => ({ allow: { kind: asked++ % 2 === 0 ? 'open' : 'key' } }),
     });
     const raw = connectRaw(url);
-    raw.request('GET /read/events HTTP/1.1', 'Host: a', `Authorization: Bearer ${created.secret}`);
+    raw.request('GET /read/events HTTP/1.1', 'Host: a', `Authorization: Bearer ${created.key}`);
     await raw.receives('data: 1');
     await until(() => asked >= 5);
     raw.socket.destroy();
     await service.keys.finishActivity();
-    assert.equal((await service.keys.usageOf([created.key.id])).get(created.key.id)?.uses, 1);
+    assert.equal((await service.keys.usageOf([created.apiKey.id])).get(created.apiKey.id)?.uses, 1);
   });
 });

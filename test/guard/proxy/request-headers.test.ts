@@ -86,7 +86,7 @@ describe('the headers of a request that is passed on', () => {
     assert.deepEqual(
       identity,
       rawHeaders(
-        `X-Auth-Key-Id: ${principal.key.id}`,
+        `X-Auth-Key-Id: ${principal.apiKey.id}`,
         'X-Auth-Key-Name: Gr%C3%B6%C3%9Fe%201',
         'X-Auth-Roles: VIEWER,CONNECT',
         `X-Auth-Permission: ${PERMISSION}`,
@@ -102,7 +102,7 @@ describe('the headers of a request that is passed on', () => {
       permissions: ['API_KEY:CREATE_OWN'],
     });
     const child = await createPrincipal(keys, { name: 'Child', roles: ['VIEWER', 'CONNECT'] }, parent.principal);
-    await keys.update(parent.principal.key.id, { roles: ['VIEWER'] }, OPERATOR);
+    await keys.update(parent.principal.apiKey.id, { roles: ['VIEWER'] }, OPERATOR);
     const { headers } = await send(['GET / HTTP/1.1', 'Host: a', `Authorization: Bearer ${child.secret}`]);
     assert.deepEqual(valuesIn(headers, 'x-auth-roles'), ['VIEWER']);
   });

@@ -159,7 +159,7 @@ describe('a switch to another protocol', () => {
   describe('ends when its key', () => {
     /** Opens a connection with a key of its own. */
     const openWith = async (name: string, more: object = {}) => {
-      const { secret, key } = await service.keys.create(
+      const { key: secret, apiKey: key } = await service.keys.create(
         { name, permissions: ['DASHBOARD:READ_ANY'], ...more },
         OPERATOR,
       );

@@ -50,7 +50,7 @@ describe('applying declared keys as a key that may do less than all', () => {
     }
     assert.deepEqual(await names(), ['A', 'C', 'Changer', 'Creator']);
     assert.deepEqual(await counts([B], {}, creator), [1, 0, 0, 0]);
-    assert.equal((await find('B')).createdBy, creator.key.id);
+    assert.equal((await find('B')).createdBy, creator.apiKey.id);
     assert.deepEqual(await counts([{ ...C, description: 'New' }, A], {}, changer), [0, 1, 0, 1]);
   });
 
@@ -78,7 +78,7 @@ describe('applying declared keys as a key that may do less than all', () => {
 
   it('is told how many keys stand in the way of pruning, and the names of the first five that it may read', async () => {
     const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }]);
-    const parent = await test.keys.authenticate(created[0]!.secret);
+    const parent = await test.keys.authenticate(created[0]!.key);
     assert.ok('principal' in parent);
     const child = async (name: string) => {
       test.time.now += 1;
@@ -109,9 +109,9 @@ describe('applying declared keys as a key that may do less than all', () => {
     const other = await principal('Other', 'READ_ANY', ...rights);
     const child = { name: 'Child', permissions: ['ME:READ_OWN'] };
     await test.keys.create(child, own);
-    const declaredOwn = { name: 'Own', permissions: own.key.permissions, description: 'mine' };
+    const declaredOwn = { name: 'Own', permissions: own.apiKey.permissions, description: 'mine' };
     assert.deepEqual(await counts([declaredOwn, { ...child, description: 'mine' }], {}, own), [0, 2, 0, 0]);
-    assert.equal((await find('Child')).createdBy, own.key.id);
+    assert.equal((await find('Child')).createdBy, own.apiKey.id);
     const refused = (by: string, remedy: string) => ({
       code: 'TAKEOVER_REFUSED',
       message: `The API key "Child" was created by ${by}. ${remedy}`,
@@ -129,7 +129,7 @@ describe('applying declared keys as a key that may do less than all', () => {
 
   it('does not prune the key that asks', async () => {
     const { created } = await apply([{ name: 'Deployer', roles: ['ADMIN'] }, B]);
-    const deployer = await test.keys.authenticate(created[0]!.secret);
+    const deployer = await test.keys.authenticate(created[0]!.key);
     assert.ok('principal' in deployer);
     await assert.rejects(apply([A], { prune: true }, deployer.principal), {
       code: 'PRUNE_REFUSED',

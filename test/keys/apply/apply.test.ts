@@ -23,7 +23,7 @@ describe('applying declared keys', () => {
   const names = async () => (await all()).map(({ name }) => name);
   const find = async (name: string) => (await test.keys.findByName(name, OPERATOR))!;
   const audit = async () =>
-    (await test.keys.auditLog({}, OPERATOR)).map(({ action, key }) => `${action} ${key?.name}`).toReversed();
+    (await test.keys.auditLog({}, OPERATOR)).map(({ action, apiKey: key }) => `${action} ${key?.name}`).toReversed();
   const counts = async (...args: Parameters<typeof apply>) => {
     const { plan } = await apply(...args);
     return [plan.creates.length, plan.updates.length, plan.deletes.length, plan.unchanged];
@@ -40,19 +40,19 @@ describe('applying declared keys', () => {
       ['A', 'B'],
     );
     assert.deepEqual(
-      created.map(({ key }) => key),
+      created.map(({ apiKey }) => apiKey),
       await all(),
     );
     const [first, second] = created;
-    assert.deepEqual(first!.key, {
-      id: first!.key.id,
+    assert.deepEqual(first!.apiKey, {
+      id: first!.apiKey.id,
       name: 'A',
       description: 'For A',
       roles: ['GUEST'],
       permissions: [],
       limits: [],
       allowFrom: null,
-      publicId: first!.secret.slice(4, 16),
+      publicId: first!.key.slice(4, 16),
       createdAt: test.time.now,
       createdBy: null,
       expiresAt: Date.parse(end),
@@ -60,13 +60,13 @@ describe('applying declared keys', () => {
       managed: true,
       rotation: null,
     });
-    assert.equal(second!.key.disabledAt, test.time.now);
-    assert.ok('principal' in (await test.keys.authenticate(first!.secret)));
+    assert.equal(second!.apiKey.disabledAt, test.time.now);
+    assert.ok('principal' in (await test.keys.authenticate(first!.key)));
     assert.deepEqual(await audit(), ['CREATE A', 'CREATE B']);
   });
 
   it('makes an existing key what is declared and nothing else, but for its secret and whether it is enabled', async () => {
-    const { secret, key } = await test.keys.create(
+    const { key: secret, apiKey: key } = await test.keys.create(
       { ...A, description: 'Old', permissions: ['ME:READ_OWN'], expiresIn: '1d' },
       OPERATOR,
     );
@@ -205,7 +205,7 @@ describe('applying declared keys', () => {
 
     it('changes nothing where keys would be deleted that the pruned ones created, and names them', async () => {
       const { created } = await apply([{ name: 'Parent', roles: ['ADMIN'] }, A]);
-      const parent = await test.keys.authenticate(created[0]!.secret);
+      const parent = await test.keys.authenticate(created[0]!.key);
       assert.ok('principal' in parent);
       await createPrincipal(test.keys, { name: 'Child', roles: ['GUEST'] }, parent.principal);
       const refused = { code: 'PRUNE_REFUSED', message: /because pruned keys created them: "Child"\./ };
@@ -217,7 +217,7 @@ describe('applying declared keys', () => {
       // Keys that were declared by the key itself go with it.
       await test.keys.delete([(await find('Child')).id], OPERATOR);
       await apply([{ name: 'Declared child', roles: ['GUEST'] }], {}, parent.principal);
-      assert.equal((await find('Declared child')).createdBy, parent.principal.key.id);
+      assert.equal((await find('Declared child')).createdBy, parent.principal.apiKey.id);
       await assert.rejects(apply([A, { name: 'Declared child', roles: ['GUEST'] }], { prune: true }), {
         code: 'PRUNE_REFUSED',
       });
@@ -235,7 +235,7 @@ describe('applying declared keys', () => {
       const prepare = ({ created }: AppliedKeys) => {
         const other = new Database(test.store.location, { readonly: true });
         seen.push(
-          ...created.map(({ key }) => key.name),
+          ...created.map(({ apiKey }) => apiKey.name),
           String(other.prepare('SELECT count(*) FROM api_keys').pluck().get()),
         );
         other.close();
@@ -284,7 +284,7 @@ describe('applying declared keys', () => {
       const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
       await apply([A], {}, admin.principal);
       await apply([B]);
-      await applyLost([], () => test.keys.delete([admin.principal.key.id], OPERATOR));
+      await applyLost([], () => test.keys.delete([admin.principal.apiKey.id], OPERATOR));
       assert.deepEqual(await names(), ['B']);
       await apply([A], {}, (await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] })).principal);
       await applyLost([]);
@@ -296,7 +296,7 @@ describe('applying declared keys', () => {
       await applyLost([{ ...A, description: 'New' }, C], async ({ created }) => {
         await test.keys.update((await find('A')).id, { description: 'Newer' }, OPERATOR);
         await test.keys.create({ ...B, description: 'Another' }, OPERATOR);
-        await test.keys.delete([created[0]!.key.id], OPERATOR);
+        await test.keys.delete([created[0]!.apiKey.id], OPERATOR);
       });
       assert.deepEqual(
         (await all()).map(({ name, description }) => [name, description]),

@@ -9,7 +9,7 @@ const ENTRY = {
   at: 3,
   actor: { kind: 'KEY', id: 'actor', name: 'Actor' },
   action: 'UPDATE',
-  key: { id: 'key', name: 'Key' },
+  apiKey: { id: 'key', name: 'Key' },
   before: { name: 'Key' },
   after: { name: 'Other' },
   address: '192.0.2.1',
@@ -23,7 +23,7 @@ describe('the hash of an audit entry', () => {
     const { address: _address, ...unaddressed } = ENTRY;
     assert.equal(chainHash(unaddressed, PREVIOUS), sha256(FIELDS));
     assert.equal(
-      chainHash({ ...unaddressed, key: null }, PREVIOUS),
+      chainHash({ ...unaddressed, apiKey: null }, PREVIOUS),
       sha256([...FIELDS.slice(0, 7), null, null, ...FIELDS.slice(9)]),
     );
   });

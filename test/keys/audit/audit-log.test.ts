@@ -17,7 +17,7 @@ describeOnEach('the audit log', (dialect) => {
   afterEach(() => test.store.close());
   const entries = async () => (await test.keys.auditLog({ first: 500 }, OPERATOR)).toReversed();
   const lines = async () =>
-    (await entries()).map(({ actor, action, key, before, after }) => [
+    (await entries()).map(({ actor, action, apiKey: key, before, after }) => [
       actor.name,
       action,
       key?.name ?? null,
@@ -34,7 +34,7 @@ describeOnEach('the audit log', (dialect) => {
   it('has every change with who made it, and what was before and after', async () => {
     const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
-    const { id } = created.key;
+    const { id } = created.apiKey;
     test.time.now += 1000;
     await test.keys.update(id, { name: 'CI 2', roles: ['VIEWER'] }, principal);
     await test.keys.setEnabled(id, false, principal);
@@ -50,7 +50,7 @@ describeOnEach('the audit log', (dialect) => {
       permissions: [],
       limits: [],
       allowFrom: null,
-      prefix: `svc_${created.key.publicId}_…`,
+      prefix: `svc_${created.apiKey.publicId}_…`,
     };
     const more = { createdBy: null, expiresAt: null, disabledAt: null, managed: false, rotation: null };
     assert.deepEqual(first, ['tester', 'CREATE', 'CI', null, { ...values, ...more }]);
@@ -77,11 +77,11 @@ describeOnEach('the audit log', (dialect) => {
       all.map((_, index) => index + 1),
     );
     const { actor } = all[2]!;
-    assert.deepEqual(actor, { kind: 'KEY', id: principal.key.id, name: 'Admin' });
+    assert.deepEqual(actor, { kind: 'KEY', id: principal.apiKey.id, name: 'Admin' });
   });
 
   it('has nothing for what changed nothing or failed', async () => {
-    const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     await test.keys.update(key.id, { name: 'CI' }, OPERATOR);
     await test.keys.setEnabled(key.id, true, OPERATOR);
     await test.keys.delete(['nobody'], OPERATOR);
@@ -95,7 +95,7 @@ describeOnEach('the audit log', (dialect) => {
     const replacement = { name: 'Parent', roles: ['GUEST'], overwrite: true };
     await failDelivery((delivery) => test.keys.create(replacement, OPERATOR, delivery));
     assert.deepEqual(
-      (await entries()).map(({ action, key }) => `${action} ${key?.name}`),
+      (await entries()).map(({ action, apiKey: key }) => `${action} ${key?.name}`),
       [
         'CREATE Parent',
         'CREATE Child',
@@ -110,7 +110,7 @@ describeOnEach('the audit log', (dialect) => {
   });
 
   it('holds no secret and no digest', async () => {
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
     await test.keys.authenticate(`${secret}x`);
     await test.keys.finishActivity();
@@ -118,7 +118,7 @@ describeOnEach('the audit log', (dialect) => {
     const [row] = await readDirectly(test.database, 'select digest, previous_digest from api_keys');
     const digests = Object.values(row!) as string[];
     const stored = JSON.stringify(await readDirectly(test.database, 'select * from audit_log'));
-    for (const value of [secret.slice(17), rotated.secret.slice(17), ...digests.map((digest) => digest.slice(7))]) {
+    for (const value of [secret.slice(17), rotated.key.slice(17), ...digests.map((digest) => digest.slice(7))]) {
       assert.ok(value.length > 40 && !text.includes(value) && !stored.includes(value));
       if (value.length < 60 && dialect === 'sqlite') assert.ok(!readFileSync(test.database).includes(value));
     }
@@ -139,10 +139,10 @@ describeOnEach('the audit log', (dialect) => {
     assert.deepEqual(await found({ first: 2 }, { before: 4 }), [3, 2]);
     assert.deepEqual(await found({ first: 2 }, { after: 2 }), [3, 4]);
     assert.deepEqual(
-      [await found({ key: 'B' }), await found({ key: id }), await found({ key: 'nobody' })],
+      [await found({ apiKey: 'B' }), await found({ apiKey: id }), await found({ apiKey: 'nobody' })],
       [[5, 3], [5, 3], []],
     );
-    assert.deepEqual([await found({ actor: 'Admin' }), await found({ actor: principal.key.id })], [[3], [3]]);
+    assert.deepEqual([await found({ actor: 'Admin' }), await found({ actor: principal.apiKey.id })], [[3], [3]]);
     assert.deepEqual(await found({ actor: 'tester', action: 'create' }), [4, 2, 1]);
     assert.deepEqual(await found({ action: ' create ', first: 1 }), [4]);
     assert.deepEqual(await found({ first: 0 }), []);
@@ -153,16 +153,16 @@ describeOnEach('the audit log', (dialect) => {
       { since: 'yesterday' },
       { until: '2030-02-30T00:00:00Z' },
       { action: '' },
-      { key: '' },
+      { apiKey: '' },
       { actor: ' ' },
       { since: '' },
       { until: '' },
       { first: 501 },
       { first: -1 },
       { first: 1.5 },
-      { key: '\0' },
+      { apiKey: '\0' },
       { actor: '\0' },
-      { key: 'x'.repeat(1001) },
+      { apiKey: 'x'.repeat(1001) },
     ])
       await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
   });

@@ -18,17 +18,17 @@ describeOnEach('the keys, compared with the audit log', () => {
 
   it('are as it says after every kind of change', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
-    const { key } = await create('CI');
+    const { apiKey: key } = await create('CI');
     await test.keys.update(key.id, { name: 'CI 2', description: 'x', roles: ['VIEWER'], expiresIn: '9d' }, principal);
     await test.keys.setEnabled(key.id, false, principal);
     await test.keys.setEnabled(key.id, true, OPERATOR);
     await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
     await test.keys.finishRotation(key.id, OPERATOR);
-    const { secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
+    const { key: secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
     await test.keys.authenticate(secret);
     await test.keys.finishActivity();
     const child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
-    await test.keys.adopt(child.key.id, OPERATOR);
+    await test.keys.adopt(child.apiKey.id, OPERATOR);
     const declared = {
       name: 'Declared',
       roles: ['GUEST' as const],
@@ -60,7 +60,7 @@ describeOnEach('the keys, compared with the audit log', () => {
   });
 
   it('are as it says where the log has thousands of their changes', async () => {
-    const { key } = await create('CI');
+    const { apiKey: key } = await create('CI');
     const [entry] = await test.keys.auditLog({}, OPERATOR);
     const change = { ...entry!, action: 'UPDATE' as const, before: null, after: { description: 'x' } };
     await test.store.repository.write(async (writer) => {
@@ -101,7 +101,7 @@ describeOnEach('the keys, compared with the audit log', () => {
   });
 
   it('are not, where a deleted key was put back, or one was taken out, by hand', async () => {
-    const { key } = await create('Deleted');
+    const { apiKey: key } = await create('Deleted');
     await create('Taken');
     const copy = 'create table kept as select * from api_keys';
     await changeDirectly(test.database, copy);
@@ -122,14 +122,14 @@ describeOnEach('the keys, compared with the audit log', () => {
   it('that are older than the log are compared in what was changed since', async () => {
     const [older, pruned] = [await create('Older'), await create('Pruned')];
     test.time.now += 2000;
-    await test.keys.update(older.key.id, { roles: ['VIEWER'] }, OPERATOR);
+    await test.keys.update(older.apiKey.id, { roles: ['VIEWER'] }, OPERATOR);
     await test.keys.pruneAuditLog('1s');
     assert.deepEqual(await found(), [0, 2, []], 'their creation was pruned');
     await changeDirectly(test.database, `update api_keys set description = 'x'`);
     assert.deepEqual(await found(), [0, 2, []]);
     await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]'`);
     assert.deepEqual(await found(), [0, 2, ['Older differs in roles']]);
-    await test.keys.delete([pruned.key.id], OPERATOR);
+    await test.keys.delete([pruned.apiKey.id], OPERATOR);
     assert.deepEqual(await found(), [0, 1, ['Older differs in roles']]);
   });
 
@@ -141,7 +141,7 @@ describeOnEach('the keys, compared with the audit log', () => {
   });
 
   it('are compared once they do not change meanwhile', async () => {
-    const { key } = await create('CI');
+    const { apiKey: key } = await create('CI');
     let changes = 0;
     const racing = await openTestKeys({
       database: test.database,

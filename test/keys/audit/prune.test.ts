@@ -38,7 +38,7 @@ describeOnEach('pruning the audit log', () => {
       ],
     );
     assert.deepEqual(
-      [left[2]!.actor, left[2]!.key, left[2]!.after],
+      [left[2]!.actor, left[2]!.apiKey, left[2]!.after],
       [{ kind: 'CLI', id: null, name: 'tester' }, null, { entries: 2, number: 2, hash }],
     );
     assert.equal(await verified(), 3);

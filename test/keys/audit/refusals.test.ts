@@ -3,13 +3,13 @@ import { type Refusal, RefusalSampler } from '../../../src/keys/audit/refusals.t
 
 const PERIOD_MS = 600_000;
 const NOBODY = { kind: 'REQUEST', id: null, name: null } as const;
-const MALFORMED: Refusal = { reason: 'malformed', actor: NOBODY, key: null };
+const MALFORMED: Refusal = { reason: 'malformed', actor: NOBODY, apiKey: null };
 
 /** A refused request with a secret of a key that is known. */
 const refusalOf = (id: string, fields: Partial<Refusal> = {}): Refusal => ({
   reason: 'disabled',
   actor: { ...NOBODY, name: `svc_${id}_…` },
-  key: { id, name: id },
+  apiKey: { id, name: id },
   ...fields,
 });
 
@@ -26,12 +26,12 @@ describe('refused requests, sampled for the audit log', () => {
     sampler.add(MALFORMED, 5);
     sampler.add({ ...refusalOf('a'), missing: ['ME:READ_OWN'], address: '192.0.2.1' }, 6);
     assert.deepEqual(sampler.take(7), [
-      { at: 5, actor: NOBODY, action: 'REFUSE', key: null, before: null, after: { reason: 'malformed', count: 1 } },
+      { at: 5, actor: NOBODY, action: 'REFUSE', apiKey: null, before: null, after: { reason: 'malformed', count: 1 } },
       {
         at: 6,
         actor: { ...NOBODY, name: 'svc_a_…' },
         action: 'REFUSE',
-        key: { id: 'a', name: 'a' },
+        apiKey: { id: 'a', name: 'a' },
         before: null,
         after: { reason: 'disabled', count: 1, missing: ['ME:READ_OWN'] },
         address: '192.0.2.1',
@@ -65,32 +65,32 @@ describe('refused requests, sampled for the audit log', () => {
       sampler.add(refusalOf('a', { address: `192.0.2.${kind}` }), 0);
       sampler.add({ ...MALFORMED, actor: { ...NOBODY, name: `svc_${kind}_…` } }, 0);
       sampler.add(
-        { reason: 'forbidden', actor: { kind: 'KEY', id: 'b', name: 'B' }, key: null, missing: [`${kind}`] },
+        { reason: 'forbidden', actor: { kind: 'KEY', id: 'b', name: 'B' }, apiKey: null, missing: [`${kind}`] },
         0,
       );
     }
     assert.equal(sampler.take(0).length, 15);
     const shared = sampler
       .take(1, true)
-      .map(({ actor, key, after, ...rest }) => ({ actor, key, after, address: 'address' in rest }));
+      .map(({ actor, apiKey, after, ...rest }) => ({ actor, apiKey, after, address: 'address' in rest }));
     const after = { reason: 'various', count: 2 };
     assert.deepEqual(shared, [
-      { actor: NOBODY, key: { id: 'a', name: 'a' }, after, address: false },
-      { actor: NOBODY, key: null, after, address: false },
-      { actor: { kind: 'KEY', id: 'b', name: 'B' }, key: null, after, address: false },
+      { actor: NOBODY, apiKey: { id: 'a', name: 'a' }, after, address: false },
+      { actor: NOBODY, apiKey: null, after, address: false },
+      { actor: { kind: 'KEY', id: 'b', name: 'B' }, apiKey: null, after, address: false },
     ]);
   });
 
   it('of more than 1,000 keys are counted with those of no key, and those of the first keys as before', () => {
     for (let id = 0; id <= 1000; id += 1) sampler.add(refusalOf(`${id}`), 0);
     const due = sampler.take(0);
-    assert.deepEqual([due.length, due[999]!.key!.id], [1001, '999']);
-    const { actor, key, after } = due[1000]!;
+    assert.deepEqual([due.length, due[999]!.apiKey!.id], [1001, '999']);
+    const { actor, apiKey: key, after } = due[1000]!;
     assert.deepEqual([actor, key, after], [NOBODY, null, { reason: 'various', count: 1 }]);
     sampler.add(refusalOf('0'), 0);
     sampler.add(refusalOf('1001'), 0);
     assert.deepEqual(
-      sampler.take(1, true).map((draft) => [draft.key?.id, draft.after]),
+      sampler.take(1, true).map((draft) => [draft.apiKey?.id, draft.after]),
       [
         ['0', { reason: 'disabled', count: 1 }],
         [undefined, { reason: 'various', count: 1 }],

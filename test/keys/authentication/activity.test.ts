@@ -26,10 +26,10 @@ describeOnEach('the use of keys', () => {
   const refusals = async () =>
     (await test.keys.auditLog({ action: 'refuse' }, OPERATOR))
       .toReversed()
-      .map(({ actor, key, after }) => [actor.name, key?.name, after]);
+      .map(({ actor, apiKey: key, after }) => [actor.name, key?.name, after]);
 
   it('is counted in memory, and written in one batch later', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     for (let use = 0; use < 5; use += 1) {
       test.time.now += 1000;
       await enter(secret);
@@ -46,21 +46,21 @@ describeOnEach('the use of keys', () => {
   it('of many new secrets at once is written at once, together', async () => {
     const secrets = [];
     for (let index = 0; index < 5; index += 1) {
-      const { key } = await create(`Rotated ${index}`);
-      secrets.push((await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR)).secret);
+      const { apiKey: key } = await create(`Rotated ${index}`);
+      secrets.push((await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR)).key);
     }
     scheduled = [];
     for (const secret of secrets) await enter(secret);
     assert.equal(scheduled.filter(({ delay }) => delay === 0).length, 1);
     await test.keys.finishActivity();
     for (const secret of secrets) {
-      const { key } = await enter(secret);
+      const { apiKey: key } = await enter(secret);
       assert.notEqual((await test.keys.findByName(key.name, OPERATOR))!.rotation!.previousEndsAt, null);
     }
   });
 
   it('of several servers adds up, and the latest time counts', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     const other = await openTestKeys({ database: test.database });
     other.time.now += 5000;
     await enter(secret);
@@ -72,13 +72,13 @@ describeOnEach('the use of keys', () => {
   });
 
   it('tells when the previous secret was last used, and counts both', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     await enter(secret);
     const rotated = await test.keys.rotate(key.id, {}, OPERATOR);
     test.time.now += 1000;
     await enter(secret);
     test.time.now += 1000;
-    await enter(rotated.secret);
+    await enter(rotated.key);
     await test.keys.finishActivity();
     assert.deepEqual(await usageOf(key.id), {
       uses: 3,
@@ -88,7 +88,7 @@ describeOnEach('the use of keys', () => {
   });
 
   it('is kept for the next time when the store cannot take it', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     await enter(secret);
     const quick = await openTestKeys({ database: test.database, lockWaitMs: 1, schedule: () => {} });
     await test.store.repository.write(async () => {
@@ -103,8 +103,8 @@ describeOnEach('the use of keys', () => {
   });
 
   it('is kept with its times when the store cannot take it, and what comes meanwhile is later', async () => {
-    const { secret, key } = await create('CI');
-    const { secret: next } = await test.keys.rotate(key.id, {}, OPERATOR);
+    const { key: secret, apiKey: key } = await create('CI');
+    const { key: next } = await test.keys.rotate(key.id, {}, OPERATOR);
     const quick = await openTestKeys({ database: test.database, lockWaitMs: 100, schedule: () => {} });
     const start = quick.time.now;
     const seenAt = async () => {
@@ -135,25 +135,25 @@ describeOnEach('the use of keys', () => {
 
   it('of a key that is damaged before its new secret is noted keeps that of others', async () => {
     const [damaged, kept] = [await create('Damaged'), await create('Kept')];
-    const { secret } = await test.keys.rotate(damaged.key.id, { activate: 'on-first-use' }, OPERATOR);
+    const { key: secret } = await test.keys.rotate(damaged.apiKey.id, { activate: 'on-first-use' }, OPERATOR);
     await enter(secret);
-    await enter(kept.secret);
+    await enter(kept.key);
     await damageKey(test.database, 'Damaged', `description = 'x'`);
     await test.keys.finishActivity();
-    assert.equal((await usageOf(kept.key.id))?.uses, 1);
+    assert.equal((await usageOf(kept.apiKey.id))?.uses, 1);
   });
 
   it('of a key that is gone is ignored, without losing that of others', async () => {
     const [gone, kept] = [await create('Gone'), await create('Kept')];
-    await enter(gone.secret);
-    await enter(kept.secret);
-    await test.keys.delete([gone.key.id], OPERATOR);
+    await enter(gone.key);
+    await enter(kept.key);
+    await test.keys.delete([gone.apiKey.id], OPERATOR);
     await test.keys.finishActivity();
-    assert.deepEqual([await usageOf(gone.key.id), (await usageOf(kept.key.id))?.uses], [undefined, 1]);
+    assert.deepEqual([await usageOf(gone.apiKey.id), (await usageOf(kept.apiKey.id))?.uses], [undefined, 1]);
   });
 
   it('has the grants that were needed: OWN where OWN was enough', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     const principal = await enter(secret);
     requirePermission(principal, 'DOCKER', 'READ_OWN');
     await test.keys.findById(key.id, principal);
@@ -173,7 +173,7 @@ describeOnEach('the use of keys', () => {
   });
 
   it('has the latest time at which a permission was needed, also after the use itself was written', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     const other = await openTestKeys({ database: test.database });
     const earlier = await other.keys.authenticate(secret);
     assert.ok('principal' in earlier);
@@ -190,7 +190,7 @@ describeOnEach('the use of keys', () => {
   });
 
   it('has what a key needed to hold to grant it to another', async () => {
-    const { secret, key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
+    const { key: secret, apiKey: key } = await create('Maker', ['API_KEY:CREATE_OWN', 'DISK:READ_ANY', 'VMS:READ_ANY']);
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
     await test.keys.finishActivity();
     assert.deepEqual(
@@ -200,7 +200,7 @@ describeOnEach('the use of keys', () => {
   });
 
   it('that is refused is logged, by the prefix alone', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     await test.keys.setEnabled(key.id, false, OPERATOR);
     await test.keys.authenticate(secret);
     await test.keys.authenticate('nonsense');

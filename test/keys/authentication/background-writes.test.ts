@@ -36,7 +36,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   };
 
   it('comes two seconds after the first use, and again two seconds after the next one', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     for (const uses of [2, 4]) {
       for (let use = 0; use < 2; use += 1) await test.keys.authenticate(secret);
       await until(() => scheduled.length > 0);
@@ -50,7 +50,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   });
 
   it('comes two seconds after a refusal, too, and has it beside a use', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     await test.keys.authenticate('nonsense');
     assert.deepEqual(
       scheduled.map(({ delay }) => delay),
@@ -63,7 +63,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   });
 
   it('is tried again later where the store cannot take it, and loses nothing', async () => {
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     const result = await test.keys.authenticate(secret);
     assert.ok('principal' in result);
     requirePermission(result.principal, 'ME', 'READ_OWN');
@@ -85,8 +85,8 @@ describeOnEach('activity, written in the background', (dialect) => {
     ['a little later where the store cannot take it at once', true],
   ] as const) {
     it(`begins the grace of a rotation ${when}`, async () => {
-      const { key } = await create('CI');
-      const { secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
+      const { apiKey: key } = await create('CI');
+      const { key: secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
       await test.keys.authenticate(secret);
       assert.equal(scheduled[0]!.delay, 0);
       if (isLocked)
@@ -103,7 +103,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   }
 
   it('begins the grace of a second rotation, which came while the first was written in vain', async () => {
-    const { key } = await create('CI');
+    const { apiKey: key } = await create('CI');
     let meanwhile: (() => Promise<unknown>) | undefined;
     const failing = await openTestKeys({
       database: test.database,
@@ -119,7 +119,7 @@ describeOnEach('activity, written in the background', (dialect) => {
       }),
     });
     const useNewSecret = async () => {
-      const { secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
+      const { key: secret } = await test.keys.rotate(key.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
       assert.ok('principal' in (await failing.keys.authenticate(secret)));
     };
     await useNewSecret();
@@ -156,19 +156,19 @@ describeOnEach('activity, written in the background', (dialect) => {
 
   it('passes over the new secret of a key that is gone, without losing the use of others', async () => {
     const [gone, kept] = [await create('Gone'), await create('Kept')];
-    const { secret } = await test.keys.rotate(gone.key.id, { activate: 'on-first-use' }, OPERATOR);
+    const { key: secret } = await test.keys.rotate(gone.apiKey.id, { activate: 'on-first-use' }, OPERATOR);
     await test.keys.authenticate(secret);
-    await test.keys.authenticate(kept.secret);
-    await test.keys.delete([gone.key.id], OPERATOR);
+    await test.keys.authenticate(kept.key);
+    await test.keys.delete([gone.apiKey.id], OPERATOR);
     await test.keys.finishActivity();
-    assert.deepEqual([await usesOf(gone.key.id), await usesOf(kept.key.id)], [undefined, 1]);
+    assert.deepEqual([await usesOf(gone.apiKey.id), await usesOf(kept.apiKey.id)], [undefined, 1]);
   });
 
   it('has each kind of refusal once in ten minutes, and how often it came meanwhile when they are over', async () => {
     const refuse = async (times: number) => {
       for (let time = 0; time < times; time += 1) await test.keys.authenticate('nonsense');
     };
-    const { secret, key } = await create('CI');
+    const { key: secret, apiKey: key } = await create('CI');
     let uses = 0;
     /** What was written: a use is written along, to wait for. */
     const written = async () => {
@@ -210,7 +210,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   }
 
   it('names the first five of the permissions that were missing', async () => {
-    const { secret } = await create('CI');
+    const { key: secret } = await create('CI');
     const result = await test.keys.authenticate(secret);
     assert.ok('principal' in result);
     await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, result.principal));

@@ -14,31 +14,34 @@ describeOnEach('whose secret this is', () => {
   /** Without the chain, which begins with the key. */
   const identify = async (secret: string, actor: Actor) => {
     const { chain, ...found } = { chain: undefined, ...(await test.keys.identify(secret, actor)) };
-    assert.deepEqual(chain?.keys[0], 'key' in found ? found.key : undefined);
+    assert.deepEqual(chain?.keys[0], 'apiKey' in found ? found.apiKey : undefined);
     return found;
   };
 
   it('is told whatever the status of the key', async () => {
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create(
+      { name: 'CI', roles: ['GUEST'], expiresIn: '1h' },
+      OPERATOR,
+    );
     const { publicId } = key;
-    assert.deepEqual(await identify(secret, OPERATOR), { key, status: 'ACTIVE', publicId });
+    assert.deepEqual(await identify(secret, OPERATOR), { apiKey: key, status: 'ACTIVE', publicId });
     const { after } = await test.keys.setEnabled(key.id, false, OPERATOR);
-    assert.deepEqual(await identify(secret, OPERATOR), { key: after, status: 'DISABLED', publicId });
+    assert.deepEqual(await identify(secret, OPERATOR), { apiKey: after, status: 'DISABLED', publicId });
     test.time.now += 3_600_000;
-    assert.deepEqual(await identify(secret, OPERATOR), { key: after, status: 'EXPIRED', publicId });
+    assert.deepEqual(await identify(secret, OPERATOR), { apiKey: after, status: 'EXPIRED', publicId });
   });
 
   it('is told of both secrets of a key that is rotated, even of the previous one when its grace is over', async () => {
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const rotated = await test.keys.rotate(key.id, { grace: '1h' }, OPERATOR);
-    const newest = { key: rotated.after, status: 'ACTIVE', publicId: rotated.after.publicId };
-    const before = { key: rotated.after, status: 'ACTIVE', publicId: key.publicId };
+    const newest = { apiKey: rotated.after, status: 'ACTIVE', publicId: rotated.after.publicId };
+    const before = { apiKey: rotated.after, status: 'ACTIVE', publicId: key.publicId };
     assert.notEqual(rotated.after.publicId, key.publicId);
     assert.deepEqual(await identify(secret, OPERATOR), before);
-    assert.deepEqual(await identify(rotated.secret, OPERATOR), newest);
+    assert.deepEqual(await identify(rotated.key, OPERATOR), newest);
     test.time.now += 3_600_000;
     assert.deepEqual(await identify(secret, OPERATOR), { ...before, status: 'ROTATED' });
-    assert.deepEqual(await identify(rotated.secret, OPERATOR), newest);
+    assert.deepEqual(await identify(rotated.key, OPERATOR), newest);
   });
 
   it('tells a secret that no key has from a text that is no secret', async () => {
@@ -51,21 +54,21 @@ describeOnEach('whose secret this is', () => {
   });
 
   it('is told only to callers that may read the key', async () => {
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const blind = await createPrincipal(test.keys, { name: 'Blind', permissions: ['API_KEY:READ_OWN'] });
     const reader = await createPrincipal(test.keys, { name: 'Reader', permissions: ['API_KEY:READ_ANY'] });
     assert.deepEqual(await identify(secret, blind.principal), { unknown: 'unknown', publicId: key.publicId });
     assert.deepEqual(await identify(secret, reader.principal), {
-      key,
+      apiKey: key,
       status: 'ACTIVE',
       publicId: key.publicId,
     });
     const own = await identify(blind.secret, blind.principal);
-    assert.ok('key' in own && own.key.name === 'Blind');
+    assert.ok('apiKey' in own && own.apiKey.name === 'Blind');
   });
 
   it('counts as no use of the key, and as no refused request', async () => {
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const entries = await test.keys.auditLog({}, OPERATOR);
     await identify(secret, OPERATOR);
     await identify('hello', OPERATOR);

@@ -137,10 +137,10 @@ describeOnEach('the use of many keys', () => {
   it('that takes long to write does not delay the grace of a rotation, nor refusals', async () => {
     const [key] = await insertKeys(1);
     await flush(key!, 5000);
-    const { key: created } = await test.keys.create({ name: 'Rotated', permissions: ['ME:READ_OWN'] }, OPERATOR);
+    const { apiKey: created } = await test.keys.create({ name: 'Rotated', permissions: ['ME:READ_OWN'] }, OPERATOR);
     await test.keys.rotate(created.id, { grace: '1h', activate: 'on-first-use' }, OPERATOR);
     const rotated = (await test.keys.findById(created.id, OPERATOR))!;
-    activity.refused({ reason: 'malformed', actor: { kind: 'REQUEST', id: null, name: null }, key: null });
+    activity.refused({ reason: 'malformed', actor: { kind: 'REQUEST', id: null, name: null }, apiKey: null });
     activity.used(rotated, 'current');
     assert.deepEqual(delays(), [2000, 0, 30_000]);
     scheduled = scheduled.filter(({ delay }) => delay === 0);

@@ -24,7 +24,7 @@ describeOnEach('the use of keys by the hour', () => {
   };
 
   it('is told by hours in UTC, and by days', async () => {
-    const { secret, key } = await create();
+    const { key: secret, apiKey: key } = await create();
     for (const hours of [0, 0.5, 1, 23, 24]) {
       test.time.now = Date.UTC(2030, 0, 1) + hours * HOUR;
       await use(secret);
@@ -47,7 +47,7 @@ describeOnEach('the use of keys by the hour', () => {
   });
 
   it('of several servers adds up, also within an hour that was written before', async () => {
-    const { secret, key } = await create();
+    const { key: secret, apiKey: key } = await create();
     const other = await openTestKeys({ database: test.database });
     for (let round = 0; round < 2; round += 1) {
       await use(secret);
@@ -59,7 +59,7 @@ describeOnEach('the use of keys by the hour', () => {
   });
 
   it('has requests of keys that are disabled, expired or rotated, which are no use', async () => {
-    const { secret, key } = await create();
+    const { key: secret, apiKey: key } = await create();
     await test.keys.setEnabled(key.id, false, OPERATOR);
     await use(secret);
     await test.keys.setEnabled(key.id, true, OPERATOR);
@@ -76,21 +76,21 @@ describeOnEach('the use of keys by the hour', () => {
 
   it('stays with a key that is rotated or renamed, and goes with one that is deleted or replaced', async () => {
     const [kept, replaced] = [await create('Kept'), await create('Replaced')];
-    for (const { secret } of [kept, replaced]) await use(secret);
+    for (const { key: secret } of [kept, replaced]) await use(secret);
     await test.keys.finishActivity();
-    await test.keys.rotate(kept.key.id, {}, OPERATOR);
-    await test.keys.update(kept.key.id, { name: 'Renamed' }, OPERATOR);
-    const { key } = await test.keys.create({ name: 'Replaced', roles: ['GUEST'], overwrite: true }, OPERATOR);
-    assert.deepEqual(await usageOf(kept.key.id), [[0, { accepted: 1 }]]);
-    assert.deepEqual([await usageOf(replaced.key.id), await usageOf(key.id)], [[], []]);
-    await use(kept.secret);
-    await test.keys.delete([kept.key.id], OPERATOR);
+    await test.keys.rotate(kept.apiKey.id, {}, OPERATOR);
+    await test.keys.update(kept.apiKey.id, { name: 'Renamed' }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Replaced', roles: ['GUEST'], overwrite: true }, OPERATOR);
+    assert.deepEqual(await usageOf(kept.apiKey.id), [[0, { accepted: 1 }]]);
+    assert.deepEqual([await usageOf(replaced.apiKey.id), await usageOf(key.id)], [[], []]);
+    await use(kept.key);
+    await test.keys.delete([kept.apiKey.id], OPERATOR);
     await test.keys.finishActivity();
-    assert.deepEqual(await usageOf(kept.key.id), []);
+    assert.deepEqual(await usageOf(kept.apiKey.id), []);
   });
 
   it('is kept hour by hour while the store cannot take it, up to 24 hours', async () => {
-    const { secret, key } = await create();
+    const { key: secret, apiKey: key } = await create();
     const quick = await openTestKeys({ asServer: true, database: test.database, lockWaitMs: 1 });
     await test.store.repository.write(async () => {
       for (let hour = 0; hour < 26; hour += 1) {

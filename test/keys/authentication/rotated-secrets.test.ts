@@ -15,13 +15,13 @@ describeOnEach('a secret that a key had once', () => {
     database = await migratedStore();
     test = await openTestKeys({ database });
     const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    first = created.secret;
-    id = created.key.id;
+    first = created.key;
+    id = created.apiKey.id;
   });
   afterEach(() => test.store.close());
   const statusOf = async (secret: string, { keys } = test) => {
     const found = await keys.identify(secret, OPERATOR);
-    return 'unknown' in found ? found.unknown : `${found.status} ${found.key.name} ${found.publicId}`;
+    return 'unknown' in found ? found.unknown : `${found.status} ${found.apiKey.name} ${found.publicId}`;
   };
   const rotated = (secret: string) => `ROTATED CI ${secret.slice(4, 16)}`;
 
@@ -31,14 +31,15 @@ describeOnEach('a secret that a key had once', () => {
     assert.equal(await statusOf(first), rotated(first));
     const third = await test.keys.rotate(id, { grace: '0s' }, OPERATOR);
     const fourth = await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
-    for (const secret of [first, second.secret]) assert.equal(await statusOf(secret), rotated(secret));
-    for (const { secret } of [third, fourth]) assert.equal(await statusOf(secret), `ACTIVE CI ${secret.slice(4, 16)}`);
-    for (const secret of [first, second.secret])
+    for (const secret of [first, second.key]) assert.equal(await statusOf(secret), rotated(secret));
+    for (const { key: secret } of [third, fourth])
+      assert.equal(await statusOf(secret), `ACTIVE CI ${secret.slice(4, 16)}`);
+    for (const secret of [first, second.key])
       assert.deepEqual(await test.keys.authenticate(secret), { refused: 'rotated', publicId: secret.slice(4, 16) });
   });
 
   it('is known after its rotation was rolled back', async () => {
-    const { secret } = await test.keys.rotate(id, {}, OPERATOR);
+    const { key: secret } = await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.rollBackRotation(id, OPERATOR);
     assert.deepEqual(
       [await statusOf(secret), await statusOf(first)],
@@ -60,7 +61,7 @@ describeOnEach('a secret that a key had once', () => {
     await test.keys.finishActivity();
     const [entry] = await test.keys.auditLog({ action: 'refuse' }, OPERATOR);
     assert.deepEqual(
-      [entry?.actor.name, entry?.key, entry?.after],
+      [entry?.actor.name, entry?.apiKey, entry?.after],
       [`svc_${first.slice(4, 16)}_…`, { id, name: 'CI' }, { reason: 'rotated', count: 1 }],
     );
   });
@@ -85,9 +86,9 @@ describeOnEach('a secret that a key had once', () => {
     await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
     await test.keys.pruneAuditLog('30m');
-    assert.deepEqual([await statusOf(first), await statusOf(second.secret)], ['unknown', rotated(second.secret)]);
+    assert.deepEqual([await statusOf(first), await statusOf(second.key)], ['unknown', rotated(second.key)]);
     await test.keys.delete([id], OPERATOR);
-    assert.equal(await statusOf(second.secret), 'unknown');
+    assert.equal(await statusOf(second.key), 'unknown');
   });
 
   it('can be given to another key by an import, and is that one’s then', async () => {

@@ -123,7 +123,7 @@ describeOnEach('what is kept of the use of keys', () => {
   });
 
   it('is bounded behind what is written, 2,000 rows at a time, and looked at once an hour', async () => {
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const passes: boolean[] = [];
     const { repository } = test.store;
     const retention = new UsageRetention({
@@ -189,7 +189,7 @@ describeOnEach('what is kept of the use of keys', () => {
           ),
       }),
     });
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     for (const uses of [1, 2]) {
       await failing.keys.authenticate(secret);
       await until(() => scheduled.length > 0);

@@ -47,7 +47,7 @@ describe('a key that was accepted', () => {
   beforeEach(async () => {
     test = await openTestKeys({ repository: (repository) => (counted = counting(repository)).repository });
     const created = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    [secret, id] = [created.secret, created.key.id];
+    [secret, id] = [created.key, created.apiKey.id];
   });
   afterEach(() => test.store.close());
   const enter = async () => {
@@ -82,7 +82,7 @@ describe('a key that was accepted', () => {
     await enter();
     const other = await openTestKeys({ database: test.database });
     for (const { keys } of [test, other]) {
-      const { key } = await keys.create({ name: 'Temporary', roles: ['GUEST'] }, OPERATOR);
+      const { apiKey: key } = await keys.create({ name: 'Temporary', roles: ['GUEST'] }, OPERATOR);
       await keys.setEnabled(key.id, false, OPERATOR);
       await keys.delete([key.id], OPERATOR);
       await turn();
@@ -94,10 +94,10 @@ describe('a key that was accepted', () => {
 
   it('is looked up again after its creator has changed', async () => {
     const creator = await test.keys.create({ name: 'Creator', roles: ['ADMIN'] }, OPERATOR);
-    const actor = principalOf({ keys: [creator.key], isComplete: true }, test.keys.catalog);
-    secret = (await test.keys.create({ name: 'Created', roles: ['GUEST'] }, actor)).secret;
+    const actor = principalOf({ keys: [creator.apiKey], isComplete: true }, test.keys.catalog);
+    secret = (await test.keys.create({ name: 'Created', roles: ['GUEST'] }, actor)).key;
     await enter();
-    await test.keys.setEnabled(creator.key.id, false, OPERATOR);
+    await test.keys.setEnabled(creator.apiKey.id, false, OPERATOR);
     assert.equal(await enter(), 'disabled');
   });
 
@@ -229,9 +229,9 @@ describe('an open key store that remembers one secret', () => {
       await keys.create({ name: 'A', roles: ['GUEST'] }, OPERATOR),
       await keys.create({ name: 'B', roles: ['GUEST'] }, OPERATOR),
     ];
-    const isKnown = ({ secret }: { secret: string }) =>
+    const isKnown = ({ key: secret }: { key: string }) =>
       keys.authenticator.findVerified(digestSecret(secret)) !== undefined;
-    for (const { secret } of [one, other]) await keys.authenticate(secret);
+    for (const { key: secret } of [one, other]) await keys.authenticate(secret);
     assert.deepEqual([isKnown(one), isKnown(other)], [false, true]);
     await keys.close();
   });

@@ -23,9 +23,9 @@ describeOnEach('what a key may do to keys', () => {
     const grandchild = await create('Grandchild', ['API_KEY:READ_OWN'], child);
     const other = await create('Other', ['API_KEY:READ_OWN']);
     assert.deepEqual(await readable(own), ['Own', 'Child']);
-    assert.deepEqual(await test.keys.findById(child.key.id, own), child.key);
-    assert.deepEqual(await test.keys.findByName('Own', own), own.key);
-    for (const { key } of [grandchild, other]) {
+    assert.deepEqual(await test.keys.findById(child.apiKey.id, own), child.apiKey);
+    assert.deepEqual(await test.keys.findByName('Own', own), own.apiKey);
+    for (const { apiKey: key } of [grandchild, other]) {
       assert.equal(await test.keys.findById(key.id, own), undefined);
       assert.equal(await test.keys.findByName(key.name, own), undefined);
     }
@@ -35,12 +35,12 @@ describeOnEach('what a key may do to keys', () => {
     const any = await create('Any', ['API_KEY:READ_ANY']);
     const other = await create('Other', ['ME:READ_OWN']);
     assert.deepEqual(await readable(any), ['Any', 'Other']);
-    assert.deepEqual(await test.keys.findById(other.key.id, any), other.key);
+    assert.deepEqual(await test.keys.findById(other.apiKey.id, any), other.apiKey);
   });
 
   it('with neither: find none', async () => {
     const none = await create('None', ['API_KEY:UPDATE_ANY']);
-    assert.equal(await test.keys.findById(none.key.id, none), undefined);
+    assert.equal(await test.keys.findById(none.apiKey.id, none), undefined);
     assert.equal(await test.keys.findByName('None', none), undefined);
   });
 
@@ -48,18 +48,18 @@ describeOnEach('what a key may do to keys', () => {
     const own = await create('Own', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN']);
     const child = await create('Child', ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN'], own);
     const other = await create('Other', ['API_KEY:UPDATE_OWN']);
-    await test.keys.update(own.key.id, { description: 'mine' }, own);
-    await test.keys.update(child.key.id, { description: 'mine' }, own);
+    await test.keys.update(own.apiKey.id, { description: 'mine' }, own);
+    await test.keys.update(child.apiKey.id, { description: 'mine' }, own);
     const missing = forbidden('This key lacks API_KEY:UPDATE_ANY.', 'API_KEY:UPDATE_ANY');
-    await assert.rejects(test.keys.update(other.key.id, { description: 'mine' }, own), missing);
-    await assert.rejects(test.keys.update(own.key.id, { description: 'its' }, child), missing);
-    assert.deepEqual(await test.keys.findById(other.key.id, OPERATOR), other.key);
+    await assert.rejects(test.keys.update(other.apiKey.id, { description: 'mine' }, own), missing);
+    await assert.rejects(test.keys.update(own.apiKey.id, { description: 'its' }, child), missing);
+    assert.deepEqual(await test.keys.findById(other.apiKey.id, OPERATOR), other.apiKey);
   });
 
   it('without UPDATE: not even update itself', async () => {
     const none = await create('None', ['API_KEY:READ_ANY']);
     await assert.rejects(
-      test.keys.update(none.key.id, { description: 'x' }, none),
+      test.keys.update(none.apiKey.id, { description: 'x' }, none),
       forbidden('This key lacks API_KEY:UPDATE_OWN.', 'API_KEY:UPDATE_OWN'),
     );
   });
@@ -70,11 +70,11 @@ describeOnEach('what a key may do to keys', () => {
     await create('Grandchild', ['API_KEY:DELETE_OWN'], child);
     const other = await create('Other', ['API_KEY:DELETE_OWN']);
     await assert.rejects(
-      test.keys.delete([child.key.id, other.key.id], own),
+      test.keys.delete([child.apiKey.id, other.apiKey.id], own),
       forbidden('This key lacks API_KEY:DELETE_ANY.', 'API_KEY:DELETE_ANY'),
     );
     assert.equal(await countKeys(test.store.repository), 4);
-    assert.equal((await test.keys.delete([child.key.id], own)).length, 2);
+    assert.equal((await test.keys.delete([child.apiKey.id], own)).length, 2);
     assert.equal(await countKeys(test.store.repository), 2);
   });
 
@@ -84,11 +84,11 @@ describeOnEach('what a key may do to keys', () => {
       roles: ['CONNECT'],
       permissions: ['API_KEY:CREATE_OWN', 'DOCKER:READ_ANY'],
     });
-    const { key } = await test.keys.create(
+    const { apiKey: key } = await test.keys.create(
       { name: 'Child', roles: ['GUEST'], permissions: ['DOCKER:READ_OWN', 'CLOUD:UPDATE_ANY'] },
       by,
     );
-    assert.equal(key.createdBy, by.key.id);
+    assert.equal(key.createdBy, by.apiKey.id);
   });
 
   it('create nothing without CREATE, and nothing more once that was removed', async () => {
@@ -96,7 +96,7 @@ describeOnEach('what a key may do to keys', () => {
     const none = await create('None', ['ME:READ_OWN']);
     await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, none), missing);
     const by = await create('By', ['API_KEY:CREATE_ANY', 'ME:READ_OWN']);
-    await test.keys.update(by.key.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
+    await test.keys.update(by.apiKey.id, { permissions: ['ME:READ_OWN'] }, OPERATOR);
     await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), missing);
   });
 
@@ -111,12 +111,12 @@ describeOnEach('what a key may do to keys', () => {
       message: `${reason} ACTIVATION_CODE:CREATE_ANY, ACTIVATION_CODE:CREATE_OWN, ACTIVATION_CODE:READ_ANY, ACTIVATION_CODE:READ_OWN, ACTIVATION_CODE:UPDATE_ANY and 222 more.`,
     });
     await assert.rejects(
-      test.keys.update(by.key.id, { permissions: ['DOCKER:READ_ANY'] }, by),
+      test.keys.update(by.apiKey.id, { permissions: ['DOCKER:READ_ANY'] }, by),
       forbidden(`${reason} DOCKER:READ_ANY.`, 'DOCKER:READ_ANY'),
     );
-    await assert.rejects(test.keys.update(by.key.id, { roles: ['GUEST'] }, by), { code: 'FORBIDDEN' });
+    await assert.rejects(test.keys.update(by.apiKey.id, { roles: ['GUEST'] }, by), { code: 'FORBIDDEN' });
     assert.equal(await countKeys(test.store.repository), 1);
-    assert.deepEqual(await test.keys.findById(by.key.id, OPERATOR), by.key);
+    assert.deepEqual(await test.keys.findById(by.apiKey.id, OPERATOR), by.apiKey);
   });
 
   it('names each permission that is missing, up to five', async () => {
@@ -136,16 +136,16 @@ describeOnEach('what a key may do to keys', () => {
     ]);
     const by = principalOf(chain, test.keys.catalog);
     const child = await test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by);
-    await test.keys.update(child.key.id, { description: 'x' }, by);
-    assert.equal((await test.keys.findById(child.key.id, by))?.description, 'x');
+    await test.keys.update(child.apiKey.id, { description: 'x' }, by);
+    assert.equal((await test.keys.findById(child.apiKey.id, by))?.description, 'x');
     requirePermission(by, 'ME', 'READ_OWN');
     const missing = forbidden('This key lacks API_KEY:DELETE_OWN.', 'API_KEY:DELETE_OWN');
-    await assert.rejects(test.keys.delete([child.key.id], by), missing);
+    await assert.rejects(test.keys.delete([child.apiKey.id], by), missing);
   });
 
   it('change the texts of a key that holds more, but not its grants', async () => {
     const by = await create('By', ['API_KEY:UPDATE_ANY']);
-    const { key } = await test.keys.create({ name: 'Boss', roles: ['ADMIN'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Boss', roles: ['ADMIN'] }, OPERATOR);
     assert.equal((await test.keys.update(key.id, { description: 'x' }, by)).after.description, 'x');
     await assert.rejects(test.keys.update(key.id, { permissions: ['API_KEY:UPDATE_ANY'] }, by), { code: 'FORBIDDEN' });
   });
@@ -156,12 +156,12 @@ describeOnEach('what a key may do to keys', () => {
   ] as const) {
     it(`nothing that writes once it ${state}, though it was accepted before`, async () => {
       const { principal: by } = await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'], expiresIn: '1h' });
-      const { key } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
-      await end(by.key.id);
+      const { apiKey: key } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
+      await end(by.apiKey.id);
       const invalid = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
       await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), invalid);
       await assert.rejects(test.keys.update(key.id, { name: 'X' }, by), invalid);
-      await assert.rejects(test.keys.setEnabled(by.key.id, true, by), invalid);
+      await assert.rejects(test.keys.setEnabled(by.apiKey.id, true, by), invalid);
       await assert.rejects(test.keys.rotate(key.id, {}, by), invalid);
       await assert.rejects(test.keys.delete([key.id], by), invalid);
       assert.deepEqual(await test.keys.findById(key.id, OPERATOR), key);
@@ -172,11 +172,11 @@ describeOnEach('what a key may do to keys', () => {
   it('nothing that writes once it is deleted', async () => {
     const by = (await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'] })).principal;
     const other = await create('Other', ['ME:READ_OWN']);
-    await test.keys.delete([by.key.id], OPERATOR);
+    await test.keys.delete([by.apiKey.id], OPERATOR);
     const gone = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
     await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, by), gone);
-    await assert.rejects(test.keys.update(other.key.id, { name: 'X' }, by), gone);
-    await assert.rejects(test.keys.delete([other.key.id], by), gone);
+    await assert.rejects(test.keys.update(other.apiKey.id, { name: 'X' }, by), gone);
+    await assert.rejects(test.keys.delete([other.apiKey.id], by), gone);
     assert.deepEqual(
       (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name),
       ['Other'],

@@ -17,13 +17,13 @@ describeOnEach('the audit log as a key reads it', () => {
     const permissions = ['LOGS:READ_ANY', 'API_KEY:READ_OWN', 'API_KEY:CREATE_OWN', 'API_KEY:UPDATE_ANY'];
     ({ principal: own } = await createPrincipal(test.keys, { name: 'Own', permissions }, admin));
     const grants = { permissions: ['LOGS:READ_ANY'] };
-    const { key: child } = await test.keys.create({ name: 'Child', ...grants }, own);
-    const { key: other } = await test.keys.create({ name: 'Other', ...grants }, OPERATOR);
+    const { apiKey: child } = await test.keys.create({ name: 'Child', ...grants }, own);
+    const { apiKey: other } = await test.keys.create({ name: 'Other', ...grants }, OPERATOR);
     await test.keys.update(child.id, { description: 'by the operator' }, OPERATOR);
     await test.keys.update(other.id, { description: 'by Own' }, own);
     await test.keys.authenticate(createSecret((size) => new Uint8Array(size)).text, '192.0.2.1');
     await test.keys.finishActivity();
-    await test.keys.adopt(own.key.id, OPERATOR);
+    await test.keys.adopt(own.apiKey.id, OPERATOR);
     all = await read(OPERATOR);
   });
   afterEach(() => test.store.close());
@@ -38,33 +38,36 @@ describeOnEach('the audit log as a key reads it', () => {
   it('with READ_OWN has what is about or by its own keys, and names no others', async () => {
     const [, ownCreated, childCreated, , childUpdated, otherUpdated, refused, adopted] = all;
     const unnamed = { id: null, name: null };
-    assert.deepEqual([ownCreated!.after!['createdBy'], adopted!.before], [admin.key.id, { createdBy: admin.key.id }]);
+    assert.deepEqual(
+      [ownCreated!.after!['createdBy'], adopted!.before],
+      [admin.apiKey.id, { createdBy: admin.apiKey.id }],
+    );
     assert.match(refused!.actor.name!, /^svc_/);
     assert.deepEqual(await read(own), [
       { ...ownCreated, actor: { kind: 'KEY', ...unnamed }, after: { ...ownCreated!.after, createdBy: null } },
       childCreated,
       { ...childUpdated, actor: { kind: 'CLI', ...unnamed } },
-      { ...otherUpdated, key: null, before: null, after: null },
+      { ...otherUpdated, apiKey: null, before: null, after: null },
       refused,
       { ...adopted, actor: { kind: 'CLI', ...unnamed }, before: { createdBy: null } },
     ]);
   });
 
   it('with READ_OWN names itself as the creator, also where only another one acted', async () => {
-    const line = { name: 'Imported', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: own.key.id };
+    const line = { name: 'Imported', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: own.apiKey.id };
     await test.keys.importKeys(jsonLines(line));
-    const [entry] = await test.keys.auditLog({ key: 'Imported' }, OPERATOR);
-    assert.equal(entry!.after!['createdBy'], own.key.id);
+    const [entry] = await test.keys.auditLog({ apiKey: 'Imported' }, OPERATOR);
+    assert.equal(entry!.after!['createdBy'], own.apiKey.id);
     const unnamed = { kind: 'CLI', id: null, name: null };
-    assert.deepEqual(await test.keys.auditLog({ key: 'Imported' }, own), [{ ...entry, actor: unnamed }]);
+    assert.deepEqual(await test.keys.auditLog({ apiKey: 'Imported' }, own), [{ ...entry, actor: unnamed }]);
   });
 
   it('with READ_OWN has the deletion of what was its own, unnamed like all that is gone', async () => {
-    const { key } = await test.keys.create({ name: 'Gone', permissions: ['LOGS:READ_ANY'] }, own);
-    await test.keys.update(own.key.id, { permissions: [...own.key.permissions, 'API_KEY:DELETE_OWN'] }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'Gone', permissions: ['LOGS:READ_ANY'] }, own);
+    await test.keys.update(own.apiKey.id, { permissions: [...own.apiKey.permissions, 'API_KEY:DELETE_OWN'] }, OPERATOR);
     await test.keys.delete([key.id], own);
     const deletion = (await read(own)).at(-1)!;
-    assert.deepEqual(deletion, { ...(await read(OPERATOR)).at(-1), key: null, before: null, after: null });
+    assert.deepEqual(deletion, { ...(await read(OPERATOR)).at(-1), apiKey: null, before: null, after: null });
     assert.equal(deletion.actor.name, 'Own');
   });
 

@@ -21,14 +21,14 @@ describeOnEach('a key that changes keys', () => {
   it('and expires changes the texts of one that does not', async () => {
     const by = await create('By', [], ['API_KEY:UPDATE_ANY'], '1h');
     const other = await create('Other', ['ADMIN'], []);
-    assert.equal((await test.keys.update(other.key.id, { description: 'x' }, by)).after.description, 'x');
+    assert.equal((await test.keys.update(other.apiKey.id, { description: 'x' }, by)).after.description, 'x');
   });
 
   it('changes the texts of a disabled one that can do more', async () => {
     const by = await create('By', [], ['API_KEY:UPDATE_ANY']);
     const other = await create('Other', ['ADMIN'], []);
-    await test.keys.setEnabled(other.key.id, false, OPERATOR);
-    assert.equal((await test.keys.update(other.key.id, { description: 'x' }, by)).after.description, 'x');
+    await test.keys.setEnabled(other.apiKey.id, false, OPERATOR);
+    assert.equal((await test.keys.update(other.apiKey.id, { description: 'x' }, by)).after.description, 'x');
   });
 
   it('is refused roles that it holds on paper by their permissions alone, whether or not somebody looks on', async () => {
@@ -56,7 +56,7 @@ describeOnEach('a key that changes keys', () => {
     };
     const { chain } = await create('By', [], ['API_KEY:CREATE_OWN', 'ME:READ_OWN']);
     const by = principalOf(chain, test.keys.catalog, { observer });
-    const { key } = await test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by);
+    const { apiKey: key } = await test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by);
     await assert.rejects(test.keys.delete([key.id], by), { code: 'FORBIDDEN' });
     await assert.rejects(test.keys.create({ name: 'Other', permissions: ['DISK:READ_OWN'] }, by), {
       code: 'FORBIDDEN',

@@ -55,14 +55,14 @@ describeOnEach('own roles', () => {
     const child = await createPrincipal(keys, { name: 'Child', roles: ['EDITOR'] }, editor.principal);
     declare({ resources: ['WIKI'], roles: { EDITOR: ['WIKI:READ_ANY'] } });
     assert.deepEqual(await accessOf(child.secret), ['WIKI:READ_ANY', 'WIKI:READ_OWN']);
-    await keys.update(editor.principal.key.id, { roles: [] }, OPERATOR);
+    await keys.update(editor.principal.apiKey.id, { roles: [] }, OPERATOR);
     assert.deepEqual(await accessOf(child.secret), []);
   });
 
   it('that are declared no longer are kept, and allow nothing until they are declared again', async () => {
     const held = { roles: ['EDITOR', 'GUEST'], permissions: ['WIKI:READ_ANY', 'DOCKER:READ_OWN'] };
     const { secret, principal } = await createPrincipal(keys, { name: 'Editor', ...held });
-    const { id } = principal.key;
+    const { id } = principal.apiKey;
     declare({});
     const access = await accessOf(secret);
     assert.ok(access.includes('DOCKER:READ_OWN') && !access.some((permission) => permission.startsWith('WIKI')));
@@ -91,15 +91,18 @@ describeOnEach('own roles', () => {
       holder: await enter(holder.secret),
       admin: await enter(admin.secret),
     };
-    await assert.rejects(keys.rotate(dormant.key.id, {}, by.manager), { ...FORBIDDEN, message: /the role EDITOR/ });
-    await assert.rejects(keys.rotate(single.key.id, {}, by.manager), { ...FORBIDDEN, message: /lacks WIKI:READ_ANY/ });
-    for (const { id, name } of [dormant.key, single.key]) {
+    await assert.rejects(keys.rotate(dormant.apiKey.id, {}, by.manager), { ...FORBIDDEN, message: /the role EDITOR/ });
+    await assert.rejects(keys.rotate(single.apiKey.id, {}, by.manager), {
+      ...FORBIDDEN,
+      message: /lacks WIKI:READ_ANY/,
+    });
+    for (const { id, name } of [dormant.apiKey, single.apiKey]) {
       await keys.update(id, { description: `${name} still` }, by.manager);
       await keys.rotate(id, {}, by.holder);
       await keys.finishRotation(id, OPERATOR);
       await keys.rotate(id, {}, by.admin);
     }
-    await keys.update(single.key.id, { permissions: ['ME:READ_OWN'] }, by.manager);
+    await keys.update(single.apiKey.id, { permissions: ['ME:READ_OWN'] }, by.manager);
   });
 
   it('of one that was verified before are looked at again, and its uses are counted once', async () => {
@@ -109,6 +112,6 @@ describeOnEach('own roles', () => {
     assert.deepEqual(await accessOf(secret), ['WIKI:READ_OWN']);
     assert.ok((await before.authenticate(secret)) && principal.access.has('WIKI', 'UPDATE_ANY'));
     await keys.finishActivity();
-    assert.equal((await keys.usageOf([principal.key.id])).get(principal.key.id)?.uses, 3);
+    assert.equal((await keys.usageOf([principal.apiKey.id])).get(principal.apiKey.id)?.uses, 3);
   });
 });

@@ -27,7 +27,7 @@ describeOnEach('a name that looks like others', () => {
   it('is refused to a key, and names none of them where the key may not read all', async () => {
     const permissions = ['API_KEY:READ_OWN', 'API_KEY:CREATE_OWN', 'ME:READ_OWN'];
     const { principal } = await createPrincipal(test.keys, { name: 'Creator', permissions });
-    const own = storedKey(LATIN, { createdBy: principal.key.id });
+    const own = storedKey(LATIN, { createdBy: principal.apiKey.id });
     await test.store.repository.write((writer) => writer.insert([own]));
     const create = () => test.keys.create({ name: GREEK, permissions: ['ME:READ_OWN'] }, principal);
     await assert.rejects(create, { code: 'NAME_CONFUSABLE', message: /that of the API key "Admin"/ });

@@ -6,6 +6,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { KeysError } from '../../../src/keys/errors.ts';
+import type { NewSecret } from '../../../src/keys/changes/delivery.ts';
 import type { CreatedKey } from '../../../src/keys/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 
@@ -14,7 +15,7 @@ describeOnEach('creating a key', () => {
   const names = async () => (await test.keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted();
   const bearerOf = async (secret: string) => {
     const result = await test.keys.authenticate(secret);
-    return 'principal' in result ? result.principal.key : result.refused;
+    return 'principal' in result ? result.principal.apiKey : result.refused;
   };
 
   beforeEach(async () => {
@@ -23,7 +24,11 @@ describeOnEach('creating a key', () => {
   afterEach(() => test.store.close());
 
   it('gives a secret that works, and stores what was asked for in its normal form', async () => {
-    const { secret, key, replaced } = await test.keys.create(
+    const {
+      key: secret,
+      apiKey: key,
+      replaced,
+    } = await test.keys.create(
       {
         name: ' Cafe\u0301 ',
         description: ' For CI ',
@@ -71,7 +76,7 @@ describeOnEach('creating a key', () => {
   });
 
   it('refuses a name that is taken, in another form too, and leaves that key alone', async () => {
-    const { secret, key } = await test.keys.create({ name: 'Caf\u00e9', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'Caf\u00e9', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(test.keys.create({ name: ' Cafe\u0301', roles: ['ADMIN'] }, OPERATOR), {
       code: 'NAME_TAKEN',
       replaceable: true,
@@ -87,7 +92,7 @@ describeOnEach('creating a key', () => {
   });
 
   it('is reverted where its secret cannot be delivered', async () => {
-    const { secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
+    const { key: secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
     assert.equal(await bearerOf(secret), 'unknown');
     assert.deepEqual(await names(), []);
   });
@@ -128,32 +133,36 @@ describeOnEach('creating a key', () => {
   });
 
   it('with overwrite simply creates where there is no such key', async () => {
-    const { secret, key, replaced } = await test.keys.create(
-      { name: 'CI', roles: ['GUEST'], overwrite: true },
-      OPERATOR,
-    );
+    const {
+      key: secret,
+      apiKey: key,
+      replaced,
+    } = await test.keys.create({ name: 'CI', roles: ['GUEST'], overwrite: true }, OPERATOR);
     assert.deepEqual(replaced, []);
     assert.deepEqual(await bearerOf(secret), key);
   });
 
   describe('over one of the same name', () => {
     const admin = { name: 'Parent', roles: ['ADMIN'] };
-    let old: { secret: string; key: ApiKey };
-    let child: { secret: string; key: ApiKey };
+    let old: NewSecret;
+    let child: NewSecret;
 
     beforeEach(async () => {
       const parent = await createPrincipal(test.keys, admin);
-      old = { secret: parent.secret, key: parent.principal.key };
+      old = { key: parent.secret, apiKey: parent.principal.apiKey };
       test.time.now += 1;
       child = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, parent.principal);
     });
 
     it('gives a new secret and id; the old secret stops working', async () => {
-      const { secret, key } = await test.keys.create({ name: 'Parent', roles: ['GUEST'], overwrite: true }, OPERATOR);
-      assert.notEqual(secret, old.secret);
-      assert.notEqual(key.id, old.key.id);
-      assert.notEqual(key.publicId, old.key.publicId);
-      assert.equal(await bearerOf(old.secret), 'unknown');
+      const { key: secret, apiKey: key } = await test.keys.create(
+        { name: 'Parent', roles: ['GUEST'], overwrite: true },
+        OPERATOR,
+      );
+      assert.notEqual(secret, old.key);
+      assert.notEqual(key.id, old.apiKey.id);
+      assert.notEqual(key.publicId, old.apiKey.publicId);
+      assert.equal(await bearerOf(old.key), 'unknown');
       assert.deepEqual(await bearerOf(secret), key);
     });
 
@@ -163,42 +172,41 @@ describeOnEach('creating a key', () => {
         replaced.map(({ name }) => name),
         ['Parent', 'Child'],
       );
-      assert.equal(await bearerOf(child.secret), 'unknown');
+      assert.equal(await bearerOf(child.key), 'unknown');
       assert.deepEqual(await names(), ['Parent']);
     });
 
     it('is reverted where its secret cannot be delivered: the old key and its children work again', async () => {
-      const { secret } = await failToCreate({ name: 'Parent', roles: ['GUEST'], overwrite: true });
+      const { key: secret } = await failToCreate({ name: 'Parent', roles: ['GUEST'], overwrite: true });
       assert.equal(await bearerOf(secret), 'unknown');
-      assert.deepEqual(await bearerOf(old.secret), old.key);
-      assert.deepEqual(await bearerOf(child.secret), child.key);
+      assert.deepEqual(await bearerOf(old.key), old.apiKey);
+      assert.deepEqual(await bearerOf(child.key), child.apiKey);
     });
 
     it('is not reverted where the new key was replaced or deleted meanwhile', async () => {
       const input = { ...admin, overwrite: true };
-      let second: { secret: string; key: ApiKey } | undefined;
+      let second: NewSecret | undefined;
       await failToCreate(input, async () => (second = await test.keys.create(input, OPERATOR)));
-      assert.deepEqual(await bearerOf(second!.secret), second!.key);
-      await failToCreate(input, ({ key }) => test.keys.delete([key.id], OPERATOR));
+      assert.deepEqual(await bearerOf(second!.key), second!.apiKey);
+      await failToCreate(input, ({ apiKey: key }) => test.keys.delete([key.id], OPERATOR));
       assert.deepEqual(await names(), []);
     });
 
     it('is reverted without the old key where its creator was deleted meanwhile', async () => {
-      const { secret } = await failToCreate({ name: 'Child', roles: ['GUEST'], overwrite: true }, () =>
-        test.keys.delete([old.key.id], OPERATOR),
+      const { key: secret } = await failToCreate({ name: 'Child', roles: ['GUEST'], overwrite: true }, () =>
+        test.keys.delete([old.apiKey.id], OPERATOR),
       );
       assert.equal(await bearerOf(secret), 'unknown');
       assert.deepEqual(await names(), []);
     });
 
     it('takes the place of its creator where a key replaces itself', async () => {
-      const parent = await createPrincipal(
-        test.keys,
-        { name: 'Middle', roles: ['ADMIN'] },
-        await principalOf(old.secret),
+      const parent = await createPrincipal(test.keys, { name: 'Middle', roles: ['ADMIN'] }, await principalOf(old.key));
+      const { apiKey: key } = await test.keys.create(
+        { name: 'Middle', roles: ['GUEST'], overwrite: true },
+        parent.principal,
       );
-      const { key } = await test.keys.create({ name: 'Middle', roles: ['GUEST'], overwrite: true }, parent.principal);
-      assert.equal(key.createdBy, old.key.id);
+      assert.equal(key.createdBy, old.apiKey.id);
       assert.deepEqual(await names(), ['Child', 'Middle', 'Parent']);
     });
 
@@ -206,17 +214,17 @@ describeOnEach('creating a key', () => {
       const { principal } = await createPrincipal(
         test.keys,
         { name: 'Middle', roles: ['ADMIN'] },
-        await principalOf(old.secret),
+        await principalOf(old.key),
       );
       await test.keys.create({ name: 'Grandchild', roles: ['GUEST'] }, principal);
-      const { key } = await test.keys.create({ name: 'Middle', roles: ['GUEST'], overwrite: true }, principal);
-      assert.equal(key.createdBy, old.key.id);
+      const { apiKey: key } = await test.keys.create({ name: 'Middle', roles: ['GUEST'], overwrite: true }, principal);
+      assert.equal(key.createdBy, old.apiKey.id);
     });
 
     it('is created by the key that asks for it, whoever had created the old one', async () => {
       const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
-      const { key } = await test.keys.create({ ...admin, overwrite: true }, principal);
-      assert.equal(key.createdBy, principal.key.id);
+      const { apiKey: key } = await test.keys.create({ ...admin, overwrite: true }, principal);
+      assert.equal(key.createdBy, principal.apiKey.id);
     });
 
     it('changes nothing when it is refused', async () => {
@@ -231,13 +239,13 @@ describeOnEach('creating a key', () => {
           message: 'This key lacks API_KEY:DELETE_ANY.',
         },
       );
-      assert.deepEqual(await bearerOf(old.secret), old.key);
-      assert.deepEqual(await bearerOf(child.secret), child.key);
+      assert.deepEqual(await bearerOf(old.key), old.apiKey);
+      assert.deepEqual(await bearerOf(child.key), child.apiKey);
     });
   });
 
   it('tells a malformed secret from an unknown one, for the log', async () => {
-    const { secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
+    const { key: secret } = await failToCreate({ name: 'CI', roles: ['GUEST'] });
     assert.deepEqual(await test.keys.authenticate(secret), { refused: 'unknown', publicId: secret.slice(4, 16) });
     assert.deepEqual(await test.keys.authenticate(`${secret}x`), { refused: 'malformed' });
     assert.deepEqual(await test.keys.authenticate(randomUUID()), { refused: 'malformed' });

@@ -19,8 +19,8 @@ describeOnEach('deleting keys', () => {
 
   it('revokes their secrets and leaves the others', async () => {
     const [a, b, c] = [await create('A'), await create('B'), await create('C')];
-    const deleted = await test.keys.delete([a.principal.key.id, c.principal.key.id], OPERATOR);
-    assert.deepEqual(deleted.map(({ id }) => id).toSorted(), [a.principal.key.id, c.principal.key.id].toSorted());
+    const deleted = await test.keys.delete([a.principal.apiKey.id, c.principal.apiKey.id], OPERATOR);
+    assert.deepEqual(deleted.map(({ id }) => id).toSorted(), [a.principal.apiKey.id, c.principal.apiKey.id].toSorted());
     assert.deepEqual(await names(), ['B']);
     assert.ok('refused' in (await test.keys.authenticate(a.secret)));
     assert.ok('principal' in (await test.keys.authenticate(b.secret)));
@@ -32,7 +32,7 @@ describeOnEach('deleting keys', () => {
     await create('Grandchild', child.principal);
     const other = await create('Other');
     await create('Bystander');
-    const deleted = await test.keys.delete([other.principal.key.id, root.principal.key.id], OPERATOR);
+    const deleted = await test.keys.delete([other.principal.apiKey.id, root.principal.apiKey.id], OPERATOR);
     assert.deepEqual(
       deleted.map(({ name }) => name),
       ['Root', 'Other', 'Child', 'Grandchild'],
@@ -43,7 +43,7 @@ describeOnEach('deleting keys', () => {
   it('counts a key once that is named twice, or with its creator', async () => {
     const root = await create('Root');
     const child = await create('Child', root.principal);
-    const ids = [child, root, child].map(({ principal }) => principal.key.id);
+    const ids = [child, root, child].map(({ principal }) => principal.apiKey.id);
     const deleted = await test.keys.delete(ids, OPERATOR);
     assert.deepEqual(
       deleted.map(({ name }) => name),
@@ -55,7 +55,7 @@ describeOnEach('deleting keys', () => {
     const { principal } = await create('A');
     assert.deepEqual(await test.keys.delete([], OPERATOR), []);
     assert.deepEqual(await test.keys.delete([randomUUID(), '', "' or 1=1"], OPERATOR), []);
-    assert.equal((await test.keys.delete([randomUUID(), principal.key.id], OPERATOR)).length, 1);
+    assert.equal((await test.keys.delete([randomUUID(), principal.apiKey.id], OPERATOR)).length, 1);
   });
 
   it('refuses an id that no store takes', async () => {
@@ -65,7 +65,7 @@ describeOnEach('deleting keys', () => {
   it('lets a key delete itself, and what it created', async () => {
     const root = await create('Root');
     await create('Child', root.principal);
-    assert.equal((await test.keys.delete([root.principal.key.id], root.principal)).length, 2);
+    assert.equal((await test.keys.delete([root.principal.apiKey.id], root.principal)).length, 2);
     assert.deepEqual(await names(), []);
   });
 });

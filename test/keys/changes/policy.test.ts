@@ -30,7 +30,7 @@ describeOnEach('the policy', () => {
     void (keys = test.keys.withCatalog(createCatalog({ ...more, policy })));
   /** A key that was made before there was a policy. */
   const earlier = async (input: NewKey, by: Principal | typeof OPERATOR = OPERATOR): Promise<ApiKey> =>
-    (await test.keys.create(input, by)).key;
+    (await test.keys.create(input, by)).apiKey;
   const present = async (id: string) => (await keys.findById(id, OPERATOR))!;
   const refused = (change: Promise<unknown>, message: RegExp) =>
     assert.rejects(change, (error: Error & { code: string }) => {
@@ -118,7 +118,7 @@ describeOnEach('the policy', () => {
       demand(BOTH);
       const request = { grace: '1h', disableCreated: true };
       const { disabled } = await failDelivery<RotatedKey>((delivery) =>
-        keys.rotate(principal.key.id, request, OPERATOR, delivery),
+        keys.rotate(principal.apiKey.id, request, OPERATOR, delivery),
       );
       assert.equal(disabled.length, 1);
       assert.equal((await present(child.id)).disabledAt, null);
@@ -170,7 +170,7 @@ describeOnEach('the policy', () => {
 
     it('holds for a key that is adopted from one that ends, and so would live on', async () => {
       const { principal } = await createPrincipal(test.keys, { name: 'Creator', roles: ['ADMIN'], expiresIn: '30d' });
-      const child = storedKey('Endless', { createdBy: principal.key.id });
+      const child = storedKey('Endless', { createdBy: principal.apiKey.id });
       const { principal: free } = await createPrincipal(test.keys, { name: 'Free', roles: ['ADMIN'] });
       const same = await earlier({ name: 'Same', roles: ['VIEWER'] }, free);
       await test.store.repository.write((writer) => writer.insert([child]));
@@ -185,7 +185,7 @@ describeOnEach('the policy', () => {
     it('holds for a key that is adopted from a disabled one, and so comes back', async () => {
       const { principal } = await createPrincipal(test.keys, { name: 'Creator', roles: ['ADMIN'] });
       const child = await earlier({ name: 'Endless', roles: ['VIEWER'] }, principal);
-      await keys.setEnabled(principal.key.id, false, OPERATOR);
+      await keys.setEnabled(principal.apiKey.id, false, OPERATOR);
       demand(BOTH);
       await refused(keys.adopt(child.id, OPERATOR), ENDLESS);
     });
@@ -259,8 +259,8 @@ describeOnEach('the policy', () => {
 
     it('counts those of each creator that are live; the operator may create as many as it likes', async () => {
       for (const name of ['A', 'B', 'C']) await keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
-      const { key: first } = await make('One', { expiresIn: '1h' });
-      const { key: second } = await make('Two');
+      const { apiKey: first } = await make('One', { expiresIn: '1h' });
+      const { apiKey: second } = await make('Two');
       await refused(make('Three'), FULL);
       await refused(keys.preview({ name: 'Three', roles: ['VIEWER'] }, creator), FULL);
       await keys.setEnabled(second.id, false, creator);
@@ -300,7 +300,7 @@ describeOnEach('the policy', () => {
         {},
         OPERATOR,
       );
-      const imported = { secret: 'a'.repeat(30), createdBy: creator.key.id };
+      const imported = { secret: 'a'.repeat(30), createdBy: creator.apiKey.id };
       const [error] = await importKey({ ...imported, name: 'Late' }, true);
       assert.match(`${error!.code} ${error!.message}`, FULL);
       assert.deepEqual(await importKey({ ...imported, name: 'Off', disabled: true }, true), [
@@ -321,7 +321,12 @@ describeOnEach('the policy', () => {
     });
 
     it('counts all lines of an import', async () => {
-      const line = (name: string) => ({ name, secret: name.repeat(30), roles: ['VIEWER'], createdBy: creator.key.id });
+      const line = (name: string) => ({
+        name,
+        secret: name.repeat(30),
+        roles: ['VIEWER'],
+        createdBy: creator.apiKey.id,
+      });
       const { lines } = await keys.importKeys(jsonLines(line('a'), line('b'), line('c')), {});
       assert.deepEqual(
         lines.map(({ status }) => status),
@@ -331,7 +336,7 @@ describeOnEach('the policy', () => {
 
     it('counts what is created while an import is on its way', async () => {
       await make('One');
-      const line = { name: 'Two', secret: 'a'.repeat(30), roles: ['VIEWER'], createdBy: creator.key.id };
+      const line = { name: 'Two', secret: 'a'.repeat(30), roles: ['VIEWER'], createdBy: creator.apiKey.id };
       const onProgress = async () => void (await make('Meanwhile'));
       const { failed } = await keys.importKeys(jsonLines(line), { onProgress });
       assert.equal(failed, 1);

@@ -25,8 +25,8 @@ describe('what may be done to a key', () => {
       { name: 'Created', permissions: permissions.slice(1) },
       principal,
     );
-    await test.keys.setEnabled(created.key.id, false, OPERATOR);
-    const [changes] = await test.keys.possibleChanges([principal.key], caller);
+    await test.keys.setEnabled(created.apiKey.id, false, OPERATOR);
+    const [changes] = await test.keys.possibleChanges([principal.apiKey], caller);
     const refusals = new Map(changes!.map(({ change, refusal }) => [change, refusal?.code ?? null]));
     assert.equal(refusals.get('ROTATE'), null);
     // Nobody knows whether one of them is enabled: what may be refused is not offered.

@@ -14,7 +14,10 @@ describeOnEach('rotating a key', () => {
   let old: string;
   beforeEach(async () => {
     test = await openTestKeys();
-    const { secret, key } = await test.keys.create({ name: 'CI', roles: ['VIEWER'], expiresIn: '60d' }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create(
+      { name: 'CI', roles: ['VIEWER'], expiresIn: '60d' },
+      OPERATOR,
+    );
     [id, old] = [key.id, secret];
   });
   afterEach(() => test.store.close());
@@ -22,13 +25,13 @@ describeOnEach('rotating a key', () => {
   /** Whether a secret is accepted, or why it is refused; its use counts. */
   const enter = async (secret: string) => {
     const result = await test.keys.authenticate(secret);
-    return 'refused' in result ? result.refused : result.principal.key.id === id;
+    return 'refused' in result ? result.refused : result.principal.apiKey.id === id;
   };
   const rotate = (grace?: string, activate?: string) => test.keys.rotate(id, { grace, activate }, OPERATOR);
   const hasCode = (code: string) => (error: Error & { code?: string }) => error.code === code;
 
   it('gives a new secret; id, name, grants and end stay', async () => {
-    const { secret, before, after } = await rotate();
+    const { key: secret, before, after } = await rotate();
     assert.notEqual(secret, old);
     assert.deepEqual({ ...after, publicId: '', rotation: null }, { ...before, publicId: '' });
     assert.equal(after.publicId, secret.slice(4, 16));
@@ -43,7 +46,7 @@ describeOnEach('rotating a key', () => {
       [' 000s ', 0],
       ['0', 0],
     ] as const) {
-      const { secret } = await rotate(grace);
+      const { key: secret } = await rotate(grace);
       test.time.now += length - 1;
       if (length > 0) assert.equal(await enter(old), true, grace);
       test.time.now += 1;
@@ -63,7 +66,7 @@ describeOnEach('rotating a key', () => {
   });
 
   it('begins the grace when the new secret is first used', async () => {
-    const { secret } = await rotate('1h', ' On-First-Use ');
+    const { key: secret } = await rotate('1h', ' On-First-Use ');
     test.time.now += 30 * 24 * HOUR;
     assert.equal(await enter(old), true);
     await test.keys.finishActivity();
@@ -83,20 +86,20 @@ describeOnEach('rotating a key', () => {
     const delays: number[] = [];
     await test.store.close();
     test = await openTestKeys({ schedule: (_, delay) => delays.push(delay) });
-    const { key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    const { secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
+    const { apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret } = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
     await test.keys.authenticate(secret);
     await test.keys.authenticate(secret);
     assert.deepEqual(delays, [0, 2000]);
   });
 
   it('refuses a second one while a key has two secrets, and not after', async () => {
-    const { secret } = await rotate('1h');
+    const { key: secret } = await rotate('1h');
     await assert.rejects(rotate('1h'), hasCode('ROTATION_IN_PROGRESS'));
     assert.deepEqual([await enter(old), await enter(secret)], [true, true]);
     test.time.now += HOUR;
     const second = await rotate('1h');
-    assert.deepEqual([await enter(old), await enter(secret), await enter(second.secret)], ['rotated', true, true]);
+    assert.deepEqual([await enter(old), await enter(secret), await enter(second.key)], ['rotated', true, true]);
     await test.keys.finishRotation(id, OPERATOR);
     await rotate('1h', 'on-first-use');
     test.time.now += 1000 * HOUR;
@@ -109,14 +112,14 @@ describeOnEach('rotating a key', () => {
   });
 
   it('can be finished and rolled back early, once', async () => {
-    const { secret } = await rotate('1h', 'on-first-use');
+    const { key: secret } = await rotate('1h', 'on-first-use');
     const { after } = await test.keys.finishRotation(id, OPERATOR);
     assert.deepEqual([after.rotation, await enter(old), await enter(secret)], [null, 'rotated', true]);
     await assert.rejects(test.keys.finishRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
     const second = await rotate('1h');
     const back = await test.keys.rollBackRotation(id, OPERATOR);
     assert.deepEqual(
-      [back.after.publicId, await enter(secret), await enter(second.secret)],
+      [back.after.publicId, await enter(secret), await enter(second.key)],
       [secret.slice(4, 16), true, 'rotated'],
     );
     await assert.rejects(test.keys.rollBackRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
@@ -130,7 +133,7 @@ describeOnEach('rotating a key', () => {
 
   it('under way ends with the key: both secrets are refused when it is deleted, replaced, disabled or expired', async () => {
     const both = async (secret: string) => [await enter(old), await enter(secret)];
-    const { secret } = await rotate('90d');
+    const { key: secret } = await rotate('90d');
     await test.keys.setEnabled(id, false, OPERATOR);
     assert.deepEqual(await both(secret), ['disabled', 'disabled']);
     await test.keys.setEnabled(id, true, OPERATOR);
@@ -150,13 +153,13 @@ describeOnEach('rotating a key', () => {
     const rotateLost = (meanwhile?: (rotated: RotatedKey) => Promise<unknown>) =>
       failDelivery((delivery) => test.keys.rotate(id, { grace: '1h' }, OPERATOR, delivery), meanwhile);
     const first = await rotateLost();
-    assert.deepEqual([await enter(old), await enter(first.secret)], [true, 'rotated']);
+    assert.deepEqual([await enter(old), await enter(first.key)], [true, 'rotated']);
     let third = '';
     const second = await rotateLost(async () => {
       await test.keys.finishRotation(id, OPERATOR);
-      third = (await rotate('1h')).secret;
+      third = (await rotate('1h')).key;
     });
-    assert.deepEqual([await enter(second.secret), await enter(third)], [true, true], 'the later rotation stands');
+    assert.deepEqual([await enter(second.key), await enter(third)], [true, true], 'the later rotation stands');
   });
 
   it('starts the grace when the new secret was delivered, not before', async () => {
@@ -180,7 +183,7 @@ describeOnEach('rotating a key', () => {
     const endOf = async () => (await test.keys.findById(id, OPERATOR))!.rotation?.previousEndsAt;
     let secret: string;
     beforeEach(async () => {
-      ({ secret } = await rotate('1h', 'on-first-use'));
+      ({ key: secret } = await rotate('1h', 'on-first-use'));
       await enter(secret);
     });
 
@@ -225,19 +228,19 @@ describeOnEach('rotating a key', () => {
     beforeEach(async () => {
       const permissions = ['API_KEY:CREATE_OWN', 'API_KEY:UPDATE_OWN'];
       ({ principal: parent } = await createPrincipal(test.keys, { name: 'Parent', permissions }));
-      ({ key: child } = await test.keys.create({ name: 'Child', permissions }, parent));
+      ({ apiKey: child } = await test.keys.create({ name: 'Child', permissions }, parent));
       test.time.now += HOUR;
     });
     const request = { grace: '0s', disableCreated: true };
     const rotateLost = (meanwhile: () => Promise<unknown>) =>
-      failDelivery((delivery) => test.keys.rotate(parent.key.id, request, OPERATOR, delivery), meanwhile);
+      failDelivery((delivery) => test.keys.rotate(parent.apiKey.id, request, OPERATOR, delivery), meanwhile);
 
     it('takes those created since the very instant, and leaves what is disabled already as it is', async () => {
       const since = new Date(child.createdAt).toISOString();
-      const late = await test.keys.rotate(parent.key.id, { ...request, createdSince: since }, OPERATOR);
+      const late = await test.keys.rotate(parent.apiKey.id, { ...request, createdSince: since }, OPERATOR);
       assert.deepEqual([late.disabled.map(({ name }) => name), await disabledAt()], [['Child'], test.time.now]);
       test.time.now += HOUR;
-      const again = await test.keys.rotate(parent.key.id, request, OPERATOR);
+      const again = await test.keys.rotate(parent.apiKey.id, request, OPERATOR);
       assert.deepEqual([again.disabled, again.created.length, await disabledAt()], [[], 1, test.time.now - HOUR]);
     });
 
@@ -251,7 +254,7 @@ describeOnEach('rotating a key', () => {
         },
         principalOf(chain!, test.keys.catalog),
       );
-      assert.equal(principal.key.createdBy, child.id);
+      assert.equal(principal.apiKey.createdBy, child.id);
       await assert.rejects(test.keys.rotate(child.id, request, parent), {
         code: 'FORBIDDEN',
         message: 'This key lacks API_KEY:UPDATE_ANY.',
@@ -261,7 +264,7 @@ describeOnEach('rotating a key', () => {
     it('enables them again where its secret cannot be delivered', async () => {
       await rotateLost(async () => assert.equal(await disabledAt(), test.time.now));
       assert.equal(await disabledAt(), null);
-      const [entry] = await test.keys.auditLog({ key: 'Child' }, OPERATOR);
+      const [entry] = await test.keys.auditLog({ apiKey: 'Child' }, OPERATOR);
       assert.equal(entry!.action, 'ENABLE');
     });
 
@@ -310,7 +313,7 @@ describeOnEach('rotating a key', () => {
     await assert.rejects(test.keys.finishRotation(id, stranger), hasCode('FORBIDDEN'));
     await assert.rejects(test.keys.rollBackRotation(id, stranger), hasCode('FORBIDDEN'));
     const own = await as('Own', { permissions: ['API_KEY:UPDATE_OWN'] });
-    const { secret } = await test.keys.rotate(own.key.id, {}, own);
+    const { key: secret } = await test.keys.rotate(own.apiKey.id, {}, own);
     assert.ok(secret);
   });
 });

@@ -14,7 +14,7 @@ describeOnEach('updating a key', () => {
 
   beforeEach(async () => {
     test = await openTestKeys();
-    ({ secret, key } = await test.keys.create(
+    ({ key: secret, apiKey: key } = await test.keys.create(
       { name: 'CI', description: 'Nightly', roles: ['GUEST'], permissions: ['DOCKER:READ_ANY'] },
       OPERATOR,
     ));

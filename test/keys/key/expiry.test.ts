@@ -53,7 +53,10 @@ describeOnEach('a key that expires', () => {
   const names = async (status: string) => (await test.keys.list({ status }, OPERATOR)).keys.map(({ name }) => name);
 
   it('is accepted until the instant before, and refused from that instant on, but stays listed', async () => {
-    const { secret, key } = await test.keys.create({ name: 'Short', roles: ['GUEST'], expiresIn: '90m' }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create(
+      { name: 'Short', roles: ['GUEST'], expiresIn: '90m' },
+      OPERATOR,
+    );
     assert.equal(key.expiresAt, NOW + 5_400_000);
     test.time.now = NOW + 5_400_000 - 1;
     assert.equal(await refusal(secret), undefined);
@@ -66,7 +69,10 @@ describeOnEach('a key that expires', () => {
   });
 
   it('is refused while it is disabled, and says which comes first', async () => {
-    const { secret, key } = await test.keys.create({ name: 'Off', roles: ['GUEST'], expiresIn: '1h' }, OPERATOR);
+    const { key: secret, apiKey: key } = await test.keys.create(
+      { name: 'Off', roles: ['GUEST'], expiresIn: '1h' },
+      OPERATOR,
+    );
     const { after } = await test.keys.setEnabled(key.id, false, OPERATOR);
     assert.equal(after.disabledAt, NOW);
     assert.equal(await refusal(secret), 'disabled');
@@ -84,8 +90,8 @@ describeOnEach('a key that expires', () => {
     const permissions = ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'];
     const { principal } = await createPrincipal(test.keys, { name: 'Temporary', permissions, expiresIn: '1h' });
     const make = (name: string, end: object) => test.keys.create({ name, permissions, ...end }, principal);
-    assert.equal((await make('As long', {})).key.expiresAt, principal.key.expiresAt);
-    assert.equal((await make('Shorter', { expiresIn: '30m' })).key.expiresAt, NOW + 1_800_000);
+    assert.equal((await make('As long', {})).apiKey.expiresAt, principal.apiKey.expiresAt);
+    assert.equal((await make('Shorter', { expiresIn: '30m' })).apiKey.expiresAt, NOW + 1_800_000);
     const forbidden = {
       code: 'FORBIDDEN',
       message: 'A key cannot grant more than it holds: this key expires at 2030-01-01T01:00:00.000Z.',
@@ -93,11 +99,11 @@ describeOnEach('a key that expires', () => {
     };
     await assert.rejects(make('Longer', { expiresIn: '61m' }), forbidden);
     await assert.rejects(make('For ever', { expiresAt: null }), forbidden);
-    await assert.rejects(test.keys.update(principal.key.id, { expiresIn: '2h' }, principal), forbidden);
-    await assert.rejects(test.keys.update(principal.key.id, { expiresAt: null }, principal), forbidden);
+    await assert.rejects(test.keys.update(principal.apiKey.id, { expiresIn: '2h' }, principal), forbidden);
+    await assert.rejects(test.keys.update(principal.apiKey.id, { expiresAt: null }, principal), forbidden);
     assert.equal(
-      (await test.keys.update(principal.key.id, { description: 'x' }, principal)).after.expiresAt,
-      principal.key.expiresAt,
+      (await test.keys.update(principal.apiKey.id, { description: 'x' }, principal)).after.expiresAt,
+      principal.apiKey.expiresAt,
     );
   });
 

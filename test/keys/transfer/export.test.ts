@@ -29,7 +29,7 @@ describeOnEach('exporting keys', () => {
   });
 
   it('gives all that can be imported again, and the digest only where it is asked for', async () => {
-    const { secret, key } = await test.keys.create(
+    const { key: secret, apiKey: key } = await test.keys.create(
       {
         name: 'CI',
         description: 'Nightly',
@@ -67,7 +67,7 @@ describeOnEach('exporting keys', () => {
 
   it('counts the keys whose previous secret still works', async () => {
     const ids = await Promise.all(
-      ['A', 'B', 'C'].map(async (name) => (await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR)).key.id),
+      ['A', 'B', 'C'].map(async (name) => (await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR)).apiKey.id),
     );
     for (const id of ids.slice(1)) await test.keys.rotate(id, { grace: '1h' }, OPERATOR);
     await test.keys.finishRotation(ids[1]!, OPERATOR);
@@ -80,7 +80,7 @@ describeOnEach('exporting keys', () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'] });
     const child = await createPrincipal(test.keys, { name: 'Child', roles: ['ADMIN'] }, principal);
     const id = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
-    const creators = [null, principal.key.id, child.principal.key.id];
+    const creators = [null, principal.apiKey.id, child.principal.apiKey.id];
     const many = Array.from({ length: 1503 }, (_, index) =>
       storedKey(id(index), { createdBy: creators[index % 3]!, createdAt: index }),
     );

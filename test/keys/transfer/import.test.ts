@@ -26,7 +26,7 @@ describeOnEach('importing keys', () => {
   async function assertOpens(secret: string, name = 'CI'): Promise<void> {
     const found = await test.keys.authenticate(secret);
     assert.ok('principal' in found, JSON.stringify(found));
-    assert.equal(found.principal.key.name, name);
+    assert.equal(found.principal.apiKey.name, name);
   }
 
   it('reads a digest, whatever its form', async () => {
@@ -58,7 +58,7 @@ describeOnEach('importing keys', () => {
     };
     const created = await test.keys.create({ name: 'Parent', roles: ['GUEST'] }, OPERATOR);
     const report = await load(
-      { ...full, createdBy: created.key.id },
+      { ...full, createdBy: created.apiKey.id },
       hashed('0'.repeat(64), { name: 'Plain', description: null, id: null }),
     );
     assert.equal(report.imported, 2, JSON.stringify(report));
@@ -72,7 +72,7 @@ describeOnEach('importing keys', () => {
       allowFrom: ['2001:db8::/32', '10.0.0.0/8'],
       publicId: 'imported-0123456789Ab',
       createdAt: Date.UTC(2020, 1, 29, 12),
-      createdBy: created.key.id,
+      createdBy: created.apiKey.id,
       expiresAt: Date.UTC(2031, 0, 1),
       disabledAt: test.time.now,
       managed: false,
@@ -261,8 +261,8 @@ describeOnEach('importing keys', () => {
   });
 
   it('refuses what the store or another line has already, and names it', async () => {
-    const { key: old, secret } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
-    const { secret: newer } = await test.keys.rotate(old.id, { grace: '0s' }, OPERATOR);
+    const { apiKey: old, key: secret } = await test.keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
+    const { key: newer } = await test.keys.rotate(old.id, { grace: '0s' }, OPERATOR);
     const now = (await test.keys.findById(old.id, OPERATOR))!;
     const report = await load(
       key({ name: 'Old', secret: 'a'.repeat(30) }),
@@ -388,7 +388,7 @@ describeOnEach('importing keys', () => {
     await load(key({ expiresAt: '2031-01-01T00:00:00Z' }), hashed('ab'.repeat(32), { name: 'Second' }));
     const entries = await test.keys.auditLog({ action: 'import' }, OPERATOR);
     assert.deepEqual(
-      entries.map(({ actor, key: about, before }) => [actor, about?.name, before]),
+      entries.map(({ actor, apiKey: about, before }) => [actor, about?.name, before]),
       ['Second', 'CI'].map((name) => [{ kind: 'CLI', id: null, name: 'tester' }, name, null]),
     );
     const { prefix, ...after } = entries[1]!.after!;

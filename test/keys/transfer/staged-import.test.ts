@@ -119,7 +119,7 @@ describeOnEach('an import that others write beside', () => {
     await load(...linesOf('Imported', 30));
     const log = await other.keys.auditLog({ first: 40 }, OPERATOR);
     assert.deepEqual(
-      log.toReversed().map(({ action, key, actor }) => `${action} ${key!.name} ${actor.name}`),
+      log.toReversed().map(({ action, apiKey: key, actor }) => `${action} ${key!.name} ${actor.name}`),
       ['CREATE Beside tester', ...Array.from({ length: 30 }, (_, index) => `IMPORT Imported ${index} tester`)],
     );
     await assertWhole(31);
@@ -139,7 +139,7 @@ describeOnEach('an import that others write beside', () => {
   });
 
   it('is refused for a previous secret that another key has got meanwhile', async () => {
-    const { key } = await create('Rotated');
+    const { apiKey: key } = await create('Rotated');
     atFirst(() =>
       other.store.repository.write(async (writer) => {
         const before = (await writer.findById(key.id))!;
@@ -153,7 +153,7 @@ describeOnEach('an import that others write beside', () => {
             at: 0,
             actor: { kind: 'CLI', id: null, name: null },
             action: 'ROTATE',
-            key: { id: key.id, name: key.name },
+            apiKey: { id: key.id, name: key.name },
             before: {},
             after: {},
           },
@@ -165,7 +165,7 @@ describeOnEach('an import that others write beside', () => {
   });
 
   it('is refused where a creator was deleted meanwhile', async () => {
-    const { key } = await create('Parent');
+    const { apiKey: key } = await create('Parent');
     atFirst(() => other.keys.delete([key.id], OPERATOR));
     assert.deepEqual(codes(await load(line('Child', { createdBy: key.id }))), ['NOT_FOUND']);
     await assertWhole(0);

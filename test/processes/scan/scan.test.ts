@@ -86,16 +86,16 @@ describe('apikey scan', () => {
       await create('Replaced'),
       await create('Gone'),
     ];
-    await keys.setEnabled(off.key.id, false, OPERATOR);
-    await keys.rotate(replaced.key.id, { grace: '0s' }, OPERATOR);
-    await keys.delete([gone.key.id], OPERATOR);
+    await keys.setEnabled(off.apiKey.id, false, OPERATOR);
+    await keys.rotate(replaced.apiKey.id, { grace: '0s' }, OPERATOR);
+    await keys.delete([gone.apiKey.id], OPERATOR);
     await store.close();
     secrets = {
-      live: live.secret,
-      off: off.secret,
-      over: over.secret,
-      replaced: replaced.secret,
-      unknown: gone.secret,
+      live: live.key,
+      off: off.key,
+      over: over.key,
+      replaced: replaced.key,
+      unknown: gone.key,
     };
   });
 
@@ -269,12 +269,12 @@ describe('apikey scan', () => {
       const [entry, leak] = await keys.auditLog({}, OPERATOR);
       const found = await Promise.all(all().map((secret) => keys.identify(secret, OPERATOR)));
       await keys.close();
-      assert.deepEqual([entry?.action, entry?.key?.name, entry?.actor.kind], ['DISABLE', 'Live', 'CLI']);
-      assert.deepEqual([leak?.action, leak?.key?.name], ['LEAK', 'Live']);
+      assert.deepEqual([entry?.action, entry?.apiKey?.name, entry?.actor.kind], ['DISABLE', 'Live', 'CLI']);
+      assert.deepEqual([leak?.action, leak?.apiKey?.name], ['LEAK', 'Live']);
       const { secret, place } = leak!.after as { secret: string; place: string };
       assert.deepEqual([secret, /^keys:\d+:\d+$/.test(place)], [prefixOf(secrets.live), true]);
       assert.deepEqual(
-        found.map((result) => ('key' in result ? result.status : 'UNKNOWN')),
+        found.map((result) => ('apiKey' in result ? result.status : 'UNKNOWN')),
         ['DISABLED', 'DISABLED', 'EXPIRED', 'ROTATED', 'UNKNOWN'],
       );
       const again = await report(['--revoke', 'keys']);
@@ -284,8 +284,8 @@ describe('apikey scan', () => {
     it('disables a key that is refused only for one above it, and would be live again with that one', async () => {
       const keys = await openKeys({ database });
       const { principal } = await createPrincipal(keys, { name: 'Above', roles: ['ADMIN'] });
-      const { secret, key } = await keys.create({ name: 'Below', roles: ['GUEST'] }, principal);
-      await keys.setEnabled(principal.key.id, false, OPERATOR);
+      const { key: secret, apiKey: key } = await keys.create({ name: 'Below', roles: ['GUEST'] }, principal);
+      await keys.setEnabled(principal.apiKey.id, false, OPERATOR);
       write('keys', secret);
       const { live, revoked, found, code } = await report(['--revoke', '.']);
       assert.deepEqual([live, revoked, found[0]!.status, code], [0, 1, 'DISABLED', 0]);

@@ -56,7 +56,7 @@ describe('the secrets of applied keys', () => {
       assert.match(text.trimEnd(), SECRET);
       assert.equal(text, `${text.trimEnd()}\n`);
       const found = await store.authenticate(text.trimEnd());
-      assert.ok('principal' in found && found.principal.key.id === id && found.principal.key.name === name);
+      assert.ok('principal' in found && found.principal.apiKey.id === id && found.principal.apiKey.name === name);
     }
     await store.close();
   });

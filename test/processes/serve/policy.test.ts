@@ -45,7 +45,7 @@ describe('serve with a policy', () => {
 
   it('holds requests to it, takes another one while it runs, and has unused keys disabled by themselves', async () => {
     test.time.now = Date.now() - 61 * UNIT_MS.d;
-    const { key: idle } = await test.keys.create({ name: 'Idle', roles: ['VIEWER'] }, OPERATOR);
+    const { apiKey: idle } = await test.keys.create({ name: 'Idle', roles: ['VIEWER'] }, OPERATOR);
     test.time.now = Date.now();
     const { secret } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     const url = await start();

@@ -28,7 +28,7 @@ describe("the store's files", () => {
   it('hold no secret, open or closed', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
     const created = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    const { secret, key } = await keys.create({ name: 'CI', roles: ['ADMIN'], overwrite: true }, OPERATOR);
+    const { key: secret, apiKey: key } = await keys.create({ name: 'CI', roles: ['ADMIN'], overwrite: true }, OPERATOR);
     const folder = dirname(store.location);
     const bytes = () => Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
     const open = bytes();
@@ -42,7 +42,7 @@ describe("the store's files", () => {
     const closed = bytes();
     for (const content of [open, closed]) {
       assert.ok(content.includes(key.publicId), 'the search finds what is there');
-      for (const text of [secret, created.secret]) {
+      for (const text of [secret, created.key]) {
         for (const part of [text, text.slice(17), text.slice(17, 60), text.slice(-16)])
           assert.ok(!content.includes(part));
       }
@@ -97,11 +97,14 @@ describe('a store', () => {
 
   it('keeps its keys when it is closed and opened again', async () => {
     const first = await openTestKeys({ asServer: true });
-    const { secret, key } = await first.keys.create({ name: 'CI', description: 'x', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret, apiKey: key } = await first.keys.create(
+      { name: 'CI', description: 'x', roles: ['GUEST'] },
+      OPERATOR,
+    );
     await first.store.close();
     const second = await openTestKeys({ asServer: true, database: first.store.location });
     const result = await second.keys.authenticate(secret);
-    assert.deepEqual('principal' in result && result.principal.key, key);
+    assert.deepEqual('principal' in result && result.principal.apiKey, key);
     await second.store.close();
   });
 
@@ -118,7 +121,7 @@ describe('a store', () => {
 
   it('rolls back a transaction whose work throws', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
-    const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const failing = store.repository.write(async (writer) => {
       await writer.delete([key.id]);
       throw new Error('Stop');

@@ -18,7 +18,7 @@ function lock(path: string): { release: () => void } {
 describe('a store that another process writes', () => {
   it('can be read meanwhile', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
-    const { secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { key: secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const { release } = lock(store.location);
     assert.ok('principal' in (await keys.authenticate(secret)));
     const second = await openTestKeys({ asServer: true, database: store.location });
@@ -36,13 +36,13 @@ describe('a store that another process writes', () => {
     await nextTurn(); // By now the first try has failed.
     assert.equal(done, false);
     release();
-    assert.equal((await creating).key.name, 'CI');
+    assert.equal((await creating).apiKey.name, 'CI');
     await store.close();
   });
 
   it('leaves those who read their turn while 100 writers wait for it', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
-    const { key, secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const { apiKey: key, key: secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const read = async () => {
       const started = performance.now();
       for (let count = 0; count < 10_000; count += 1) {

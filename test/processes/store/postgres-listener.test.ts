@@ -21,7 +21,7 @@ describeOnEach('a key that is deleted while it is looked up', () => {
   it('is accepted that once at most, and not cached', async () => {
     const database = await migratedStore();
     const [here, other] = [await openTestKeys({ asServer: true, database }), await openTestKeys({ database })];
-    const { secret, key } = await create(other);
+    const { key: secret, apiKey: key } = await create(other);
     const { repository } = here.store;
     const slow = {
       ...repository,
@@ -79,7 +79,7 @@ describeOn('postgres', 'a store that listens', () => {
   }
 
   it('remembers a key without asking again, and forgets it at a change that another one makes', async () => {
-    const { secret, key } = await create(other);
+    const { key: secret, apiKey: key } = await create(other);
     await remember(secret);
     const before = await revisionOf(here);
     await other.keys.setEnabled(key.id, false, OPERATOR);
@@ -88,14 +88,14 @@ describeOn('postgres', 'a store that listens', () => {
   });
 
   it('forgets a key at its own change before that is reported', async () => {
-    const { secret, key } = await create(other);
+    const { key: secret, apiKey: key } = await create(other);
     await remember(secret);
     await here.keys.delete([key.id], OPERATOR);
     assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
   });
 
   it('remembers a key while only its uses are counted, by itself and by another one', async () => {
-    const { secret, key } = await create(other);
+    const { key: secret, apiKey: key } = await create(other);
     const usesOf = async () => (await here.keys.usageOf([key.id])).get(key.id)!.uses;
     await remember(secret);
     await here.keys.finishActivity();
@@ -109,7 +109,7 @@ describeOn('postgres', 'a store that listens', () => {
   });
 
   it('forgets a key at a change by hand, which only the notification tells', async () => {
-    const { secret } = await create(other);
+    const { key: secret } = await create(other);
     await remember(secret);
     const before = await revisionOf(here);
     await changeDirectly(database, 'delete from api_keys');
@@ -131,12 +131,12 @@ describeOn('postgres', 'a store that listens', () => {
   });
 
   it('remembers a key while others are created, changed and deleted, announced and seen by asking', async () => {
-    const { secret } = await create(other);
+    const { key: secret } = await create(other);
     await remember(secret);
     const before = await revisionOf(here);
     const temporary = await create(other, 'Temporary');
-    await other.keys.setEnabled(temporary.key.id, false, OPERATOR);
-    await other.keys.delete([temporary.key.id], OPERATOR);
+    await other.keys.setEnabled(temporary.apiKey.id, false, OPERATOR);
+    await other.keys.delete([temporary.apiKey.id], OPERATOR);
     await revisionOf(here, before);
     for (let count = 0; count < 3; count += 1) {
       const last = await lastQuestion();
@@ -147,7 +147,7 @@ describeOn('postgres', 'a store that listens', () => {
 
   it('forgets all keys at a change that names none: a table that is emptied, or names too long to be sent', async () => {
     for (const change of ['truncate api_keys cascade', "delete from api_keys where id like 'long%'"]) {
-      const { secret, key } = await create(other, change.slice(0, 6));
+      const { key: secret, apiKey: key } = await create(other, change.slice(0, 6));
       const long = `long ${'x'.repeat(8000)}`;
       await changeDirectly(
         database,
@@ -178,19 +178,19 @@ describeOn('postgres', 'a store that listens', () => {
       'drop trigger api_keys_update_announced on api_keys',
       'drop trigger api_keys_delete_announced on api_keys',
     );
-    const { secret, key } = await create(other);
+    const { key: secret, apiKey: key } = await create(other);
     await remember(secret);
     const another = await create(other, 'Another');
-    await remember(another.secret);
+    await remember(another.key);
     const before = await revisionOf(here);
     await other.keys.delete([key.id], OPERATOR);
     await revisionOf(here, before);
     assert.ok('refused' in (await here.keys.authenticate(secret)));
-    assert.ok(here.keys.authenticator.findVerified(digestSecret(another.secret)));
+    assert.ok(here.keys.authenticator.findVerified(digestSecret(another.key)));
   });
 
   it('trusts nothing that it remembers from the moment its connection ends, and listens again', async () => {
-    const { secret, key } = await create(other);
+    const { key: secret, apiKey: key } = await create(other);
     await remember(secret);
     const name = new URL(database).searchParams.get('application_name');
     await changeDirectly(
@@ -201,6 +201,6 @@ describeOn('postgres', 'a store that listens', () => {
     await until(() => here.store.repository.revision() === undefined);
     assert.equal(here.keys.authenticator.findVerified(digestSecret(secret)), undefined);
     assert.ok('refused' in (await here.keys.authenticate(secret)));
-    await remember((await create(other, 'Next')).secret);
+    await remember((await create(other, 'Next')).key);
   });
 });

@@ -43,7 +43,7 @@ describeOn('postgres', 'the tables of a store', () => {
     const working = (async () => {
       let made = 0;
       for (; !done.signal.aborted || made === 0; made += 1) {
-        const { secret, key } = await keys.create({ name: `Key ${made}`, roles: ['GUEST'] }, OPERATOR);
+        const { key: secret, apiKey: key } = await keys.create({ name: `Key ${made}`, roles: ['GUEST'] }, OPERATOR);
         assert.ok('principal' in (await keys.authenticate(secret)));
         await keys.delete([key.id], OPERATOR);
       }

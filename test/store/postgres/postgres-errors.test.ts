@@ -126,7 +126,7 @@ describeOn('postgres', 'a server', () => {
   it('that terminates all connections costs no query and no change', async () => {
     const database = namedStore();
     const { keys, store } = await openTestKeys({ asServer: true, database });
-    const { secret } = await create(keys, 'First');
+    const { key: secret } = await create(keys, 'First');
     await Promise.all([keys.authenticate(secret), keys.list({}, OPERATOR), keys.check()]);
     await endConnections(database);
     assert.ok('principal' in (await keys.authenticate(secret)));

@@ -21,8 +21,8 @@ async function nextWorker(): Promise<Worker> {
 const PROGRAM = `
   import { openKeys } from ${JSON.stringify(join(ROOT, 'src/index.ts'))};
   const keys = await openKeys({ database: process.argv[1] });
-  const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, 'operator');
-  process.stdout.write(key.name);
+  const { apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'] }, 'operator');
+  process.stdout.write(apiKey.name);
 `;
 
 describe('the thread in which a server writes', () => {

@@ -14,7 +14,7 @@ export function startConsole(visit: Visit, options: Parameters<Visit['serve']>[0
 /** A key with which somebody signs in. Its secret may be found nowhere. */
 export async function personWith({ keys }: TestService, visit: Visit, fields: Partial<NewKey> = {}) {
   const { secret, principal } = await createPrincipal(keys, { name: 'Ada', roles: ['ADMIN'], ...fields });
-  return { key: visit.isSecret(secret), id: principal.key.id, principal };
+  return { key: visit.isSecret(secret), id: principal.apiKey.id, principal };
 }
 
 /** Sends the form on the page for signing in. */
@@ -63,7 +63,7 @@ export async function addTeamKeys({ keys, time, url }: TestService): Promise<Rec
   const ids: Record<string, string> = {};
   for (const [name, { isUsed, ...fields }] of Object.entries(TEAM)) {
     time.now += 60_000;
-    const { key, secret } = await keys.create({ name, ...fields }, OPERATOR);
+    const { apiKey: key, key: secret } = await keys.create({ name, ...fields }, OPERATOR);
     ids[name] = key.id;
     time.now += 7 * 60_000;
     if (isUsed) await query(url, secret, '{ __typename }');

@@ -16,7 +16,7 @@ export class Rights {
 
   constructor({ principal }: Visit, { id, possibleChanges }: ShownKey) {
     this.#reasons = new Map(possibleChanges.map(({ change, reason }) => [change, reason && inYourWords(reason)]));
-    this.isSelf = id === principal.key.id;
+    this.isSelf = id === principal.apiKey.id;
     this.endsSession = principal.chain.keys.some((key) => key.id === id);
     this.isPrevious = principal.secret === 'previous';
   }

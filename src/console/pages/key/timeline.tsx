@@ -2,15 +2,15 @@ import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/aud
 import type { Visit } from '../../visit.tsx';
 import type { KeyVisit } from './with-key.tsx';
 
-const QUERY = `query Timeline($key: String!) {
-  auditLog(first: 20, key: $key) { edges { node { ${AUDITED_FIELDS} } } }
+const QUERY = `query Timeline($id: String!) {
+  auditLog(first: 20, apiKey: $id) { edges { node { ${AUDITED_FIELDS} } } }
 }`;
 
 /** What was done to the key that the address names, if the person may know. @throws OperationFailed */
 export async function askTimeline(visit: Visit): Promise<AuditedEntry[] | undefined> {
   if (!visit.may('LOGS:READ_ANY')) return undefined;
   const { auditLog } = await visit.ask<{ auditLog: { edges: { node: AuditedEntry }[] } }>(QUERY, {
-    key: visit.param('id'),
+    id: visit.param('id'),
   });
   return auditLog.edges.map(({ node }) => node);
 }

@@ -152,7 +152,7 @@ async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promi
     { name },
   );
   const isRecent = apiKey !== null && visit.now - Date.parse(apiKey.createdAt) < RELOAD_MS;
-  return { id: apiKey?.id, isMaybeOwn: isMaybeOwn && isRecent && apiKey.createdBy === visit.principal.key.id };
+  return { id: apiKey?.id, isMaybeOwn: isMaybeOwn && isRecent && apiKey.createdBy === visit.principal.apiKey.id };
 }
 
 async function findReplaced(visit: Visit, { replaced: [first] }: Preview): Promise<Replaced | undefined> {

@@ -4,7 +4,7 @@ import { ROUTE_FIELDS, RouteText, type ShownRoute } from './route-table.tsx';
 const ROUTE = `{ ${ROUTE_FIELDS} }`;
 const QUERY = `query Explain($method: String, $url: String!, $keyName: String) {
   explainRequest(method: $method, url: $url, keyName: $keyName) {
-    outcome reason missing key { id name }
+    outcome reason missing apiKey { id name }
     route ${ROUTE} otherCaseOf ${ROUTE} after { because route ${ROUTE} } otherMethods ${ROUTE}
   }
 }`;
@@ -22,7 +22,7 @@ export interface Explanation {
   readonly outcome: 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
   readonly reason: string;
   readonly missing: readonly string[];
-  readonly key: { readonly id: string; readonly name: string } | null;
+  readonly apiKey: { readonly id: string; readonly name: string } | null;
   readonly route: ShownRoute | null;
   readonly otherCaseOf: ShownRoute | null;
   readonly after: readonly { readonly because: string; readonly route: ShownRoute }[];
@@ -44,13 +44,13 @@ const OUTCOMES = {
 
 /** What becomes of a request, and why. */
 export function ExplanationView({ explained, asked }: { explained: Explanation; asked: AskedRequest }) {
-  const { outcome, reason, route, missing, otherCaseOf, after, otherMethods, key } = explained;
+  const { outcome, reason, route, missing, otherCaseOf, after, otherMethods, apiKey } = explained;
   const [says, kind] = OUTCOMES[outcome];
   return (
     <section class={`notice ${kind}`} role="status" aria-label="Explanation">
       <p>
         <strong>{says}</strong> <code>{`${asked.method} ${asked.url}`}</code>
-        {key ? ` with the key ${key.name}` : ' without a key'}
+        {apiKey ? ` with the key ${apiKey.name}` : ' without a key'}
       </p>
       <p>{sentence(reason)}</p>
       {missing.length > 0 && (

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, print, visit } from 'graphql';
+import { withKeys } from '../../src/cli/with-keys.ts';
+import { digestSecret } from '../../src/keys/secret/secret.ts';
+import { SECRET, testCli } from '../support/cli.ts';
+import { APP } from '../support/consent.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { blocksOf } from '../support/pages.ts';
+import { ROOT } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+import { Receiver, stopReceivers } from '../support/webhook.ts';
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const [DOCUMENTS, ...SHARED] = blocksOf('docs/json.md', 'text') as [string, ...string[]];
+const { commands } = JSON.parse(read('oclif.manifest.json')) as {
+  commands: Record<string, { flags: { json?: object } }>;
+};
+/** Waits for somebody who agrees. What it prints has no key. */
+const WAITING = 'login';
+
+/** A document that a command printed. */
+interface Printed {
+  id: string;
+  document: object;
+}
+
+describe('docs/json.md', () => {
+  let printed: Printed[];
+  before(async () => {
+    printed = await printAll();
+  });
+  after(stopReceivers);
+
+  it('has every field that the commands print', () => {
+    const withJson = Object.keys(commands).filter((id) => commands[id]!.flags.json && id !== WAITING);
+    assert.deepEqual([...new Set(printed.map(({ id }) => id))].toSorted(), withJson.toSorted());
+    const sections = sectionsOf(DOCUMENTS);
+    const shared = [...SHARED.flatMap(namesIn), ...namesIn(read('docs/json.md').split('```').at(-1)!)];
+    const missing = printed.flatMap(({ id, document }) => {
+      const verb = id.replace(/^apikey:/, '').replace(':', ' ');
+      const own = sections.filter(({ verbs }) => id === 'apikey' || verbs.includes(verb) || verbs.includes('any'));
+      const names = new Set([...shared, ...own.flatMap((section) => section.names)]);
+      return namesOf(document).flatMap((name) => (names.has(name) ? [] : [`${name} of ${verb}`]));
+    });
+    assert.deepEqual(missing, []);
+  });
+
+  it('calls a secret "key", and a key without its secret "apiKey", as the commands do', () => {
+    assert.ok(
+      printed.some(({ document }) => 'key' in document) && printed.some(({ document }) => 'apiKey' in document),
+    );
+    assert.deepEqual(
+      printed.flatMap(({ id, document }) => misnamed(document).map((field) => `${field} of ${id}`)),
+      [],
+    );
+    const lines = DOCUMENTS.replaceAll(/^\/\/.*$/gm, '');
+    const secrets = Array.from(lines.matchAll(/"key":? *(\S+)/g), ([, value]) => value);
+    assert.deepEqual(new Set(secrets), new Set(['"svc_…",']));
+    const keys = Array.from(lines.matchAll(/(\S+) KEY\b/g), ([, field]) => field);
+    assert.deepEqual(new Set(keys), new Set(['"apiKey":', '[']));
+  });
+});
+
+describe('docs/schema.graphql', () => {
+  it('calls a secret "key", and nothing else', () => {
+    const named: string[] = [];
+    visit(parse(read('docs/schema.graphql')), {
+      FieldDefinition: ({ name, type }) => void (name.value === 'key' && named.push(print(type))),
+      InputValueDefinition: ({ name }) => void (name.value === 'key' && named.push('an argument')),
+    });
+    assert.deepEqual(named, ['String!', 'String!'], 'CreatedApiKey.key and RotatedApiKey.key');
+  });
+});
+
+/** Runs every command that has --json, so that it prints what it can. */
+async function printAll(): Promise<Printed[]> {
+  const cli = testCli();
+  const folder = tempFolder();
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const receiver = await Receiver.start();
+  const routes = [
+    { host: 'a.example', path: '/**', allow: ['DOCKER:READ_ANY'] },
+    { host: 'a.example', path: '/x', allow: ['DOCKER:READ_ANY'] },
+    { host: 'a.example', path: '/x', methods: ['PUT'], allow: 'open' },
+    { host: 'a.example', path: '/x/**', allow: 'key' },
+  ];
+  const config = write('svc-api.yaml', JSON.stringify({ notices: { url: receiver.url }, routes }));
+  const env = { SVC_API_CONFIG: config, SVC_API_NOTICES_SECRET: receiver.secret };
+  const printed: Printed[] = [];
+  const run = async (args: readonly string[], input = '') => {
+    const { stdout, stderr } = await cli.run([...args, '--json'], { env, input });
+    assert.match(stdout, /^\{/, `${args.join(' ')}: ${stderr}`);
+    const document = JSON.parse(stdout) as object;
+    printed.push({ id: [args.slice(0, 2).join(':'), args[0]!].find((each) => commands[each])!, document });
+    return document;
+  };
+  const apikey = (verb: string, ...args: string[]) => run(['apikey', verb, ...args]);
+
+  const { key } = (await apikey('create', 'CI', '--roles', 'VIEWER', '--expires-in', '1h')) as { key: string };
+  await apikey('create', 'CI', '--roles', 'VIEWER');
+  await apikey('create', 'Dry', '--roles', 'VIEWER', '--limit', '9/m', '--allow-from', '10.0.0.0/8', '--dry-run');
+  await apikey('--create', '--name', 'Flag', '--roles', 'GUEST');
+  await apikey('update', 'CI', '--description', 'Deploys');
+  await apikey('rotate', 'CI');
+  await apikey('show', 'CI');
+  await apikey('rotate', 'CI', '--rollback');
+  await apikey('rotate', 'CI');
+  await apikey('rotate', 'CI', '--finish');
+  await apikey('disable', 'CI');
+  await apikey('enable', 'CI');
+  await apikey('list', '--limit', '1');
+  await apikey('suggest', 'CI');
+  await apikey('usage', 'CI');
+  await run(['apikey', 'verify', '-'], key);
+  await run(['apikey', 'verify', '-'], 'nonsense');
+  await apikey('scan', write('leak', key));
+  const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
+    const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
+    await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
+    const ask = () =>
+      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7' }, 'test');
+    return [await ask(), await ask()];
+  });
+  await apikey('update', 'Parent', '--roles', 'GUEST');
+  await apikey('show', 'Child');
+  await apikey('can', 'Child', 'DOCKER:READ_ANY');
+  await apikey('adopt', 'Child');
+  await apikey('requests');
+  await apikey('approve', one.handle, '--yes');
+  await apikey('deny', other.handle, '--yes');
+  const declared = write('keys.yaml', 'keys: [{ name: Declared, roles: [GUEST] }]');
+  await apikey('apply', '-f', declared, '--dry-run');
+  await apikey('apply', '-f', declared);
+  await apikey('import', write('lines', JSON.stringify({ name: 'Old', sha256: digestSecret('x').slice(7) })));
+  await apikey('import', write('more', JSON.stringify({ name: 'Old', secret: 'password', roles: ['GUEST'] })));
+  await apikey('log', '--limit', '500');
+  await apikey('log', '--verify');
+  await apikey('log', '--prune', '--before', '1d', '--yes');
+  await apikey('copy', '--to', join(folder, 'copy.sqlite'));
+  await run(['backup', join(folder, 'backup.sqlite')]);
+  await apikey('disable', 'CI');
+  await apikey('delete', 'Flag');
+  await apikey('delete', 'Flag');
+  await run(['restore', join(folder, 'backup.sqlite'), '--dry-run']);
+  await run(['doctor']);
+  await run(['routes', 'check']);
+  await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
+  await run(['routes', 'explain', 'GET', 'https://a.example//x']);
+  await run(['notices', 'test']);
+  await run(['logout', '--server', 'http://127.0.0.1:9']);
+  return printed;
+}
+
+/** The documents of a page: of which commands they are, and which names they have. */
+function sectionsOf(text: string): { verbs: string[]; names: string[] }[] {
+  return text.split(/(?<=^(?!\/\/).*\n)(?=\/\/)/m).map((section) => {
+    const [title] = section.replace(/^\/\/ /, '').split(/[:;(\n]|, if/, 1) as [string];
+    const verbs = title.split(', ').map((verb) => verb.replace(/ --.*| other.*/, '').trim());
+    return { verbs, names: namesIn(section) };
+  });
+}
+
+function namesIn(text: string): string[] {
+  return Array.from(text.matchAll(/["`](\w+)["`]/g), ([, name]) => name!);
+}
+
+/** The names of all fields; values of a key before and after a change have names of their own. */
+function namesOf(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(namesOf);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) =>
+    ['before', 'after'].includes(name) && !Array.isArray(each) ? [name] : [name, ...namesOf(each)],
+  );
+}
+
+/** The fields of a document that are called "key" and have no secret, or have a key and are not called "apiKey". */
+function misnamed(value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]: [string, unknown]) => {
+    const here = `${path}/${name}`;
+    const isSecret = typeof each === 'string' && SECRET.test(each);
+    const isKey = typeof each === 'object' && each !== null && 'prefix' in each && 'unknownGrants' in each;
+    const isRight = isSecret === (name === 'key') && (!isKey || name === 'apiKey' || Array.isArray(value));
+    return [...(isRight ? [] : [here]), ...misnamed(each, here)];
+  });
+}
