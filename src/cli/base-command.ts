@@ -58,6 +58,9 @@ export abstract class BaseCommand extends Command {
   protected configFile: string | undefined;
   private restoreColors = () => {};
 
+  /** Whether it is run for what it prints alone: then a stdout that was closed from the start is an error. */
+  protected readonly onlyPrints: boolean = false;
+
   /** Fields that this command adds to every error object. */
   protected get errorFields(): object {
     return {};
@@ -116,8 +119,13 @@ export abstract class BaseCommand extends Command {
   /** Writes a command's result: the object with `--json`, otherwise the text, if any. @returns the object */
   protected async print<Json extends object>(json: Json, text: string | undefined): Promise<Json> {
     const output = this.output(json, text);
-    if (output !== undefined) await this.terminal.out(output);
+    if (output !== undefined) await this.write(output);
     return json;
+  }
+
+  /** Writes to stdout. @throws CliError OUTPUT_FAILED */
+  protected write(text: string): Promise<void> {
+    return this.onlyPrints ? this.terminal.deliver(text) : this.terminal.out(text);
   }
 
   /**
