@@ -18,6 +18,8 @@ export interface Place {
 
 /** What is wrong with the flags or arguments of a command, and what to do. Values of unknown flags are not repeated. */
 export function explainParserError(error: ParserError, place: Place): string {
+  const separated = otherwiseSeparated(place);
+  if (separated !== undefined) return separated;
   if (error.flags) return unknownFlags(error.flags, place);
   const args: readonly unknown[] = Array.isArray(error.args) ? error.args : [];
   const extra = args.filter((arg) => typeof arg === 'string');
@@ -40,6 +42,13 @@ function unknownFlags(typed: readonly string[], place: Place): string {
   const list = shown.map((flag) => printable(flag)).join(', ');
   const remedy = didYouMean(close) ?? `Leave ${them} out.`;
   return `Nonexistent flag${many}: ${list}. ${remedy}`;
+}
+
+/** What to type for a command after a space, where this program has another separator. */
+function otherwiseSeparated({ config, id, argv: [verb = ''] }: Place): string | undefined {
+  const { bin, topicSeparator } = config;
+  if (topicSeparator === ' ' || config.findCommand(`${id}:${verb}`) === undefined) return undefined;
+  return `The words of a command of ${bin} have "${topicSeparator}" between them: write "${commandText(config, `${id}:${verb}`)}".`;
 }
 
 /** An unknown flag without what may be its value: `--token=…`, `-p…`. */
