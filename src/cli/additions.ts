@@ -31,11 +31,13 @@ export async function additionsOf({
   ]);
   const location = configLocation(file, env);
   const found = location && readConfigFile(location);
-  if (!found) return { resources: permissions && areBuiltIn(permissions) ? [] : await hostResources(config) };
+  const declaredIn = location?.path;
+  if (!found)
+    return { resources: permissions && areBuiltIn(permissions) ? [] : await hostResources(config), declaredIn };
   const ofHost = await hostResources(config);
   const { parseConfig } = await import('../config/load-config.ts');
   const { resources, roles, policy } = await parseConfig(found, ofHost);
-  return { resources: [...ofHost, ...resources], roles, policy };
+  return { resources: [...ofHost, ...resources], roles, policy, declaredIn };
 }
 
 function areBuiltIn(permissions: readonly string[]): boolean {

@@ -4,6 +4,9 @@ import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, logLevelOf, NO_LOG, openLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
+import { ROLES } from '../keys/permissions/built-in.ts';
+import { printable } from '../keys/text.ts';
+import { spacedList } from './explain/did-you-mean.ts';
 import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
 import { additionsOf } from './additions.ts';
 import { turnColorsOff } from './colors.ts';
@@ -102,6 +105,7 @@ export abstract class BaseCommand extends Command {
     const parsed = await super.parse(options, argv);
     const flags = parsed.flags as { database?: string; config?: string; server?: string };
     this.configFile = flags.config;
+    this.refuseSpacedList(parsed.args['name'], parsed.flags['name']);
     const takesServer = Object.hasOwn(this.ctor.baseFlags, 'server');
     const isElsewhere = takesServer && (flags.server !== undefined || Boolean(this.environment['SVC_API_SERVER']));
     if (!process.env['SVC_API_DATABASE'] && !isElsewhere) {
@@ -109,6 +113,16 @@ export abstract class BaseCommand extends Command {
       if (database !== undefined) flags.database = database;
     }
     return parsed;
+  }
+
+  /** Refuses `--roles VIEWER GUEST`, where oclif takes GUEST for the name of the key. @throws CliError USAGE */
+  private refuseSpacedList(name: unknown, named: unknown): void {
+    if (typeof name !== 'string') return;
+    const spaced = spacedList(this.argv, (this.ctor.flags ?? {}) as Parameters<typeof spacedList>[1]);
+    const isValue =
+      named !== undefined || ROLES.some((role) => role === name.toUpperCase()) || /[^\p{L}\p{M}\p{N} ]/u.test(name);
+    if (spaced?.values.includes(name) && isValue)
+      throw new CliError('USAGE', `Unexpected argument: ${printable(name)}. ${spaced.remedy}`);
   }
 
   /** What the host and svc-api.yaml add to what can be granted: see `additionsOf`. */

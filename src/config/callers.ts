@@ -27,13 +27,14 @@ export function readCredentials(reader: DocumentReader, value: unknown): readonl
 
 function readPlace(reader: DocumentReader, item: unknown, path: DocumentPath): CredentialPlace | undefined {
   if (item === 'bearer' || item === 'basic') return item;
-  if (!isRecord(item) || item['header'] === undefined) {
+  const { header } = isRecord(item) ? reader.knownFields(item, path, ['header']) : {};
+  if (header === undefined) {
+    if (isRecord(item) && Object.keys(item).length > 0) return undefined;
     const shown = typeof item === 'string' ? `"${printable(item)}" is no place for a key. Write` : 'Write';
     reader.report(path, `${shown} bearer, basic, or { header: X-Api-Key }.`);
     return undefined;
   }
-  reader.reportUnknownFields(item, path, ['header']);
-  const name = reader.text(item['header'], [...path, 'header']);
+  const name = reader.text(header, [...path, 'header']);
   if (name === undefined) return undefined;
   const problem = problemOfHeader(name);
   if (problem === undefined) return { header: name.toLowerCase() };

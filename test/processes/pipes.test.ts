@@ -53,7 +53,8 @@ describe('the commands', () => {
       'requests --json',
     ];
     const lines = [
-      ...[...pages, 'serve --help', 'version', '--version', '-V', 'autocomplete', 'autocomplete bash'],
+      ...pages,
+      ...['serve --help', 'version', '--version', '-V', 'autocomplete', 'autocomplete bash'],
       ...[...commands, ...others, 'completion fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
     for (const line of lines)

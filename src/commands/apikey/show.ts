@@ -1,3 +1,4 @@
+import { searchIn } from '../../cli/manage/delete-keys.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
@@ -18,7 +19,7 @@ export default class Show extends KeyCommand {
   async run(): Promise<object> {
     const input = await this.parse(Show);
     return this.withKeys(input.flags, async (keys) => {
-      const key = await this.found(nameOf(input), (name) => keys.show(name));
+      const key = await this.found(nameOf(input), (name) => keys.show(name), searchIn(keys));
       const json = { ...keyJson(key), effectivePermissions: key.effectivePermissions };
       const limitedBy = key.limitedBy.map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;

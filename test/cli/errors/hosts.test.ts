@@ -41,12 +41,14 @@ See acme apikey:can --help`,
   });
 
   it('names the command whose words were separated by a space, whatever else is wrong', async () => {
-    for (const error of [{ args: ['create'] }, { flags: ['--dry-run'] }, { message: 'Flag --name expects a value' }]) {
-      const [line] = (await shownByHost('apikey', ['create', '--name', 'CI'], error as Partial<Error>)).split('\n');
-      assert.equal(
-        line,
-        'Error: The words of a command of acme have ":" between them: write "acme apikey:create".',
-      );
+    const errors: object[] = [
+      { args: ['create'] },
+      { flags: ['--dry-run'] },
+      { message: 'Flag --name expects a value' },
+    ];
+    for (const error of errors) {
+      const [line] = (await shownByHost('apikey', ['create', '--name', 'CI'], error)).split('\n');
+      assert.equal(line, 'Error: The words of a command of acme have ":" between them: write "acme apikey:create".');
     }
   });
 
