@@ -22,7 +22,7 @@ export interface Terminal {
   readonly columns: number;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; ReaderGoneError; InterruptedError */
   out(text: string): Promise<void>;
-  /** Like `out`, for what must not get lost, such as a secret or a list: also fails if stdout was closed from the start. */
+  /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
   deliver(text: string): Promise<void>;
   /** Writes a line to stderr; a failure is ignored. */
   note(text: string): Promise<void>;

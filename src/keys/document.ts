@@ -23,15 +23,15 @@ const MAX_ISSUES = 1000;
 export class DocumentReader {
   readonly issues: DocumentIssue[] = [];
   /** Where a field is read by the name that was meant. */
-  readonly #misspelled: DocumentPath[] = [];
+  readonly #misspelled = new Set<string>();
   /** The maps with fields of which nobody knows what was meant. */
   readonly #odd = new Set<string>();
 
   /** All issues but those that follow from a misspelled field. */
   get ownIssues(): readonly DocumentIssue[] {
     const follows = (path: DocumentPath) =>
-      this.#misspelled.some((field) => field.every((step, depth) => path[depth] === step));
-    return this.#misspelled.length === 0 ? this.issues : this.issues.filter(({ path }) => !follows(path));
+      path.some((_, depth) => this.#misspelled.has(JSON.stringify(path.slice(0, depth + 1))));
+    return this.#misspelled.size === 0 ? this.issues : this.issues.filter(({ path }) => !follows(path));
   }
 
   report(path: DocumentPath, message: string): void {
@@ -39,8 +39,8 @@ export class DocumentReader {
   }
 
   /**
-   * The fields of a map, of which all others are issues. One that is misspelled is read as the one that was meant: it is
-   * not missing as well.
+   * The fields of a map, of which all others are issues. A misspelled one is read as the one that was meant, which then
+   * is not missing as well.
    */
   knownFields<Field extends string>(
     value: Record<string, unknown>,
@@ -60,7 +60,7 @@ export class DocumentReader {
       if (meant === undefined) this.#odd.add(JSON.stringify(path));
       if (meant === undefined || Object.hasOwn(known, meant)) continue;
       known[meant] = value[field];
-      this.#misspelled.push([...path, meant]);
+      this.#misspelled.add(JSON.stringify([...path, meant]));
     }
     return known as Partial<Record<Field, unknown>>;
   }

@@ -52,7 +52,7 @@ export async function didYouMeanKey(
     return Array.from({ length: count }, (_, index) => letters.slice(index * length, (index + 1) * length).join(''));
   });
   for (const part of new Set(parts.map((each) => each.trim()))) {
-    if (part.length < Math.min(3, letters.length)) continue;
+    if (part === '' || part.length < Math.min(3, letters.length)) continue;
     const found = await search(part).catch(() => []);
     const close = nearest(
       name,

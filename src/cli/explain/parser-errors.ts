@@ -56,7 +56,8 @@ function unknownFlags(typed: readonly string[], place: Place): string {
 function otherwiseSeparated({ config, id, argv: [verb = ''] }: Place): string | undefined {
   const { bin, topicSeparator } = config;
   if (topicSeparator === ' ' || config.findCommand(`${id}:${verb}`) === undefined) return undefined;
-  return `The words of a command of ${bin} have "${topicSeparator}" between them: write "${commandText(config, `${id}:${verb}`)}".`;
+  const command = commandText(config, `${id}:${verb}`);
+  return `The words of a command of ${bin} have "${topicSeparator}" between them: write "${command}".`;
 }
 
 /** Commands that flags may stand for, such as `apikey list` for `apikey --list`. */

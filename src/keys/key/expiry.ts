@@ -61,8 +61,6 @@ export function notADate(text: string): string {
   if (readDay(day) !== undefined)
     return `"${day}" has no time. Write ${day}T00:00:00Z for its start in UTC, or ${day}T23:59:59Z for its end.`;
   const shown = `"${printable(text)}"`;
-  if (readDuration(day) !== undefined)
-    return `${shown} is a duration. Write a date and time, such as 2030-12-31T23:59:59Z.`;
   const problem = missingDay(day);
   const what = `${shown} is not an RFC 3339 date and time`;
   return problem === undefined ? `${what}, such as 2030-12-31T23:59:59Z.` : `${what}. ${problem}`;
