@@ -42,6 +42,7 @@ describe('the commands', () => {
     const home = tempFolder();
     const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SVC_API_DATABASE: database });
     const pages = ['', '--help', '-h', 'help', 'help exit-codes', 'help autocomplete', 'help apikey rotate', 'routes'];
+    const programs = ['serve --help', 'version', '--version', '-V', 'autocomplete', 'autocomplete bash'];
     const commands = ['--help', 'create --help', 'help', 'help environment', 'help rotate', 'list', 'list --json'];
     const others = [
       'show One',
@@ -54,7 +55,7 @@ describe('the commands', () => {
     ];
     const lines = [
       ...pages,
-      ...['serve --help', 'version', '--version', '-V', 'autocomplete', 'autocomplete bash'],
+      ...programs,
       ...[...commands, ...others, 'completion fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
     for (const line of lines)
