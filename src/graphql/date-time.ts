@@ -14,7 +14,10 @@ export const DateTime = new GraphQLScalarType({
     // The command line also takes a space between date and time, and around them.
     if (typeof value !== 'string' || /\s/.test(value) || readDate(value) === undefined)
       throw badInput(
-        ['A DateTime must be an RFC 3339 date and time, such as "2030-12-31T23:59:59Z".', missingDay(String(value))]
+        [
+          'A DateTime must be an RFC 3339 date and time, such as "2030-12-31T23:59:59Z".',
+          typeof value === 'string' ? missingDay(value) : undefined,
+        ]
           .filter(Boolean)
           .join(' '),
       );
