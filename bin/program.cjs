@@ -5,7 +5,7 @@ const { join } = require('node:path');
 const { requireCached } = require('./code-cache.cjs');
 
 /** What prints the version. */
-const VERSION = new Set(['version', '--version', '-v']);
+const VERSION = new Set(['version', '--version', '-v', '-V']);
 
 /**
  * oclif and our commands except `serve` and `guard`, all in one file: opening their files one by one would take longer
@@ -17,10 +17,9 @@ exports.bundledProgram = function bundledProgram(root, args) {
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   pjson.oclif.commands = { strategy: 'explicit', target: file, identifier: 'commands' };
   pjson.oclif.helpClass = { target: file, identifier: 'Help' };
-  const { flush, reportFailure } = exports;
   const run = useOf(args) === 'version' ? () => exports.printVersion(pjson.version, args) : exports.run;
   // What a failed run did not come to would be missing.
-  return { run, flush, reportFailure, pjson, keepCode: () => process.exitCode || keepCode() };
+  return { run, reportFailure: exports.reportFailure, pjson, keepCode: () => process.exitCode || keepCode() };
 };
 
 /** What a program is used for: each command needs other functions, and help needs those that show help. */
@@ -35,7 +34,7 @@ function useOf([topic, ...more]) {
 
 /** The same from the packages and chunks: GraphQL, which servers run, must be loaded once, with a host's extensions. */
 exports.programOfPackages = async function programOfPackages() {
-  const [{ run }, { flush }] = await Promise.all([import('@oclif/core/run'), import('@oclif/core/flush')]);
+  const { run } = await import('@oclif/core/run');
   const reportFailure = async (...args) => (await import('../dist/cli/explain/report.js')).reportFailure(...args);
-  return { run, flush, reportFailure, pjson: undefined, keepCode: () => {} };
+  return { run, reportFailure, pjson: undefined, keepCode: () => {} };
 };

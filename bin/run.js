@@ -44,7 +44,6 @@ async function start() {
   const options = { ...loadOptions, pjson: program.pjson };
   try {
     await program.run(args, options);
-    await program.flush();
     program.keepCode();
   } catch (error) {
     await program.reportFailure(error, args, options);

@@ -110,7 +110,6 @@ function entryOf(commands: readonly BundledCommand[]): string {
   const getters = commands.map(({ file, id }) => `get '${id}'() { return require('./${file}').default; },`);
   return `
     exports.run = (...args) => require('@oclif/core/run').run(...args);
-    exports.flush = (...args) => require('@oclif/core/flush').flush(...args);
     exports.reportFailure = (...args) => require('./src/cli/explain/report.ts').reportFailure(...args);
     exports.printVersion = (...args) => require('./src/cli/help/version.ts').printVersion(...args);
     Object.defineProperty(exports, 'Help', { get: () => require('./src/cli/help/own-help.ts').default });

@@ -60,10 +60,11 @@ export async function openKeysWithNotices({
   roles,
   defaultLimits,
   policy,
+  declaredIn,
   maxVerifiedKeys,
   ...options
 }: OpenKeysOptions): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
-  const catalog = createCatalog({ resources, roles, defaultLimits, policy });
+  const catalog = createCatalog({ resources, roles, defaultLimits, policy, declaredIn });
   const { openStore } = await import('./store/open.ts');
   const store = await openStore(options);
   const clock = new SteadyClock(

@@ -24,7 +24,12 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
   },
   OUTPUT_FAILED: {
     meaning: 'The output could not be written; the error says whether anything was changed.',
-    causes: ['the disk is full', 'stdout is closed, or the program that read it has ended'],
+    causes: [
+      'the disk is full',
+      'stdout is closed, or the program that read it has ended',
+      'a command that is run for what it prints, such as `list` or `--help`, was started with a null device open for ' +
+        "reading and writing, as by `stdio: 'ignore'` of Node or `DEVNULL` of Python: it looks like a closed stdout",
+    ],
     remedy: 'Make room, or write to elsewhere, and run the command again. A key whose secret was lost was removed.',
   },
   COMMAND_NOT_FOUND: {

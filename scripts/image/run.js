@@ -17,8 +17,7 @@ const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 pjson.oclif.commands = { strategy: 'explicit', target, identifier: 'commands' };
 pjson.oclif.helpClass = { target, identifier: 'Help' };
 const options = { root, pjson };
-const isVersion = ['version', '--version', '-v'].includes(args[0]) && !args.includes('--help') && !args.includes('-h');
+const isVersion =
+  ['version', '--version', '-v', '-V'].includes(args[0]) && !args.includes('--help') && !args.includes('-h');
 const run = () => (isVersion ? program.printVersion(pjson.version, args) : program.run(args, options));
-void run()
-  .then(() => program.flush())
-  .catch((error) => program.reportFailure(error, args, options));
+void run().catch((error) => program.reportFailure(error, args, options));

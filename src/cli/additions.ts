@@ -32,15 +32,16 @@ export async function additionsOf({
   ]);
   const location = configLocation(file, env);
   const found = location && readConfigFile(location);
+  const declaredIn = location?.path;
   if (!found) {
     const needsHost = !permissions || !areBuiltIn(permissions);
     if (!needsHost) debug('the hooks of the host were not asked', () => ({ reason: 'all grants are built in' }));
-    return { resources: needsHost ? await hostResources(config) : [] };
+    return { resources: needsHost ? await hostResources(config) : [], declaredIn };
   }
   const ofHost = await hostResources(config);
   const { parseConfig } = await import('../config/load-config.ts');
   const { resources, roles, policy } = await parseConfig(found, ofHost);
-  return { resources: [...ofHost, ...resources], roles, policy };
+  return { resources: [...ofHost, ...resources], roles, policy, declaredIn };
 }
 
 function areBuiltIn(permissions: readonly string[]): boolean {

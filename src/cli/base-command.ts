@@ -4,6 +4,9 @@ import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, type LogLevel, logLevelOf, NO_LOG, type OpenLog, openLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
+import { ROLES } from '../keys/permissions/built-in.ts';
+import { printable } from '../keys/text.ts';
+import { spacedList } from './explain/did-you-mean.ts';
 import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
 import { debug, isDebugged, millisecondsSince } from '../keys/steps.ts';
 import { additionsOf } from './additions.ts';
@@ -66,6 +69,9 @@ export abstract class BaseCommand extends Command {
   protected configFile: string | undefined;
   private restoreColors = () => {};
 
+  /** Whether it is run for what it prints alone: then a stdout that was closed from the start is an error. */
+  protected readonly onlyPrints: boolean = false;
+
   /** Fields that this command adds to every error object. */
   protected get errorFields(): object {
     return {};
@@ -122,6 +128,7 @@ export abstract class BaseCommand extends Command {
     const parsed = await super.parse(options, argv);
     const flags = parsed.flags as { database?: string; config?: string; server?: string };
     this.configFile = flags.config;
+    this.refuseSpacedList(parsed.args['name'], parsed.flags['name']);
     const takesServer = Object.hasOwn(this.ctor.baseFlags, 'server');
     const isElsewhere = takesServer && (flags.server !== undefined || Boolean(this.environment['SVC_API_SERVER']));
     const isGiven = flags.database !== undefined;
@@ -137,6 +144,16 @@ export abstract class BaseCommand extends Command {
     return parsed;
   }
 
+  /** Refuses `--roles VIEWER GUEST`, where oclif takes GUEST for the name of the key. @throws CliError USAGE */
+  private refuseSpacedList(name: unknown, named: unknown): void {
+    if (typeof name !== 'string') return;
+    const spaced = spacedList(this.argv, (this.ctor.flags ?? {}) as Parameters<typeof spacedList>[1]);
+    const isValue =
+      named !== undefined || ROLES.some((role) => role === name.toUpperCase()) || /[^\p{L}\p{M}\p{N} ]/u.test(name);
+    if (spaced?.values.includes(name) && isValue)
+      throw new CliError('USAGE', `Unexpected argument: ${printable(name)}. ${spaced.remedy}`);
+  }
+
   /** What the host and svc-api.yaml add to what can be granted: see `additionsOf`. */
   protected additions(permissions?: readonly string[]): Promise<CatalogAdditions> {
     return additionsOf({ config: this.config, file: this.configFile, permissions });
@@ -145,8 +162,13 @@ export abstract class BaseCommand extends Command {
   /** Writes a command's result: the object with `--json`, otherwise the text, if any. @returns the object */
   protected async print<Json extends object>(json: Json, text: string | undefined): Promise<Json> {
     const output = this.output(json, text);
-    if (output !== undefined) await this.terminal.out(output);
+    if (output !== undefined) await this.write(output);
     return json;
+  }
+
+  /** Writes to stdout. @throws CliError OUTPUT_FAILED */
+  protected write(text: string): Promise<void> {
+    return this.onlyPrints ? this.terminal.deliver(text) : this.terminal.out(text);
   }
 
   /**

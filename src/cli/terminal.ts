@@ -91,13 +91,12 @@ class ProcessTerminal implements Terminal {
       flush(process.stdout.fd);
     } catch (error) {
       if (error instanceof CliError) throw error;
-      const { code = 'unknown' } = error as NodeJS.ErrnoException;
-      throw code === 'EPIPE' ? new ReaderGoneError({ cause: error }) : outputFailed(code, error);
+      throw outputFailed(error as NodeJS.ErrnoException);
     }
   }
 
   async deliver(text: string): Promise<void> {
-    if (isClosed(process.stdout.fd)) throw outputFailed('closed');
+    if (isClosed(process.stdout.fd)) throw outputFailed({ code: 'closed' });
     await this.out(text);
   }
 
@@ -170,8 +169,11 @@ function writeAtOnce(stream: OutputStream, text: string): boolean {
   }
 }
 
-function outputFailed(reason: string, cause?: unknown): CliError {
-  return new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${reason}).`, { cause });
+/** What ends a command whose output could not be written. */
+export function outputFailed(cause: { code?: string | undefined }): CliError {
+  if (cause.code === 'EPIPE') return new ReaderGoneError({ cause });
+  const { code = 'unknown' } = cause;
+  return new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${code}).`, { cause });
 }
 
 /** Flushes a file to its device, which reveals a full one. Pipes and terminals have nothing to flush. */

@@ -1,4 +1,5 @@
 import { type DocumentPath, type DocumentReader, isRecord } from '../keys/document.ts';
+import { nearest } from '../keys/nearest.ts';
 import { Networks, parseNetwork } from '../keys/networks.ts';
 import { printable } from '../keys/text.ts';
 import { type CredentialPlace, problemOfHeader } from '../keys/credential-places.ts';
@@ -27,13 +28,15 @@ export function readCredentials(reader: DocumentReader, value: unknown): readonl
 
 function readPlace(reader: DocumentReader, item: unknown, path: DocumentPath): CredentialPlace | undefined {
   if (item === 'bearer' || item === 'basic') return item;
-  if (!isRecord(item) || item['header'] === undefined) {
+  // Of other fields, all that is possible is said below.
+  const meant = isRecord(item) ? Object.keys(item).flatMap((field) => nearest(field, ['header'])) : [];
+  if (!isRecord(item) || meant.length === 0) {
     const shown = typeof item === 'string' ? `"${printable(item)}" is no place for a key. Write` : 'Write';
     reader.report(path, `${shown} bearer, basic, or { header: X-Api-Key }.`);
     return undefined;
   }
-  reader.reportUnknownFields(item, path, ['header']);
-  const name = reader.text(item['header'], [...path, 'header']);
+  const { header } = reader.knownFields(item, path, ['header']);
+  const name = reader.text(header, [...path, 'header']);
   if (name === undefined) return undefined;
   const problem = problemOfHeader(name);
   if (problem === undefined) return { header: name.toLowerCase() };

@@ -29,13 +29,12 @@ function readClient(reader: DocumentReader, item: unknown, index: number): Clien
     reader.report(path, 'A client must be a map with the fields "id" and "name", and "redirects", a list.');
     return undefined;
   }
-  reader.reportUnknownFields(item, path, CLIENT_FIELDS);
+  const fields = reader.knownFields(item, path, CLIENT_FIELDS);
   const [id, name] = (['id', 'name'] as const).map((field) => {
-    if (item[field] !== undefined) return reader.text(item[field], [...path, field]);
-    reader.report(path, `The field "${field}" is missing.`);
-    return undefined;
+    if (fields[field] !== undefined) return reader.text(fields[field], [...path, field]);
+    return reader.missing(path, field);
   });
-  const redirects = reader.list(item['redirects'], [...path, 'redirects']).flatMap((redirect, position) => {
+  const redirects = reader.list(fields.redirects, [...path, 'redirects']).flatMap((redirect, position) => {
     const text = reader.text(redirect, [...path, 'redirects', position]);
     return text === undefined ? [] : [text];
   });

@@ -33,12 +33,9 @@ function readResource(reader: DocumentReader, item: unknown, index: number): Exc
     reader.report(path, 'A resource must be a name, or a map with the field "name", and "credentials".');
     return undefined;
   }
-  const { name: given, credentials } = typeof item === 'string' ? { name: item } : item;
-  if (isRecord(item)) reader.reportUnknownFields(item, path, RESOURCE_FIELDS);
-  if (given === undefined) {
-    reader.report(path, 'The field "name" is missing.');
-    return undefined;
-  }
+  const { name: given, credentials } =
+    typeof item === 'string' ? { name: item } : reader.knownFields(item, path, RESOURCE_FIELDS);
+  if (given === undefined) return reader.missing(path, 'name');
   const name = reader.text(given, typeof item === 'string' ? path : [...path, 'name']);
   if (name === undefined) return undefined;
   if (credentials !== undefined && typeof credentials !== 'boolean') {

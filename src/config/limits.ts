@@ -11,8 +11,7 @@ export function readLimits(reader: DocumentReader, value: unknown): Config['limi
     reader.report(['limits'], 'The field "limits" must be a map with the fields "default" and "failedCredentials".');
     return DEFAULT_CONFIG.limits;
   }
-  reader.reportUnknownFields(value, ['limits'], LIMITS_FIELDS);
-  const { default: all, failedCredentials: failed } = value;
+  const { default: all, failedCredentials: failed } = reader.knownFields(value, ['limits'], LIMITS_FIELDS);
   return {
     default: reader.wholeList(all, ['limits', 'default'], parseLimits),
     failedCredentials:

@@ -14,9 +14,9 @@ export function readNotices(reader: DocumentReader, value: unknown, file: string
     reader.report(['notices'], `The field "notices" must be a map with fields of ${listOf(NOTICES_FIELDS)}.`);
     return undefined;
   }
-  reader.reportUnknownFields(value, ['notices'], NOTICES_FIELDS);
-  const { url: givenUrl, secretFile, events, refusedOften = DEFAULT_NOTICES.refusedOften } = value;
-  if (givenUrl === undefined) reader.report(['notices'], 'The field "url" is missing.');
+  const fields = reader.knownFields(value, ['notices'], NOTICES_FIELDS);
+  const { url: givenUrl, secretFile, events, refusedOften = DEFAULT_NOTICES.refusedOften } = fields;
+  if (givenUrl === undefined) reader.missing(['notices'], 'url');
   const url = givenUrl === undefined ? undefined : reader.text(givenUrl, ['notices', 'url']);
   const problem = url === undefined ? undefined : invalidWebhook(url);
   if (problem !== undefined) reader.report(['notices', 'url'], problem);

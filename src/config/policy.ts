@@ -12,8 +12,11 @@ export function readPolicySection(reader: DocumentReader, value: unknown, catalo
     reader.report(['policy'], `The field "policy" must be a map with fields of ${listOf(POLICY_RULES)}.`);
     return DEFAULT_CONFIG.policy;
   }
-  reader.reportUnknownFields(value, ['policy'], POLICY_RULES);
-  const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = value;
+  const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = reader.knownFields(
+    value,
+    ['policy'],
+    POLICY_RULES,
+  );
   if (requireExpiry !== undefined && typeof requireExpiry !== 'boolean')
     reader.report(['policy', 'requireExpiry'], 'The field "requireExpiry" must be true or false.');
   if (maxKeysPerCreator !== undefined && typeof maxKeysPerCreator !== 'number')

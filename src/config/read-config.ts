@@ -45,16 +45,16 @@ export function readConfig(
   { file, resources: ofHost, onUnmet }: ConfigContext,
 ): { config: Config } | { issues: readonly DocumentIssue[] } {
   const reader = new DocumentReader();
-  const fields = value ?? {};
-  if (!isRecord(fields)) {
+  const given = value ?? {};
+  if (!isRecord(given)) {
     reader.report([], 'The configuration must be a map of fields, such as "resources: [WIKI]".');
     return { issues: reader.issues };
   }
-  reader.reportUnknownFields(fields, [], CONFIG_FIELDS);
-  if (fields['$schema'] !== undefined) reader.text(fields['$schema'], ['$schema']);
-  const resources = readResources(reader, fields['resources']);
-  const catalog = createCatalog({ resources: [...ofHost, ...resources] });
-  const roles = readRoles(reader, fields['roles'], catalog);
+  const fields = reader.knownFields(given, [], CONFIG_FIELDS);
+  if (fields.$schema !== undefined) reader.text(fields.$schema, ['$schema']);
+  const resources = readResources(reader, fields.resources);
+  const catalog = createCatalog({ resources: [...ofHost, ...resources], declaredIn: 'this file' });
+  const roles = readRoles(reader, fields.roles, catalog);
   const { unmet, ...declared } = readRoutes(reader, fields, catalog);
   if (!onUnmet) reader.issues.push(...unmet);
   else if (unmet.length > 0) onUnmet(unmet);
@@ -62,18 +62,22 @@ export function readConfig(
     file,
     resources,
     roles,
-    credentials: readCredentials(reader, fields['credentials']),
-    trust: readTrust(reader, fields['trust']),
+    credentials: readCredentials(reader, fields.credentials),
+    trust: readTrust(reader, fields.trust),
     routes: declared.routes,
     expect: declared.expect,
-    cors: readCors(reader, fields['cors']),
-    tls: readTls(reader, fields['tls'], file),
-    limits: readLimits(reader, fields['limits']),
-    policy: readPolicySection(reader, fields['policy'], createCatalog({ resources: catalog.resources, roles })),
-    notices: readNotices(reader, fields['notices'], file),
-    introspection: readIntrospection(reader, fields['introspection']),
-    publicUrl: readPublicUrl(reader, fields['publicUrl']),
-    clients: readClients(reader, fields['clients']),
+    cors: readCors(reader, fields.cors),
+    tls: readTls(reader, fields.tls, file),
+    limits: readLimits(reader, fields.limits),
+    policy: readPolicySection(
+      reader,
+      fields.policy,
+      createCatalog({ resources: catalog.resources, roles, declaredIn: 'this file' }),
+    ),
+    notices: readNotices(reader, fields.notices, file),
+    introspection: readIntrospection(reader, fields.introspection),
+    publicUrl: readPublicUrl(reader, fields.publicUrl),
+    clients: readClients(reader, fields.clients),
   };
-  return reader.issues.length > 0 ? { issues: reader.issues } : { config };
+  return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };
 }

@@ -64,12 +64,17 @@ function readRoute(reader: DocumentReader, item: unknown, path: DocumentPath, ca
     reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
     return undefined;
   }
-  reader.reportUnknownFields(item, path, ROUTE_FIELDS);
-  const { methods: listed, preflight } = item;
-  const host = readPattern(reader, item['host'], [...path, 'host'], parseHostPattern);
-  const pattern = readPattern(reader, item['path'], [...path, 'path'], parsePathPattern);
+  const {
+    host: givenHost,
+    path: givenPath,
+    methods: listed,
+    allow: given,
+    preflight,
+  } = reader.knownFields(item, path, ROUTE_FIELDS);
+  const host = readPattern(reader, givenHost, [...path, 'host'], parseHostPattern);
+  const pattern = readPattern(reader, givenPath, [...path, 'path'], parsePathPattern);
   const methods = listed === undefined ? undefined : readMethods(reader, listed, [...path, 'methods']);
-  const allow = readAllow(reader, item['allow'], [...path, 'allow'], catalog);
+  const allow = readAllow(reader, given, [...path, 'allow'], catalog);
   if (preflight !== undefined && preflight !== 'open')
     reader.report([...path, 'preflight'], 'The field "preflight" must be open, or left out.');
   if (host === undefined || pattern === undefined || !allow) return undefined;
@@ -122,6 +127,6 @@ function readPermissions(reader: DocumentReader, value: unknown, path: DocumentP
 }
 
 function missing(reader: DocumentReader, path: DocumentPath): undefined {
-  const remedy = path.at(-1) === 'host' ? ' Write "*" for every host.' : '';
-  reader.report(path.slice(0, -1), `The field "${path.at(-1)}" is missing.${remedy}`);
+  const field = String(path.at(-1));
+  return reader.missing(path.slice(0, -1), field, field === 'host' ? ' Write "*" for every host.' : '');
 }

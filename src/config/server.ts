@@ -13,8 +13,8 @@ export function readCors(reader: DocumentReader, value: unknown): Config['cors']
     reader.report(['cors'], 'The field "cors" must be a map with the field "origins", a list.');
     return DEFAULT_CONFIG.cors;
   }
-  reader.reportUnknownFields(value, ['cors'], ['origins']);
-  const origins = reader.parsedList(value['origins'], ['cors', 'origins'], ([text = '']) => {
+  const { origins: given } = reader.knownFields(value, ['cors'], ['origins']);
+  const origins = reader.parsedList(given, ['cors', 'origins'], ([text = '']) => {
     const problem = invalidOrigin(text);
     return problem === undefined ? { values: [text], issues: [] } : { values: [], issues: [{ message: problem }] };
   });
@@ -28,11 +28,11 @@ export function readTls(reader: DocumentReader, value: unknown, file: string): C
     reader.report(['tls'], 'The field "tls" must be a map with the fields "cert" and "key".');
     return undefined;
   }
-  reader.reportUnknownFields(value, ['tls'], TLS_FIELDS);
+  const fields = reader.knownFields(value, ['tls'], TLS_FIELDS);
   const [cert, key] = TLS_FIELDS.map((field) => {
     const path = ['tls', field];
-    if (value[field] === undefined) reader.report(['tls'], `The field "${field}" is missing.`);
-    const text = value[field] === undefined ? undefined : reader.text(value[field], path);
+    if (fields[field] === undefined) reader.missing(['tls'], field);
+    const text = fields[field] === undefined ? undefined : reader.text(fields[field], path);
     if (text === '' || text?.includes('\0')) reader.report(path, `The field "${field}" must be the path of a file.`);
     return resolve(dirname(file), text ?? '');
   });

@@ -1,5 +1,5 @@
 import { GraphQLScalarType } from 'graphql';
-import { readDate } from '../keys/time.ts';
+import { missingDay, readDate } from '../keys/time.ts';
 import { badInput } from './resolve.ts';
 
 /**
@@ -13,7 +13,14 @@ export const DateTime = new GraphQLScalarType({
   parseValue: (value) => {
     // The command line also takes a space between date and time, and around them.
     if (typeof value !== 'string' || /\s/.test(value) || readDate(value) === undefined)
-      throw badInput('A DateTime must be an RFC 3339 date and time, such as "2030-12-31T23:59:59Z".');
+      throw badInput(
+        [
+          'A DateTime must be an RFC 3339 date and time, such as "2030-12-31T23:59:59Z".',
+          typeof value === 'string' ? missingDay(value) : undefined,
+        ]
+          .filter(Boolean)
+          .join(' '),
+      );
     return value;
   },
   serialize: (value) => {

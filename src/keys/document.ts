@@ -1,3 +1,4 @@
+import { nearest } from './nearest.ts';
 import { listOf, printable } from './text.ts';
 
 /** Locates a part of a document: field names, and list indexes from 0. */
@@ -21,17 +22,57 @@ const MAX_ISSUES = 1000;
 /** Reads the parts of a parsed document, such as YAML, and collects what is wrong with them. */
 export class DocumentReader {
   readonly issues: DocumentIssue[] = [];
+  /** Where a field is read by the name that was meant. */
+  readonly #misspelled = new Set<string>();
+  /** The maps with fields of which nobody knows what was meant. */
+  readonly #odd = new Set<string>();
+
+  /** All issues but those that follow from a misspelled field. */
+  get ownIssues(): readonly DocumentIssue[] {
+    const follows = (path: DocumentPath) =>
+      path.some((_, depth) => this.#misspelled.has(JSON.stringify(path.slice(0, depth + 1))));
+    return this.#misspelled.size === 0 ? this.issues : this.issues.filter(({ path }) => !follows(path));
+  }
 
   report(path: DocumentPath, message: string): void {
     this.issues.push({ path, message });
   }
 
-  reportUnknownFields(value: object, path: DocumentPath, fields: readonly string[]): void {
+  /**
+   * The fields of a map, of which all others are issues. A misspelled one is read as the one that was meant, which then
+   * is not missing as well.
+   */
+  knownFields<Field extends string>(
+    value: Record<string, unknown>,
+    path: DocumentPath,
+    fields: readonly Field[],
+  ): Partial<Record<Field, unknown>> {
+    const known: Record<string, unknown> = { ...value };
     for (const field of Object.keys(value)) {
-      if (fields.includes(field)) continue;
-      const message = `"${printable(field)}" is not a field. The fields here are ${listOf(fields)}.`;
-      this.issues.push({ path: [...path, field], ofField: true, message });
+      if ((fields as readonly string[]).includes(field)) continue;
+      const [meant] = this.issues.length < MAX_ISSUES ? nearest(field, fields, 1) : [];
+      const remedy = meant === undefined ? `The fields here are ${listOf(fields)}.` : `Did you mean "${meant}"?`;
+      this.issues.push({
+        path: [...path, field],
+        ofField: true,
+        message: `"${printable(field)}" is not a field. ${remedy}`,
+      });
+      if (meant === undefined) this.#odd.add(JSON.stringify(path));
+      if (meant === undefined || Object.hasOwn(known, meant)) continue;
+      known[meant] = value[field];
+      this.#misspelled.add(JSON.stringify([...path, meant]));
     }
+    return known as Partial<Record<Field, unknown>>;
+  }
+
+  /** Reports that a map lacks a field, unless an unknown one may stand for it. */
+  missing(path: DocumentPath, field: string, remedy = ''): undefined {
+    if (!this.mayHaveMeant(path)) this.report(path, `The field "${field}" is missing.${remedy}`);
+  }
+
+  /** Whether a map has an unknown field that may stand for any. */
+  protected mayHaveMeant(path: DocumentPath): boolean {
+    return this.#odd.has(JSON.stringify(path));
   }
 
   /** A text; undefined, and an issue, if it is none. */

@@ -17,11 +17,30 @@ export interface LimitParts {
 /** No limits: one list for all keys that have none. */
 export const NO_LIMITS: readonly Limit[] = [];
 
+/** What people write for the units of times, in singular; the value is how they are written here. */
+const UNIT_WORDS = {
+  s: ['s', 'sec', 'second'],
+  m: ['m', 'min', 'minute'],
+  h: ['h', 'hr', 'hour'],
+  d: ['d', 'day'],
+  w: ['w', 'wk', 'week'],
+  month: ['mo', 'mon', 'month'],
+  year: ['y', 'yr', 'year'],
+} as const;
+
+/** The unit that a word means, such as `m` for `Mins`; undefined if it is none. */
+export function unitOf(word: string): keyof typeof UNIT_WORDS | undefined {
+  const wanted = word.toLowerCase();
+  const units = Object.keys(UNIT_WORDS) as (keyof typeof UNIT_WORDS)[];
+  return units.find((unit) => UNIT_WORDS[unit].some((each) => wanted === each || wanted === `${each}s`));
+}
+
 /** The most requests a second that a limit can allow, in whatever unit: times are counted in microseconds. */
 const MAX_PER_SECOND = 10_000;
 const UNITS = Object.keys(LIMIT_SECONDS) as LimitUnit[];
 const NAMES: Readonly<Record<LimitUnit, string>> = { s: 'second', m: 'minute', h: 'hour', d: 'day', month: 'month' };
 const FORM = /^(\d{1,12}) *\/ *([a-z]{1,9})$/i;
+const UNITS_RULE = 'The units are s, m, h, d and month.';
 const REMEDY = 'Write a number and s, m, h, d or month, such as 100/m.';
 
 /**
@@ -73,6 +92,6 @@ function readLimit(text: string): LimitParts | string {
 function remedyFor(written: string, count: number): string {
   if (written === 'M')
     return `Units are lower case: write ${count}/m for a minute, or ${count}/month for a month of 30 days.`;
-  const meant = UNITS.find((unit) => [unit, NAMES[unit]].includes(written.toLowerCase()));
-  return meant ? `Write ${count}/${meant}.` : REMEDY;
+  const meant = UNITS.find((unit) => unit === unitOf(written));
+  return meant ? `Did you mean ${count}/${meant}? ${UNITS_RULE}` : REMEDY;
 }

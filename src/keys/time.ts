@@ -1,4 +1,5 @@
 import { KeysError } from './errors.ts';
+import { unitOf } from './limit.ts';
 import { printable } from './text.ts';
 
 /** Milliseconds in each unit of a duration. */
@@ -15,14 +16,30 @@ export function readDuration(text: string): number | undefined {
   return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
 }
 
-/** What to write in place of a duration in upper case, in which `M` may be meant as a month; otherwise undefined. */
-export function lowerCaseHint(text: string): string | undefined {
-  const match = /^(\d{1,9})([SMHDW])$/.exec(text.trim());
-  if (!match) return undefined;
-  const [number, unit] = [Number(match[1]), match[2]!];
-  if (unit !== 'M') return `Units are lower case: write ${number}${unit.toLowerCase()}.`;
-  const minutes = `${number} ${number === 1 ? 'minute' : 'minutes'}`;
-  return `Units are lower case: ${number}m is ${minutes}; for months write ${number * 30}d.`;
+/** What to write in place of a duration with another unit, such as `1y` or `12H`; otherwise undefined. */
+export function durationHint(text: string): string | undefined {
+  const match = /^(\d{1,9})[ -]?([a-z]+)$/i.exec(text.trim());
+  const unit = unitOf(match?.[2] ?? '');
+  if (!match || !unit || Number(match[1]) === 0) return undefined;
+  if (match[2] === unit && unit in UNIT_MS) return undefined;
+  const [number, written] = [Number(match[1]), match[2]!];
+  if (written === 'M') {
+    const minutes = `${number} ${number === 1 ? 'minute' : 'minutes'}`;
+    return `Units are lower case: ${number}m is ${minutes}; for months write ${number * 30}d.`;
+  }
+  if (written === unit.toUpperCase()) return `Units are lower case: write ${number}${unit}.`;
+  const days = { month: 30, year: 365 };
+  const meant = unit in days ? `${number * days[unit as keyof typeof days]}d` : `${number}${unit}`;
+  return `Did you mean ${meant}? The units are s, m, h, d and w.`;
+}
+
+/** Why there is no such day, of a text that begins with a date that does not exist; otherwise undefined. */
+export function missingDay(text: string): string | undefined {
+  const [, date = '', year, month] = /^\s*((\d{4})-(\d\d)-\d\d)(?!\d)/.exec(text) ?? [];
+  if (date === '' || readDay(date) !== undefined) return undefined;
+  if (Number(month) < 1 || Number(month) > 12) return `There is no day ${date}: a year has the months 01 to 12.`;
+  const last = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return `There is no day ${date}: ${year}-${month} has the days 01 to ${last}.`;
 }
 
 /** Parses an RFC 3339 date and time into milliseconds since 1970; undefined if it is malformed or does not exist. */
@@ -60,7 +77,8 @@ export function requirePastTime(text: string, now: number): number {
 /** What to write in place of a text that `readPastTime` cannot parse. */
 export function pastTimeRemedy(text: string): string {
   return (
-    lowerCaseHint(text) ??
+    durationHint(text) ??
+    missingDay(text) ??
     'Write a date, such as 2030-12-31, an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.'
   );
 }

@@ -22,6 +22,7 @@ export function readCatalog({ resources, actions, roles }: Data): Catalog {
     // What is limited, and demanded, is decided there.
     defaultLimits: [],
     policy: NO_POLICY,
+    declaredIn: 'the svc-api.yaml of the server',
     meaningOf: (role) => meanings.get(role) ?? '',
     permissionsOf: (role) => permissions.get(role) ?? [],
     includes: (role, other) => builtIn.includes(role, other),

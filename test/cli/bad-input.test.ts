@@ -59,7 +59,24 @@ const PERMISSIONS: readonly Row[] = [
     /^":UPDATE_ANY" is not a permission\. Write RESOURCE:ACTION, such as DOCKER:UPDATE_ANY\.$/,
   ],
   ['DOCKER:READ_ANY:X', 'PERMISSION_INVALID', /^"DOCKER:READ_ANY:X" is not a permission\. Write RESOURCE:ACTION/],
-  ['DOKCER:READ_ANY', 'PERMISSION_INVALID', /"DOKCER" is not a resource\. Did you mean DOCKER\?$/],
+  [
+    'DOKCER:READ_ANY',
+    'PERMISSION_INVALID',
+    /"DOKCER" is not a resource\. Did you mean DOCKER\? Resources of your own are declared under /,
+  ],
+  [
+    'WIKI:READ_ANY',
+    'PERMISSION_INVALID',
+    /"WIKI" is not a resource\. .* Resources of your own are declared under "resources" in \/.*\/svc-api\/svc-api\.yaml\.$/,
+  ],
+  [
+    'DOCKER:*',
+    'PERMISSION_INVALID',
+    /^"DOCKER:\*" is not a permission: there are no wildcards\. List each one: DOCKER:CREATE_ANY,DOCKER:READ_ANY,DOCKER:UPDATE_ANY,DOCKER:DELETE_ANY\.$/,
+  ],
+  ['docker:read_*', 'PERMISSION_INVALID', /there are no wildcards\. List each one: DOCKER:READ_ANY\.$/],
+  ['*:READ_ANY', 'PERMISSION_INVALID', /there are no wildcards\. List each permission, or grant a role: VIEWER reads/],
+  ['*', 'PERMISSION_INVALID', /^"\*" is not a permission: there are no wildcards\. .* ADMIN includes all\.$/],
   ['DOCKER:RAED_ANY', 'PERMISSION_INVALID', /"RAED_ANY" is not an action\. Did you mean READ_ANY.*\?$/],
   ['DOCKER\n:READ_ANY\u202e', 'PERMISSION_INVALID', /^"DOCKER<U\+000A>:READ_ANY<U\+202E>" is not a permission/],
   [

@@ -188,7 +188,7 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
       '4:34: "WIKI:READ_ANY" is not a permission: "WIKI" is not a resource.',
       '5:22: 0 is not a whole number from 1 to 1000000.',
       '6:18: "12h" is too short. Choose 1d or more.',
-      '7:3: "maxKeys" is not a field. The fields here are maxLifetime, requireExpiry, grantableByKeys,',
+      '7:3: "maxKeys" is not a field. Did you mean "maxKeysPerCreator"?',
     ];
     for (const [index, start] of starts.entries()) assert.ok(found[index]?.startsWith(start), found.join('\n'));
     assert.equal(found.length, starts.length);
@@ -267,6 +267,16 @@ trust: [10.0.0.0/33]
   for (const [text, ...expected] of [
     ['[]', '1:1: The configuration must be a map of fields'],
     ['just text', '1:1: The configuration must be a map of fields'],
+    ['resource: [WIKI]\nroles: { R: [WIKI:READ_ANY] }', '1:1: "resource" is not a field. Did you mean "resources"?'],
+    [
+      'routes: [{ host: "*", pth: /, allow: key }, { host: h, location: /x, allow: open }]',
+      '1:23: "pth" is not a field. Did you mean "path"?',
+      '1:56: "location" is not a field. The fields here are host, path, methods, allow and preflight.',
+    ],
+    ['credentials: [{ headr: X-Api-Key }]', '1:17: "headr" is not a field. Did you mean "header"?'],
+    ['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?'],
+    ['tls: { crt: a.pem, key: b.pem }', '1:8: "crt" is not a field. Did you mean "cert"?'],
+    ['roles: { R: [WIKI:READ_ANY] }', '1:14: "WIKI:READ_ANY" is not a permission: "WIKI" is not a resource.'],
     ['resources: WIKI', '1:12: The field "resources" must be a list.'],
     ['resources:', '1:11: The field "resources" must be a list.'],
     ['resources: [{ credentials: true }]', '1:13: The field "name" is missing.'],
@@ -337,6 +347,8 @@ trust: [10.0.0.0/33]
       const found = await faults(text);
       for (const [index, message] of expected.entries())
         assert.ok(found[index]?.startsWith(message), `${found.join('\n')}, not ${message}`);
+      // Nothing follows from a misspelled field.
+      if (expected[0].includes('is not a field. Did you mean')) assert.equal(found.length, expected.length);
     });
   }
 

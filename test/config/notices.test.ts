@@ -71,7 +71,7 @@ describe('notices in the configuration', () => {
     assert.deepEqual(
       await faults('notices:\n  secret: x\n  secretFile: ""\n  events: [key.create, 3]\n  refusedOften: 0\n'),
       [
-        '2:3: "secret" is not a field. The fields here are url, secretFile, events and refusedOften.',
+        '2:3: "secret" is not a field. Did you mean "secretFile"?',
         '2:3: The field "url" is missing.',
         '3:15: The field "secretFile" must be the path of a file.',
         '4:12: "key.create" is not an event. Did you mean key.created or key.leaked? ' +

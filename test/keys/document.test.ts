@@ -11,7 +11,7 @@ describe('a document', () => {
     const parse = ([text = '']: readonly string[]) =>
       text === 'b' ? { values: [], issues: [{ message: 'No b.' }] } : { values: [text], issues: [] };
     assert.deepEqual(reader.parsedList(['a', 'b', null, 'a'], ['z'], parse), ['a']);
-    reader.reportUnknownFields({ known: 1, other: 2 }, ['m'], ['known']);
+    assert.deepEqual(reader.knownFields({ known: 1, other: 2 }, ['m'], ['known']), { known: 1, other: 2 });
     assert.deepEqual(reader.issues, [
       { path: ['x', 1], message: 'An item of this list must be text. Quote it if YAML reads it as another type.' },
       { path: ['y'], message: 'The field "y" must be a list.' },
@@ -19,6 +19,27 @@ describe('a document', () => {
       { path: ['z', 2], message: 'An item of this list must be text. Quote it if YAML reads it as another type.' },
       { path: ['m', 'other'], ofField: true, message: '"other" is not a field. The fields here are known.' },
     ]);
+  });
+
+  it('has a misspelled field read as the one that was meant, and nothing said that follows from it', () => {
+    const reader = new DocumentReader();
+    const fields = reader.knownFields({ pth: 7 }, ['m'], ['path', 'name']);
+    reader.text(fields.path, ['m', 'path']);
+    reader.missing(['m'], 'name');
+    assert.deepEqual(reader.ownIssues, [
+      { path: ['m', 'pth'], ofField: true, message: '"pth" is not a field. Did you mean "path"?' },
+      { path: ['m'], message: 'The field "name" is missing.' },
+    ]);
+  });
+
+  it('lacks no field where an unknown one may stand for it', () => {
+    const reader = new DocumentReader();
+    reader.knownFields({ location: '/' }, ['m'], ['path']);
+    reader.missing(['m'], 'path');
+    assert.deepEqual(
+      reader.ownIssues.map(({ message }) => message),
+      ['"location" is not a field. The fields here are path.'],
+    );
   });
 
   it('that is hopeless is not read to its end', () => {

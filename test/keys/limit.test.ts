@@ -20,11 +20,12 @@ describe('limits', () => {
         (text) => `"${text}" is not a limit. ${remedy}`,
       ),
     ]);
-    assert.deepEqual(messagesOf('5/M', '5/H', '5/minute', '5/Day'), [
+    assert.deepEqual(messagesOf('5/M', '5/H', '5/min', '5/minute', '5/Day'), [
       '"5/M" is not a limit. Units are lower case: write 5/m for a minute, or 5/month for a month of 30 days.',
-      '"5/H" is not a limit. Write 5/h.',
-      '"5/minute" is not a limit. Write 5/m.',
-      '"5/Day" is not a limit. Write 5/d.',
+      '"5/H" is not a limit. Did you mean 5/h? The units are s, m, h, d and month.',
+      '"5/min" is not a limit. Did you mean 5/m? The units are s, m, h, d and month.',
+      '"5/minute" is not a limit. Did you mean 5/m? The units are s, m, h, d and month.',
+      '"5/Day" is not a limit. Did you mean 5/d? The units are s, m, h, d and month.',
     ]);
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {
   formatDuration,
   formatTime,
-  lowerCaseHint,
+  durationHint,
   pastTimeRemedy,
   readDate,
   readDuration,
@@ -78,11 +78,11 @@ describe('a time', () => {
       '3M': 'Units are lower case: 3m is 3 minutes; for months write 90d.',
     };
     for (const [text, hint] of Object.entries(rows))
-      assert.deepEqual([lowerCaseHint(text), pastTimeRemedy(text)], [hint, hint], text);
+      assert.deepEqual([durationHint(text), pastTimeRemedy(text)], [hint, hint], text);
     const general =
       'Write a date, such as 2030-12-31, an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.';
     for (const text of ['', '12h', '12', 'H', 'x12H', '12Hx', '1234567890H'])
-      assert.deepEqual([lowerCaseHint(text), pastTimeRemedy(text)], [undefined, general], text);
+      assert.deepEqual([durationHint(text), pastTimeRemedy(text)], [undefined, general], text);
   });
 
   it('is shown by RFC 3339, in UTC', () => {

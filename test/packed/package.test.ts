@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { mustRun, packPackage } from '../support/host.ts';
+import { mustRun, packPackage, TSC } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -78,12 +78,6 @@ const MIDDLEWARE = `
 
 const GRAPHQL = ['@hono/graphql-server', '@graphql-tools/schema', '@graphql-tools/utils'];
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-const TSC = [
-  join(ROOT, 'node_modules/typescript/bin/tsc'),
-  ...'--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2023 --types node'.split(' '),
-  '--typeRoots',
-  join(ROOT, 'node_modules/@types'),
-];
 
 describe('the packed package', () => {
   let tarball: string;

@@ -1,64 +1,138 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { readExtension } from '../../src/cli/extension.ts';
-import { createSchema } from '../../src/graphql/schema.ts';
-import { openTestKeys } from '../support/keys.ts';
-import { testCli } from '../support/cli.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SECRET } from '../support/cli.ts';
+import { type Host, hostAt, hostEnv, mustRun, packPackage, serveHost, TSC, withFile } from '../support/host.ts';
+import { blocksOf, blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
-import { cleanEnv, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-const PAGE = readFileSync(join(ROOT, 'docs/plugin.md'), 'utf8');
+const PAGE = 'docs/plugin.md';
+const LANGUAGES = ['js', 'ts', 'json'] as const;
+const used = new Set<string>();
 
-/** The block that has a text. */
-function blockWith(text: string): string {
-  const blocks = Array.from(PAGE.matchAll(/^```(?:js|ts)\n(.*?)^```$/gms), ([, block]) => block!);
-  return blocks.find((block) => block.includes(text)) ?? assert.fail(`no block has ${text}`);
+/** The block that has a text, as it stands. */
+function block(text: string, language: (typeof LANGUAGES)[number]): string {
+  const found = blockWith(text, PAGE, language);
+  used.add(found);
+  return found;
 }
 
 describe('docs/plugin.md', () => {
-  it('has a hook whose part of the schema is taken', async () => {
-    const folder = tempFolder();
-    mkdirSync(join(folder, 'hooks'));
-    writeFileSync(join(folder, 'hooks/schema.mjs'), blockWith('export default async function schema()'));
-    writeFileSync(join(folder, 'resolvers.js'), 'export const resolvers = { Query: { backups: () => [] } };');
-    const hook = (await import(pathToFileURL(join(folder, 'hooks/schema.mjs')).href)) as {
-      default: () => Promise<unknown>;
+  let host: Host;
+  before(async () => {
+    const folder = join(tempFolder(), 'acme');
+    const write = (path: string, text: string) => {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
     };
-    const extension = readExtension(await hook.default());
-    assert.deepEqual(extension.resources, ['BACKUP']);
-    const { keys, store } = await openTestKeys({ resources: ['BACKUP'] });
-    const schema = await createSchema(keys, { name: 'x', version: '1', startedAt: 0 }, [
-      { ...extension, resolvers: { Query: { backups: () => [] } } },
-    ]);
-    assert.ok(schema.getQueryType()!.getFields()['backups']);
-    await store.close();
+    // The package as it will be published, and what the program of the page has beside it.
+    const packages = `"svc-api": "file:${await packPackage()}", "hono": "^4"`;
+    write('package.json', block('"dependencies"', 'json').replace(/"svc-api": "file:[^"]*"/, packages));
+    write('bin/run.js', block('execute({ dir: import.meta.url })', 'js'));
+    write('hooks/schema.js', block('export default async function schema()', 'js'));
+    write('resolvers.js', block('export const resolvers', 'js'));
+    const body = block('this.config.runCommand', 'js');
+    const imported = `import { Command } from '@oclif/core';`;
+    write(
+      'commands/deploy.js',
+      `${imported}\nexport default class extends Command {\n async run() {\n${body}\n this.log(String(keys.length)); } }`,
+    );
+    await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], {
+      cwd: folder,
+    });
+    host = hostAt(folder);
+  });
+
+  it('has a package.json with which a host has the commands, as the page types them', async () => {
+    const created = await host.cli(['apikey', 'create', '--name', 'Recipe', '--permissions', 'BACKUP:READ_ANY']);
+    assert.match(created.stdout.trim(), SECRET, created.stderr);
+    const listed = await host.cli(['apikey', 'list']);
+    assert.match(listed.stdout, /Recipe/);
+    const { stderr, code } = await host.cli(['apikey', 'show', 'Nobody']);
+    assert.match(stderr, /Run "acme apikey list" to see all/);
+    assert.equal(code, 1);
+    assert.equal((await host.cli(['apikey:list'])).code, 0, 'a colon is taken as well');
+  });
+
+  it('names the command that was meant, where the host has colons', async () => {
+    const colons = (text: string) => text.replace(/ *"topicSeparator": " ",\n/, '');
+    await withFile(join(host.folder, 'package.json'), colons, async () => {
+      for (const flags of [[], ['--name', 'Other', '--roles', 'VIEWER'], ['--dry-run']]) {
+        const { stderr, code } = await host.cli(['apikey', 'create', ...flags]);
+        const said = 'Error: The words of a command of acme have ":" between them: write "acme apikey:create".';
+        assert.deepEqual([stderr.split('\n')[0], code], [said, 2]);
+      }
+      const { stderr } = await host.cli(['apikey:create', '--name', 'Other', '--roles', 'VIEWER']);
+      assert.match(stderr, /^Created API key "Other"/);
+    });
+  });
+
+  it('has a command of the host that runs ours, and goes on where the name is taken', async () => {
+    const runs = [await host.cli(['deploy']), await host.cli(['deploy'])];
+    assert.deepEqual(
+      runs.map(({ code }) => code),
+      [0, 0],
+    );
+    assert.match(runs[1]!.stderr, /^Code: NAME_TAKEN$/m);
+  });
+
+  it('has a setting for a store of the host', async () => {
+    const { oclif } = JSON.parse(block('"database"', 'json')) as { oclif: object };
+    const set = (text: string) => {
+      const manifest = JSON.parse(text) as { oclif: object };
+      return JSON.stringify({ ...manifest, oclif: { ...manifest.oclif, ...oclif } });
+    };
+    const { stdout } = await withFile(join(host.folder, 'package.json'), set, () =>
+      host.cli(['apikey', '--delete', '--json']),
+    );
+    assert.match(stdout, /there are none in \S+\/home\/acme\/keys\.sqlite"/);
+  });
+
+  it('has a hook and resolvers whose part of the schema is served', async () => {
+    const { stdout } = await host.cli(['apikey', 'create', '--name', 'Reader', '--permissions', 'BACKUP:READ_ANY']);
+    const server = await serveHost(host);
+    try {
+      const reply = await fetch(`${server.url}/graphql`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${stdout.trim()}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ query: '{ backups { id } }' }),
+      });
+      assert.deepEqual(await reply.json(), { data: { backups: [{ id: 'sda-1' }] } });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('has a hook in TypeScript that compiles, and runs', async () => {
+    const file = join(host.folder, 'hook.mts');
+    writeFileSync(file, block("Hook<'svc-api:schema'", 'ts'));
+    await mustRun(process.execPath, [...TSC, file], { cwd: host.folder });
+    const program = `import hook from './hook.mts'; console.log(JSON.stringify(await hook.call({}, {})));`;
+    const said = await mustRun(process.execPath, ['--input-type=module', '-e', program], { cwd: host.folder });
+    assert.deepEqual(JSON.parse(said), { resources: ['BACKUP'] });
   });
 
   it('has a program that guards an app, and checks again once a body is read', async () => {
-    const cli = testCli();
-    const { key } = await cli.given('CI', { permissions: ['DOCKER:READ_ANY'] });
-    const { key: other } = await cli.given('Guest', { roles: ['GUEST'] });
+    const secrets = await Promise.all(
+      [
+        ['CI', '--permissions', 'DOCKER:READ_ANY'],
+        ['Guest', '--roles', 'GUEST'],
+      ].map(async ([name, ...grants]) => (await host.cli(['apikey', 'create', name!, ...grants])).stdout.trim()),
+    );
     const port = await freePort();
-    const [imports, ...rest] = blockWith("import { bearerAuth, listen, openKeys } from 'svc-api'").split('\n\n');
-    const [start, listening] = rest.join('\n\n').split(/(?=^await listen)/m);
-    const program = [
-      imports!
-        .replace("'svc-api'", `'${pathToFileURL(join(ROOT, 'dist/index.js')).href}'`)
-        .replace("'hono'", `'${import.meta.resolve('hono')}'`),
-      'const backUp = async (disk) => ({ disk });',
-      start,
-      blockWith("c.get('checkAgain')"),
-      listening!.replace('4000', String(port)),
-    ].join('\n');
-    const file = join(tempFolder(), 'program.mjs');
-    writeFileSync(file, program);
+    const [start, listening] = block("import { bearerAuth, listen, openKeys } from 'svc-api'", 'js').split(
+      /(?=^await listen)/m,
+    );
+    const file = join(host.folder, 'program.mts');
+    const backUp = 'const backUp = async (disk: string) => ({ disk });';
+    const again = block("c.get('checkAgain')", 'ts');
+    writeFileSync(file, [start, backUp, again, listening!.replace('4000', String(port))].join('\n'));
     const child = spawn(process.execPath, [file], {
-      env: cleanEnv({ SVC_API_DATABASE: cli.database }),
+      cwd: host.folder,
+      env: hostEnv({ XDG_DATA_HOME: join(host.folder, 'home') }),
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     try {
@@ -73,6 +147,7 @@ describe('docs/plugin.md', () => {
           () => false,
         ),
       );
+      const [key, other] = secrets as [string, string];
       assert.deepEqual(await ask('/backups/latest', key), [200, { by: 'CI' }]);
       assert.equal((await ask('/backups/latest', other))[0], 403);
       const init = { method: 'POST', body: '{"disk":"sda"}' };
@@ -80,5 +155,10 @@ describe('docs/plugin.md', () => {
     } finally {
       child.kill();
     }
+  });
+
+  after(() => {
+    const left = LANGUAGES.flatMap((language) => blocksOf(PAGE, language)).filter((each) => !used.has(each));
+    assert.deepEqual(left, [], 'blocks that nothing runs');
   });
 });

@@ -38,13 +38,13 @@ function variablesReadBy(text: string): string[] {
 describe('svc-api version', () => {
   const line = `svc-api/${version} ${process.platform}-${process.arch} node-${process.version}\n`;
 
-  it('prints the version, as --version and -v do', async () => {
-    for (const asked of ['version', '--version', '-v']) assert.equal(await outputOf([asked]), line);
+  it('prints the version, as --version, -v and -V do', async () => {
+    for (const asked of ['version', '--version', '-v', '-V']) assert.equal(await outputOf([asked]), line);
   });
 
   it('prints it as JSON', async () => {
     const json = { version, platform: `${process.platform}-${process.arch}`, node: process.versions.node };
-    for (const asked of ['version', '--version', '-v'])
+    for (const asked of ['version', '--version', '-v', '-V'])
       assert.deepEqual(JSON.parse(await outputOf([asked, '--json'])), json);
   });
 
@@ -166,6 +166,7 @@ describe('the version', () => {
     ['version', 'foo'],
     ['version', '--nonsense=hunter2'],
     ['-v', 'foo'],
+    ['-V', 'foo'],
     ['apikey', 'version'],
   ])
     it(`is not shown where something else is typed: ${args.join(' ')}`, async () => {

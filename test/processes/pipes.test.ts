@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { errorText } from '../support/errors.ts';
 import { BIN, cleanEnv, finished, runCli } from '../support/process.ts';
-import { tempStore } from '../support/temp.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
 
 describe('the commands', () => {
   it('are listed by --help, by -h and without arguments', async () => {
@@ -32,6 +33,57 @@ describe('the commands', () => {
       const args = [...command.split(' '), ...(command.startsWith('-') ? [] : ['--database', database])];
       const child = spawn('bash', ['-c', script, 'bash', process.execPath, BIN, ...args], { env: cleanEnv() });
       assert.deepEqual(await finished(child), { stdout: '', stderr: '', code: 141, signal: null }, command);
+    }
+  });
+
+  it('fail in one error when what they print cannot be written, and so does every page of help', async () => {
+    const database = tempStore();
+    await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
+    const home = tempFolder();
+    const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SVC_API_DATABASE: database });
+    const pages = ['', '--help', '-h', 'help', 'help exit-codes', 'help autocomplete', 'help apikey rotate', 'routes'];
+    const programs = ['serve --help', 'version', '--version', '-V', 'autocomplete', 'autocomplete bash'];
+    const commands = ['--help', 'create --help', 'help', 'help environment', 'help rotate', 'list', 'list --json'];
+    const others = [
+      'show One',
+      'show One --json',
+      'log',
+      'log --json',
+      'suggest One --json',
+      'usage One --json',
+      'requests --json',
+    ];
+    const lines = [
+      ...pages,
+      ...programs,
+      ...[...commands, ...others, 'completion fish', 'export'].map((verb) => `apikey ${verb}`),
+    ];
+    for (const line of lines)
+      for (const [redirection, reason] of [
+        ['> /dev/full', 'ENOSPC'],
+        ['>&-', 'closed'],
+      ]) {
+        const args = ['bash', process.execPath, BIN, ...line.split(' ').filter(Boolean)];
+        const child = spawn('bash', ['-c', `"$@" ${redirection}`, ...args], { env });
+        const { stderr, code } = await finished(child);
+        const errors = stderr.replace(/^(Building the autocomplete cache\.\.\. done|No .* found\.)\n/, '');
+        const expected = errorText('OUTPUT_FAILED', `The output could not be written to stdout (${reason}).`);
+        assert.deepEqual([errors, code], [expected, 1], `${line} ${redirection}`);
+      }
+  });
+
+  it('are done where their output is closed, but is not what they are run for', async () => {
+    const database = tempStore();
+    await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
+    for (const [line, exit] of [
+      ['can One DOCKER:READ_ANY', 4],
+      ['disable One', 0],
+      ['log --prune --before 1d --yes', 0],
+      ['delete One --yes', 0],
+    ] as const) {
+      const args = ['bash', process.execPath, BIN, 'apikey', ...line.split(' '), '--database', database];
+      const child = spawn('bash', ['-c', '"$@" >&-', ...args], { env: cleanEnv() });
+      assert.deepEqual(await finished(child), { stdout: '', stderr: '', code: exit, signal: null }, line);
     }
   });
 });

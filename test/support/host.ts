@@ -48,6 +48,14 @@ export async function packPackage(): Promise<string> {
   return join(folder, Object.values(packed)[0]!.filename);
 }
 
+/** Checks types of a package as strict as can be, in its folder. */
+export const TSC = [
+  join(ROOT, 'node_modules/typescript/bin/tsc'),
+  ...'--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2023 --types node'.split(' '),
+  '--typeRoots',
+  join(ROOT, 'node_modules/@types'),
+];
+
 export interface Host {
   folder: string;
   /** The Node that it runs on. */

@@ -36,7 +36,7 @@ async function run(typed: readonly string[]): Promise<void> {
   const core = ['@oclif/plugin-help'];
   if ((args[0] !== 'apikey' || args[1] === 'complete') && args[0] !== 'serve') core.push('@oclif/plugin-autocomplete');
   // One for each way to start: the program of a version prints only that.
-  const use = ['version', '--version', '-v'].includes(args[0] ?? '') ? JSON.stringify(args) : 'commands';
+  const use = ['version', '--version', '-v', '-V'].includes(args[0] ?? '') ? JSON.stringify(args) : 'commands';
   const program = programs.get(use) ?? bundles.bundledProgram(ROOT, args);
   programs.set(use, program);
   const options = { root: ROOT, pluginAdditions: { core }, pjson: program.pjson };

@@ -1,11 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { Config } from '@oclif/core/config';
 import { flush } from '@oclif/core/flush';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
 import { reportFailure } from '../explain/report.ts';
-import { processTerminal } from '../terminal.ts';
+import { outputFailed, processTerminal } from '../terminal.ts';
 import { SHELLS } from './reply.ts';
 import { scriptOf } from './script.ts';
 
@@ -19,8 +20,14 @@ export async function autocomplete(args: readonly string[], options: LoadOptions
   try {
     const config = await Config.load(options);
     await addFish(config);
-    if (isForFish(args, config.shell)) return processTerminal.out(scriptOf('fish', config));
+    if (isForFish(args, config.shell)) return await processTerminal.deliver(scriptOf('fish', config));
+    await processTerminal.deliver('');
+    // oclif's own listener would throw it, past every `catch`.
+    let failure: NodeJS.ErrnoException | undefined;
+    process.stdout.removeAllListeners('error').on('error', (error) => (failure ??= error));
     await run([...args], config);
+    await setImmediate(); // A stream reports what was written at once in the next turn.
+    if (failure) throw outputFailed(failure);
     await flush();
     if (!isRun(args)) return;
     const functions = join(config.cacheDir, 'autocomplete', 'functions');

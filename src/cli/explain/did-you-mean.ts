@@ -1,6 +1,7 @@
+import { MAX_NAME_LENGTH } from '../../keys/key/name.ts';
 import { nearest } from '../../keys/nearest.ts';
 import { holdsSecret } from '../../keys/secret/secret.ts';
-import { listOf } from '../../keys/text.ts';
+import { listOf, printable } from '../../keys/text.ts';
 
 /** No name of a command or flag is as long. */
 const MAX_LENGTH = 40;
@@ -14,4 +15,50 @@ export function closeTo(typed: string, words: readonly string[]): string[] {
 /** `Did you mean --roles?`; undefined without words. */
 export function didYouMean(words: readonly string[]): string | undefined {
   return words.length > 0 ? `Did you mean ${listOf([...new Set(words)], 'or')}?` : undefined;
+}
+
+/** A flag whose values were separated by spaces, with them: `--roles VIEWER GUEST`. */
+export function spacedList(
+  argv: readonly string[],
+  flags: Readonly<Record<string, { delimiter?: string; multiple?: boolean }>>,
+): { flag: string; values: string[]; remedy: string } | undefined {
+  for (const [index, word] of argv.entries()) {
+    if (word === '--') return undefined;
+    const [, flag = '', first] = /^--([\w-]+)(?:=(.*))?$/s.exec(word) ?? [];
+    if (!Object.hasOwn(flags, flag) || flags[flag]?.delimiter !== ',') continue;
+    const rest = argv.slice(index + 1);
+    const end = rest.findIndex((each) => each.startsWith('-'));
+    const values = [...(first === undefined ? [] : [first]), ...rest.slice(0, end < 0 ? rest.length : end)];
+    const list = printable(values.join(','), 200);
+    const remedy = `Separate the values of --${flag} by commas: --${flag} ${list}`;
+    if (values.length > 1) return { flag, values, remedy };
+  }
+  return undefined;
+}
+
+/**
+ * `Did you mean "CI deploy"?` for the name of a key that does not exist; undefined where no name is close. Looks at the
+ * keys alone that `search` finds first for the name and its parts: where one letter is wrong, some part is right. A
+ * search that fails finds none.
+ * @param search keys that contain a text, in whatever case
+ */
+export async function didYouMeanKey(
+  name: string,
+  search: (text: string) => Promise<readonly { name: string }[]>,
+): Promise<string | undefined> {
+  const letters = holdsSecret(name) ? [] : Array.from(name);
+  const parts = [1, 2, 3].flatMap((count) => {
+    const length = Math.ceil(letters.length / count);
+    return Array.from({ length: count }, (_, index) => letters.slice(index * length, (index + 1) * length).join(''));
+  });
+  for (const part of new Set(parts.map((each) => each.trim()))) {
+    if (part === '' || part.length < Math.min(3, letters.length)) continue;
+    const found = await search(part).catch(() => []);
+    const close = nearest(
+      name,
+      found.map((key) => key.name),
+    );
+    if (close.length > 0) return didYouMean(close.map((each) => `"${printable(each, MAX_NAME_LENGTH)}"`));
+  }
+  return undefined;
 }

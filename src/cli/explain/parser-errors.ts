@@ -2,7 +2,7 @@ import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/interfaces';
 import { listOf, printable } from '../../keys/text.ts';
 import type { ParserError } from '../errors.ts';
-import { closeTo, didYouMean } from './did-you-mean.ts';
+import { closeTo, didYouMean, spacedList } from './did-you-mean.ts';
 import { closeCommands, commandsOf, explainUnknownCommand, unexpectedArguments } from './unknown-command.ts';
 import { commandText } from '../command-text.ts';
 import { usageOf } from './usage.ts';
@@ -18,17 +18,26 @@ export interface Place {
 
 /** What is wrong with the flags or arguments of a command, and what to do. Values of unknown flags are not repeated. */
 export function explainParserError(error: ParserError, place: Place): string {
+  const separated = otherwiseSeparated(place);
+  if (separated !== undefined) return separated;
   if (error.flags) return unknownFlags(error.flags, place);
   const args: readonly unknown[] = Array.isArray(error.args) ? error.args : [];
   const extra = args.filter((arg) => typeof arg === 'string');
   if (extra.length > 0) return tooMany(extra, place);
   const missing = args.map((arg) => (arg as { name: string }).name);
   if (missing.length > 0) return missingArguments(missing, place);
+  const [, , chosen, choices] = /^Expected (--[^=]+=)?(.*) to be one of: (.*)$/ms.exec(error.message) ?? [];
+  if (chosen !== undefined) return notAmong(chosen, choices!.split('\n', 1)[0]!.split(', '));
   const sentence = error.message.replace(/\nSee more help with.*$/s, '').trim();
   const [, repeated] = /^Flag --(\S+) can only be specified once$/.exec(sentence) ?? [];
   if (repeated !== undefined) return `${sentence}. Leave the others out.`;
   const [, empty] = /^Flag --(\S+) expects a value$/.exec(sentence) ?? [];
   return empty === undefined ? sentence : `${sentence}. Pass --${empty} ${valueOf(flagsOf(place)[empty])}.`;
+}
+
+function notAmong(typed: string, choices: readonly string[]): string {
+  const question = didYouMean(closeTo(typed, choices));
+  return [`"${printable(typed)}" is not one of ${listOf(choices, 'or')}.`, question].filter(Boolean).join(' ');
 }
 
 function unknownFlags(typed: readonly string[], place: Place): string {
@@ -38,8 +47,25 @@ function unknownFlags(typed: readonly string[], place: Place): string {
   const close = shown.flatMap((flag) => closeTo(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
   const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
   const list = shown.map((flag) => printable(flag)).join(', ');
-  const remedy = didYouMean(close) ?? `Leave ${them} out.`;
+  const verbs = close.length > 0 ? [] : closeVerbs(shown, place);
+  const remedy = didYouMean([...close, ...verbs]) ?? `Leave ${them} out.`;
   return `Nonexistent flag${many}: ${list}. ${remedy}`;
+}
+
+/** What to type for a command after a space, where this program has another separator. */
+function otherwiseSeparated({ config, id, argv: [verb = ''] }: Place): string | undefined {
+  const { bin, topicSeparator } = config;
+  if (topicSeparator === ' ' || config.findCommand(`${id}:${verb}`) === undefined) return undefined;
+  const command = commandText(config, `${id}:${verb}`);
+  return `The words of a command of ${bin} have "${topicSeparator}" between them: write "${command}".`;
+}
+
+/** Commands that flags may stand for, such as `apikey list` for `apikey --list`. */
+function closeVerbs(flags: readonly string[], { config, id }: Place): string[] {
+  const verbs = commandsOf(id, config);
+  return flags
+    .flatMap((flag) => closeTo(flag.replace(/^-+/, ''), verbs))
+    .map((verb) => `"${commandText(config, `${id}:${verb}`)}"`);
 }
 
 /** An unknown flag without what may be its value: `--token=…`, `-p…`. */
@@ -49,6 +75,8 @@ function shownFlag(typed: string, names: readonly string[]): string {
 }
 
 function tooMany(extra: readonly string[], { config, id, argv }: Place): string {
+  const spaced = spacedList(argv, flagsOf({ config, id, argv }) as Parameters<typeof spacedList>[1]);
+  if (spaced?.values.includes(extra[0]!)) return `Unexpected argument: ${printable(extra[0]!)}. ${spaced.remedy}`;
   const verbs = commandsOf(id, config);
   // With a colon between topics, a command that does not exist is an argument of its topic.
   if (verbs.length > 0 && argv[0] === extra[0]) return explainUnknownCommand(`${id}:${extra[0]}`, config).message;

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import type { Command } from '@oclif/core/command';
 import { Help } from '@oclif/core/help';
 import { Columns, renderTemplates } from './columns.ts';
+import { ReaderGoneError } from '../errors.ts';
+import { processTerminal } from '../terminal.ts';
 import { OwnCommandHelp } from './command-help.ts';
 import { HELP_TOPICS, topicNamed, topicText } from './topics.ts';
 import { VERSION_TOPIC } from './version.ts';
@@ -31,13 +33,31 @@ type Rows = [name: string, summary: string][];
 /** The help of svc-api itself; a host has its own. */
 export default class OwnHelp extends Help {
   protected override CommandHelpClass = OwnCommandHelp;
+  private lines: string[] = [];
 
   constructor(...options: ConstructorParameters<typeof Help>) {
     super(...options);
     this.render = renderTemplates(this.render);
   }
 
+  /** Collects what is shown: oclif would ignore that it can't be written. */
+  protected override log(...lines: string[]): void {
+    this.lines.push(...lines);
+  }
+
+  /** @throws CliError OUTPUT_FAILED */
   override async showHelp(argv: string[]): Promise<void> {
+    this.lines = [];
+    await this.collectHelp(argv);
+    try {
+      if (this.opts.sendToStderr) await processTerminal.note(this.lines.join('\n'));
+      else await processTerminal.deliver(this.lines.map((line) => `${line}\n`).join(''));
+    } catch (error) {
+      if (!(error instanceof ReaderGoneError)) throw error;
+    }
+  }
+
+  private async collectHelp(argv: string[]): Promise<void> {
     const subject = argv.find((arg) => arg !== 'help' && !arg.startsWith('-')) ?? '';
     const topic = subject === 'version' ? VERSION_TOPIC : topicNamed(subject);
     if (topic) this.log(topicText(topic, this.config));

@@ -5,21 +5,21 @@ import type { HelpTopic } from './topics.ts';
 
 export const VERSION_TOPIC: HelpTopic = {
   summary: 'Show the version of svc-api and of Node.',
-  sections: [{ header: 'USAGE', body: '$ svc-api version [--json]\n$ svc-api --version\n$ svc-api -v' }],
+  sections: [{ header: 'USAGE', body: '$ svc-api version [--json]\n$ svc-api --version\n$ svc-api -v, -V' }],
 };
 
 /** Prints the version of svc-api itself; a host has its own. @throws CliError USAGE, OUTPUT_FAILED */
 export async function printVersion(
   version: string,
   args: readonly string[],
-  terminal: Pick<Terminal, 'out'> = processTerminal,
+  terminal: Pick<Terminal, 'deliver'> = processTerminal,
 ): Promise<void> {
   const [, ...others] = args.filter((arg) => arg !== '--json' && arg !== '--no-color');
   if (others.length > 0)
     throw new CliError('USAGE', `Unexpected argument: ${printable(nameOnly(others[0]!))}. Leave it out.`);
   const platform = `${process.platform}-${process.arch}`;
   const json = JSON.stringify({ version, platform, node: process.versions.node }, null, 2);
-  await terminal.out(
+  await terminal.deliver(
     args.includes('--json') ? `${json}\n` : `svc-api/${version} ${platform} node-${process.version}\n`,
   );
 }

@@ -37,8 +37,18 @@ async function deleteNamed(keys: KeyAdministration, name: string): Promise<Delet
   const deleted = found ? await keys.delete([found.apiKey.id]) : [];
   if (deleted.length > 0) return { deleted };
   // A mistyped path must not look as if the key were gone.
-  const store = keys.exists ? '' : `: the key store ${keys.location} does not exist`;
-  return { missing: `no API key is named "${name}"${store}` };
+  if (!keys.exists) return { missing: `no API key is named "${name}": the key store ${keys.location} does not exist` };
+  const { didYouMeanKey } = await import('../explain/did-you-mean.ts');
+  const question = await didYouMeanKey(name, searchIn(keys));
+  return { missing: `no API key is named "${name}"${question === undefined ? '' : `. ${question}`}` };
+}
+
+/** How many keys are looked at where a name is misspelled. */
+export const MAX_LIKELY = 50;
+
+/** Finds the first keys that contain a text. */
+export function searchIn(keys: KeyAdministration): (text: string) => Promise<readonly KeyName[]> {
+  return async (search) => (await keys.list({ first: MAX_LIKELY, search })).keys.map(({ apiKey }) => apiKey);
 }
 
 async function deleteChosen(

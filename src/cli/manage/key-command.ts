@@ -1,5 +1,7 @@
 import type { KeyAdministration, KeyState } from '../../keys/administration.ts';
+import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { KeysError } from '../../keys/errors.ts';
+import type { ApiKey } from '../../keys/key/api-key.ts';
 import { normalizeName } from '../../keys/key/name.ts';
 import { printable } from '../../keys/text.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../open-keys.ts';
@@ -8,7 +10,7 @@ import { type PlaceFlags, serverFlags } from '../remote/place-flags.ts';
 import { requireStore } from '../remote/target.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import { runCreate } from './create-key.ts';
-import { runDelete } from './delete-keys.ts';
+import { MAX_LIKELY, runDelete, searchIn } from './delete-keys.ts';
 import { CliError } from '../errors.ts';
 import { ReportedFailure } from '../failure.ts';
 import { commandText } from '../command-text.ts';
@@ -119,19 +121,33 @@ export abstract class KeyCommand extends BaseCommand {
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
   protected findKey(keys: KeyAdministration, name: string | undefined): Promise<KeyState> {
-    return this.found(name, (given) => keys.find(given));
+    return this.found(name, (given) => keys.find(given), searchIn(keys));
   }
 
-  /** What is found by a name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
+  /** The same in a store. */
+  protected findStored(keys: OpenKeys, name: string | undefined): Promise<ApiKey> {
+    const search = async (text: string) => (await keys.list({ first: MAX_LIKELY, search: text }, OPERATOR)).keys;
+    return this.found(name, (given) => keys.findByName(given, OPERATOR), search);
+  }
+
+  /**
+   * What is found by a name.
+   * @param search keys that contain a text, of which one may have been meant
+   * @throws CliError USAGE without a name; KeysError NOT_FOUND
+   */
   protected async found<Found>(
     name: string | undefined,
     find: (name: string) => Promise<Found | undefined>,
+    search: (text: string) => Promise<readonly { name: string }[]>,
   ): Promise<Found> {
     if (name === undefined)
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     const found = await find(name);
     if (found !== undefined) return found;
-    const remedy = `Run "${commandText(this.config, 'apikey:list')}" to see all.`;
-    throw new KeysError('NOT_FOUND', `There is no API key named "${printable(normalizeName(name))}". ${remedy}`);
+    const { didYouMeanKey } = await import('../explain/did-you-mean.ts');
+    const wanted = normalizeName(name);
+    const remedy =
+      (await didYouMeanKey(wanted, search)) ?? `Run "${commandText(this.config, 'apikey:list')}" to see all.`;
+    throw new KeysError('NOT_FOUND', `There is no API key named "${printable(wanted)}". ${remedy}`);
   }
 }

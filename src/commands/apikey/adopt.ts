@@ -23,7 +23,7 @@ export default class Adopt extends StoreCommand {
   async run(): Promise<object> {
     const input = await this.parse(Adopt);
     return this.withStore(input.flags, async (keys) => {
-      const { id } = await this.found(nameOf(input), (name) => keys.findByName(name, OPERATOR));
+      const { id } = await this.findStored(keys, nameOf(input));
       const { before, after } = await keys.adopt(id, OPERATOR);
       const changed = before.createdBy !== null;
       const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';

@@ -34,9 +34,11 @@ export default class Completion extends BaseCommand {
     }),
   };
 
+  protected override readonly onlyPrints = true;
+
   async run(): Promise<void> {
     const { args } = await this.parse(Completion);
     const { scriptOf } = await import('../../cli/completion/script.ts');
-    await this.terminal.out(scriptOf(args.shell as Shell, this.config));
+    await this.write(scriptOf(args.shell as Shell, this.config));
   }
 }

@@ -17,6 +17,8 @@ export default class ApiKeyHelp extends BaseCommand {
     subject: Args.string({ description: 'A command, exit-codes or environment.', ignoreStdin: true }),
   };
 
+  protected override readonly onlyPrints = true;
+
   async run(): Promise<void> {
     const { argv } = await this.parse(ApiKeyHelp);
     const words = argv.map(String);
@@ -29,7 +31,7 @@ export default class ApiKeyHelp extends BaseCommand {
       const { unexpectedArguments } = await import('../../cli/explain/unknown-command.ts');
       throw new CliError('USAGE', unexpectedArguments(words.slice(1)));
     }
-    if (topic) return this.terminal.out(`${topicText(topic, this.config)}\n`);
+    if (topic) return this.write(`${topicText(topic, this.config)}\n`);
     const id = ['apikey', ...words].join(':');
     if (!this.config.findCommand(id)) {
       const remedy = `Topics are ${listOf(Object.keys(HELP_TOPICS))}; without an argument, all commands are listed.`;

@@ -54,6 +54,8 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
   };
 
   /** @returns the keys; not those of a table of all, which may be too many to be kept */
+  protected override readonly onlyPrints = true;
+
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);
@@ -108,7 +110,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     let last: ListedKeys | undefined;
     for await (const page of pages) {
       if (!last && page.keys.length === 0) await this.terminal.note('No API keys found.');
-      if (page.keys.length > 0) await this.terminal.out(`${table(page.keys.map((key) => columns.map(cell(key))))}\n`);
+      if (page.keys.length > 0) await this.write(`${table(page.keys.map((key) => columns.map(cell(key))))}\n`);
       last = page;
     }
     if (last?.next) await this.terminal.note(`More keys follow: pass --all, or --after ${last.next}`);

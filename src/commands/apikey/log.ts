@@ -4,6 +4,7 @@ import { withProgress } from '../../cli/progress.ts';
 import { runPrune } from '../../cli/audit/prune-log.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow } from '../../cli/views/audit-view.ts';
 import { CliError } from '../../cli/errors.ts';
+import { hasFlag } from '../../cli/output.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { exclusiveFlags } from '../../cli/input/exclusive-flags.ts';
 import { readNumber } from '../../cli/input/key-flags.ts';
@@ -93,6 +94,8 @@ export default class Log extends KeyCommand {
     yes: yesFlag,
   };
 
+  protected override readonly onlyPrints = !hasFlag(this.argv, '--prune') && !hasFlag(this.argv, '--verify');
+
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(Log);
     const { key, actor, action, since, until, follow, verify, prune } = flags;
@@ -168,7 +171,7 @@ export default class Log extends KeyCommand {
   /** @returns whether somebody still reads them */
   private async writeLines(lines: string): Promise<boolean> {
     try {
-      await this.terminal.out(`${lines}\n`);
+      await this.write(`${lines}\n`);
       return true;
     } catch (error) {
       if (error instanceof CliError) return false;

@@ -1,3 +1,4 @@
+import { searchIn } from '../../cli/manage/delete-keys.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
@@ -13,10 +14,12 @@ export default class Show extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
+  protected override readonly onlyPrints = true;
+
   async run(): Promise<object> {
     const input = await this.parse(Show);
     return this.withKeys(input.flags, async (keys) => {
-      const key = await this.found(nameOf(input), (name) => keys.show(name));
+      const key = await this.found(nameOf(input), (name) => keys.show(name), searchIn(keys));
       const json = { ...keyJson(key), effectivePermissions: key.effectivePermissions };
       const limitedBy = key.limitedBy.map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;

@@ -7,7 +7,6 @@ import { warn } from '../../cli/terminal.ts';
 import { StoreCommand } from '../../cli/manage/store-command.ts';
 import type { DeclaredRoutes } from '../../cli/routes/declared-routes.ts';
 import type { Explained } from '../../cli/routes/explanation-view.ts';
-import { OPERATOR } from '../../keys/authorization/principal.ts';
 import { assertValid, KeysError } from '../../keys/errors.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../../keys/permissions/catalog.ts';
 import { parsePermissions } from '../../keys/permissions/grants.ts';
@@ -87,7 +86,7 @@ export default class Explain extends StoreCommand {
     if (permissions) return { permissions: readPermissions(permissions, createCatalog(additions)) };
     if (name === undefined) return { permissions: undefined };
     return this.withStore(flags, async (keys) => {
-      const key = await this.found(name, (given) => keys.findByName(given, OPERATOR));
+      const key = await this.findStored(keys, name);
       const [chain] = await keys.chainsOf([key]);
       const status = keys.statusOf(chain!);
       return { permissions: status === 'ACTIVE' ? keys.accessOf(chain!) : undefined, key: { key, status } };

@@ -52,7 +52,7 @@ export function assertValidDeclaration(issues: readonly DocumentIssue[]): void {
 export function readDeclaration(value: unknown, catalog: Catalog): DeclaredKey[] {
   const reader = new DeclarationReader(catalog);
   const keys = reader.declaration(value);
-  assertValidDeclaration(reader.issues);
+  assertValidDeclaration(reader.ownIssues);
   return keys;
 }
 
@@ -71,11 +71,12 @@ class DeclarationReader extends DocumentReader {
       this.report([], 'The declaration must be a map with the field "keys", a list of keys.');
       return [];
     }
-    this.reportUnknownFields(value, [], TOP_FIELDS);
-    if (value['$schema'] !== undefined) this.text(value['$schema'], ['$schema']);
-    if (Array.isArray(value['keys'])) return value['keys'].map((key, index) => this.#key(key, ['keys', index]));
-    const problem = 'keys' in value ? 'The field "keys" must be a list.' : 'The field "keys" is missing.';
-    this.report('keys' in value ? ['keys'] : [], `${problem} Write "keys: []" for none.`);
+    const { keys, $schema } = this.knownFields(value, [], TOP_FIELDS);
+    if ($schema !== undefined) this.text($schema, ['$schema']);
+    if (Array.isArray(keys)) return keys.map((key, index) => this.#key(key, ['keys', index]));
+    const remedy = ' Write "keys: []" for none.';
+    if (keys === undefined) this.missing([], 'keys', remedy);
+    else this.report(['keys'], `The field "keys" must be a list.${remedy}`);
     return [];
   }
 
@@ -93,9 +94,9 @@ class DeclarationReader extends DocumentReader {
       this.report(path, `A key must be a map with the field "name", and some of ${listOf(KEY_FIELDS.slice(1))}.`);
       return key;
     }
-    this.reportUnknownFields(value, path, KEY_FIELDS);
-    const { name, description, roles, permissions, limits, allowFrom, expiresAt, enabled } = value;
-    if (name === undefined) this.report(path, 'The field "name" is missing.');
+    const fields = this.knownFields(value, path, KEY_FIELDS);
+    const { name, description, roles, permissions, limits, allowFrom, expiresAt, enabled } = fields;
+    if (name === undefined) this.missing(path, 'name');
     else key.name = this.#name(name, [...path, 'name']);
     if (description !== undefined && description !== null)
       key.description = this.#description(description, [...path, 'description']);
@@ -106,7 +107,8 @@ class DeclarationReader extends DocumentReader {
     key.limits = this.wholeList(limits, [...path, 'limits'], parseLimits);
     if (allowFrom !== undefined && allowFrom !== null)
       key.allowFrom = this.#networks(allowFrom, [...path, 'allowFrom']);
-    for (const { message } of validateGrants(itemsOf(roles), itemsOf(permissions))) this.report(path, message);
+    if (!this.mayHaveMeant(path))
+      for (const { message } of validateGrants(itemsOf(roles), itemsOf(permissions))) this.report(path, message);
     if (expiresAt !== undefined && expiresAt !== null) key.expiresAt = this.#expiry(expiresAt, [...path, 'expiresAt']);
     if (typeof enabled === 'boolean') key.enabled = enabled;
     else if (enabled !== undefined) this.report([...path, 'enabled'], 'The field "enabled" must be true or false.');

@@ -1,6 +1,6 @@
 import type { Issue } from '../errors.ts';
 import { printable } from '../text.ts';
-import { lowerCaseHint, readDate, readDay, readDuration, UNIT_MS } from '../time.ts';
+import { durationHint, missingDay, readDate, readDay, readDuration, UNIT_MS } from '../time.ts';
 
 /** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
@@ -20,7 +20,7 @@ export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number)
   if (expiresIn !== undefined) {
     const duration = readDuration(expiresIn);
     if (duration === undefined) {
-      const remedy = lowerCaseHint(expiresIn) ?? 'Write a number with s, m, h, d or w, such as 90m, 12h or 30d.';
+      const remedy = durationHint(expiresIn) ?? 'Write a number with s, m, h, d or w, such as 90m, 12h or 30d.';
       return issue(`"${printable(expiresIn)}" is not a duration. ${remedy}`);
     }
     return withinLimit(now + duration, now, expiresIn);
@@ -60,7 +60,10 @@ export function notADate(text: string): string {
   const day = text.trim();
   if (readDay(day) !== undefined)
     return `"${day}" has no time. Write ${day}T00:00:00Z for its start in UTC, or ${day}T23:59:59Z for its end.`;
-  return `"${printable(text)}" is not an RFC 3339 date and time, such as 2030-12-31T23:59:59Z.`;
+  const shown = `"${printable(text)}"`;
+  const problem = missingDay(day);
+  const what = `${shown} is not an RFC 3339 date and time`;
+  return problem === undefined ? `${what}, such as 2030-12-31T23:59:59Z.` : `${what}. ${problem}`;
 }
 
 function issue(message: string): Issue {

@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import { lowerCaseHint, pastTimeRemedy, readDuration, readPastTime, UNIT_MS } from '../time.ts';
+import { durationHint, pastTimeRemedy, readDuration, readPastTime, UNIT_MS } from '../time.ts';
 import { printable } from '../text.ts';
 
 /** A rotation of a key's secret: the previous secret, and how long it still works. */
@@ -59,7 +59,7 @@ export function readRotation(
   const activation = ACTIVATIONS.find((name) => name === wanted);
   const issues: Issue[] = [];
   if (duration === undefined) {
-    const remedy = lowerCaseHint(text) ?? 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.';
+    const remedy = durationHint(text) ?? 'Write a number with s, m, h, d or w, such as 90m or 24h, or 0s for none.';
     const message = `"${printable(text)}" is not a duration. ${remedy}`;
     issues.push({ code: 'EXPIRY_INVALID', message, field: 'grace' });
   } else if (duration > MAX_GRACE_DAYS * UNIT_MS.d) {

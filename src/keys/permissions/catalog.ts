@@ -38,6 +38,8 @@ export interface Catalog {
   readonly defaultLimits: readonly Limit[];
   /** What is demanded of all keys. */
   readonly policy: Policy;
+  /** The file that declares the installation's own resources, if that is to be told. */
+  readonly declaredIn?: string | undefined;
   /** What a role is for, in a sentence. */
   meaningOf(role: Role): string;
   /** The permissions that a role includes; none if it is unknown. */
@@ -61,6 +63,8 @@ export interface CatalogAdditions {
   defaultLimits?: readonly string[] | undefined;
   /** What is demanded of all keys. Default: nothing. */
   policy?: PolicyRules | undefined;
+  /** The file that declares resources, which messages about unknown ones name. Default: none is named. */
+  declaredIn?: string | undefined;
 }
 
 /** The name of a resource, or of a role. */
@@ -81,6 +85,7 @@ export function createCatalog({
   roles = {},
   defaultLimits = [],
   policy: rules = {},
+  declaredIn,
 }: CatalogAdditions = {}): Catalog {
   const own = added.map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
@@ -111,6 +116,7 @@ export function createCatalog({
     roles: [...permissions.keys()],
     defaultLimits: limits.values,
     policy,
+    declaredIn,
     meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
     permissionsOf: (role) => permissions.get(role) ?? NONE,
     includes: includesRole,

@@ -34,6 +34,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       if (item === '')
         return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
       const shown = `"${printable(item)}"`;
+      if (item.includes('*')) return `${shown} is not a permission: there are no wildcards. ${insteadOf()}`;
       if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
         const likelyResource = resource ?? nearest(resourceText, catalog.resources, 1)[0] ?? 'DOCKER';
         const likelyAction = action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY';
@@ -43,10 +44,22 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       if (!resource)
         parts.push(
           `"${printable(resourceText)}" is not a resource. ${suggest('resource', resourceText, catalog.resources)}`,
+          ...(catalog.declaredIn === undefined
+            ? []
+            : [`Resources of your own are declared under "resources" in ${printable(catalog.declaredIn, 200)}.`]),
         );
       if (!action)
         parts.push(`"${printable(actionText)}" is not an action. ${suggest('action', actionText, catalog.actions)}`);
       return `${shown} is not a permission: ${parts.join(' ')}`;
+    }
+
+    /** What to write where a wildcard was meant. `X_ANY` includes `X_OWN`. */
+    function insteadOf(): string {
+      if (!resource) return 'List each permission, or grant a role: VIEWER reads, ADMIN includes all.';
+      const start = actionText.toUpperCase().split('*')[0]!;
+      const all = catalog.actions.filter((each) => each.endsWith('_ANY'));
+      const meant = all.filter((each) => each.startsWith(start));
+      return `List each one: ${(meant.length > 0 ? meant : all).map((each) => `${resource}:${each}`).join(',')}.`;
     }
   });
 }

@@ -1,5 +1,5 @@
 import { listOf, printable } from '../text.ts';
-import { formatDuration, lowerCaseHint, readDuration, UNIT_MS } from '../time.ts';
+import { formatDuration, durationHint, readDuration, UNIT_MS } from '../time.ts';
 
 /** What an installation demands of its keys, as it is written. What is left out demands nothing. */
 export interface PolicyRules {
@@ -87,7 +87,7 @@ function readPeriod(text: string, least: number): number | string {
   const duration = readDuration(text);
   const shown = `"${printable(text)}"`;
   if (duration === undefined) {
-    const remedy = lowerCaseHint(text) ?? 'Write a number with s, m, h, d or w, such as 90d.';
+    const remedy = durationHint(text) ?? 'Write a number with s, m, h, d or w, such as 90d.';
     return `${shown} is not a duration. ${remedy}`;
   }
   if (duration > MAX_MS) return `${shown} is more than ten years. Choose a shorter time, or none.`;

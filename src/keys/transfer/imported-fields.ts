@@ -62,12 +62,22 @@ export function readFields(text: string): { fields?: ImportedFields; issues: Iss
     return { issues: [invalid('The line is not a JSON object. Write each key as one object on a line of its own.')] };
   // Databases write null for what is not given.
   const given = Object.entries(object).filter(([, value]) => value !== null);
-  const unknown = given.filter(([name]) => !isField(name)).map(([name]) => unknownField(name));
-  const known = given.filter((entry): entry is [keyof ImportedFields, unknown] => isField(entry[0]));
-  const issues = [...known.flatMap(wrongKind), ...missing(new Set(known.map(([name]) => name))), ...exposed(known)];
+  const others = given.filter(([name]) => !isField(name));
+  const own = given.filter((entry): entry is [keyof ImportedFields, unknown] => isField(entry[0]));
+  // A misspelled field is read as the one that was meant, so that nothing is said that follows from it.
+  const meant = others.flatMap(([name, value]): [keyof ImportedFields, unknown][] =>
+    (nearest(name, NAMES, 1) as (keyof ImportedFields)[]).flatMap((close) =>
+      own.some(([each]) => each === close) ? [] : [[close, value]],
+    ),
+  );
+  const fitting = meant.filter((entry) => wrongKind(entry).length === 0);
+  const known = [...own, ...fitting];
+  const names = new Set([...own, ...meant].map(([name]) => name));
+  const issues = [...own.flatMap(wrongKind), ...missing(names), ...exposed(known)];
   return {
-    ...(issues.length === 0 && { fields: Object.fromEntries(known) as unknown as ImportedFields }),
-    issues: [...unknown, ...issues],
+    ...(issues.length === 0 &&
+      fitting.length === meant.length && { fields: Object.fromEntries(known) as unknown as ImportedFields }),
+    issues: [...others.map(([name]) => unknownField(name)), ...issues],
   };
 }
 

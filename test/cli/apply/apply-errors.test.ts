@@ -28,7 +28,7 @@ const FAULTS: readonly (readonly [what: string, text: string, place: string, mes
   ['an unknown tag', 'keys: !secret []', '1:7', /Unresolved tag/],
   ['an alias of nothing', 'keys:\n  - *A', '2:5', /no anchor "&A"/],
   ['a key that is no map', 'keys:\n  - A', '2:5', /must be a map with the field "name"/],
-  ['an unknown field of a key', key('rolls: [GUEST]'), '4:5', /"rolls" is not a field\. The fields here are name,/],
+  ['an unknown field of a key', key('rolls: [GUEST]'), '4:5', /"rolls" is not a field\. Did you mean "roles"\?/],
   ['a merged map', key('<<: {enabled: true}'), '4:5', /"<<" is not a field/],
   ['no name', 'keys:\n  - roles: [GUEST]', '2:5', /"name" is missing/],
   ['an empty name', 'keys:\n  - {name: " ", roles: [GUEST]}', '2:12', /name is empty/],

@@ -5,8 +5,35 @@ import { runCli } from '../../support/process.ts';
 
 const SECRET = `svc_0a1B2c3D4e5F_${'x'.repeat(49)}`;
 
-const ROWS: readonly (readonly [command: string, args: readonly string[], error: string])[] = [
+type Row = readonly [command: string, args: readonly string[], error: string];
+
+/** Lists without commas, of which oclif takes a later value for the name of a key. */
+const SPACED: readonly Row[] = [
+  ['apikey', ['--create', '--name', 'X', '--roles', 'VIEWER', 'GUEST'], `GUEST. ${commas('--roles VIEWER,GUEST')}`],
+  ['apikey create', ['X', '--roles', 'VIEWER', 'GUEST'], `GUEST. ${commas('--roles VIEWER,GUEST')}`],
+  ['apikey create', ['--name', 'X', '--roles', 'VIEWER', 'OPS'], `OPS. ${commas('--roles VIEWER,OPS')}`],
+  ['apikey create', ['--roles', 'VIEWER', 'guest'], `guest. ${commas('--roles VIEWER,guest')}`],
+  ['apikey create', ['--roles=VIEWER', 'GUEST'], `GUEST. ${commas('--roles VIEWER,GUEST')}`],
+  [
+    'apikey update',
+    ['--permissions', 'DOCKER:READ_ANY', 'ARRAY:READ_ANY'],
+    `ARRAY:READ_ANY. ${commas('--permissions DOCKER:READ_ANY,ARRAY:READ_ANY')}`,
+  ],
+  ['apikey create', ['--limit', '9/s', '9/m'], `9/m. ${commas('--limit 9/s,9/m')}`],
+];
+
+function commas(list: string): string {
+  return `Separate the values of ${list.split(' ')[0]} by commas: ${list}`;
+}
+
+const ROWS: readonly Row[] = [
   ['apikey', ['--creat'], 'Nonexistent flag: --creat. Did you mean --create?'],
+  ['apikey', ['--nmae', 'X'], 'Nonexistent flag: --nmae. Did you mean --name?'],
+  ['apikey', ['--list'], 'Nonexistent flag: --list. Did you mean "svc-api apikey list"?'],
+  ['apikey', ['--updte', 'X'], 'Nonexistent flag: --updte. Did you mean "svc-api apikey update"?'],
+  ['apikey completion', ['powershell'], '"powershell" is not one of bash, zsh or fish.'],
+  ['apikey completion', ['fsh'], '"fsh" is not one of bash, zsh or fish. Did you mean zsh or fish?'],
+  ...SPACED.map((row): Row => [...row.slice(0, 2), `Unexpected argument: ${row[2]}`] as unknown as Row),
   ['apikey create', ['--rolls', 'VIEWER'], 'Nonexistent flag: --rolls. Did you mean --roles?'],
   ['apikey create', ['--ROLES=VIEWER'], 'Nonexistent flag: --ROLES. Did you mean --roles?'],
   ['apikey create', ['-name', 'X'], 'Nonexistent flag: -name. Did you mean --name?'],
@@ -39,6 +66,14 @@ describe('a flag or argument that is wrong', () => {
       assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
     });
   }
+
+  it('is none where the name of a key comes after a list', async () => {
+    const cli = testCli();
+    for (const name of ['CI deploy', 'Viewer bot']) {
+      const { stderr } = await cli.run(['apikey', 'create', '--roles', 'VIEWER', name]);
+      assert.match(stderr, new RegExp(`^Created API key "${name}"`));
+    }
+  });
 
   it('is refused in the same way in the form with colons', async () => {
     const [colons, spaces] = await Promise.all([

@@ -38,6 +38,22 @@ See acme apikey:can --help`,
       first!,
       /^Error: There is no command "apikey:lst"\. Did you mean "acme apikey:list"\? The commands of /,
     );
+  });
+
+  it('names the command whose words were separated by a space, whatever else is wrong', async () => {
+    const errors: object[] = [
+      { args: ['create'] },
+      { flags: ['--dry-run'] },
+      { message: 'Flag --name expects a value' },
+    ];
+    for (const error of errors) {
+      const [line] = (await shownByHost('apikey', ['create', '--name', 'CI'], error)).split('\n');
+      assert.equal(line, 'Error: The words of a command of acme have ":" between them: write "acme apikey:create".');
+    }
+  });
+
+  it('takes a later word for a command, too', async () => {
+    const error = { args: ['lst'] } as Partial<Error>;
     const [later] = (await shownByHost('apikey', ['--json', 'lst'], error)).split('\n');
     assert.equal(later, 'Error: Unexpected argument: lst. Did you mean "acme apikey:list"?');
   });

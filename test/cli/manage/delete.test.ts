@@ -61,7 +61,7 @@ describeOnEachAndRemotely('apikey --delete', () => {
       cli.run(['apikey', '--delete', '--name', 'Robot']),
       cli.run(['apikey', '--delete', '--name', 'Robot', '--json']),
     ]);
-    const text = 'No API keys found to delete: no API key is named "Robot"';
+    const text = 'No API keys found to delete: no API key is named "Robot". Did you mean "robot"?';
     assert.deepEqual(plain, { stdout: '', stderr: `${text}\n`, code: 1, signal: null });
     assert.deepEqual(asJson, { stdout: json({ deleted: 0, error: text }), stderr: '', code: 1, signal: null });
   });

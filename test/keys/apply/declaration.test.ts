@@ -72,8 +72,18 @@ describe('a declaration', () => {
       'keys[1]: An API key needs at least one role or permission.',
     ]);
     assert.deepEqual(issuesOfKey({ ...A, role: 'GUEST' }), [
-      'keys[0].role: "role" is not a field. The fields here are name, description, roles, permissions, limits, ' +
+      'keys[0].role: "role" is not a field. Did you mean "roles"?',
+    ]);
+    // Nothing is said that follows from it.
+    assert.deepEqual(issuesOfKey({ name: 'A', role: 'GUEST' }), [
+      'keys[0].role: "role" is not a field. Did you mean "roles"?',
+    ]);
+    assert.deepEqual(issuesOfKey({ name: 'A', may: ['GUEST'] }), [
+      'keys[0].may: "may" is not a field. The fields here are name, description, roles, permissions, limits, ' +
         'allowFrom, expiresAt and enabled.',
+    ]);
+    assert.deepEqual(issuesOf({ key: [{ nme: 'A', roles: ['GUEST'], expiresAt: '2027-02-30T00:00:00Z' }] }), [
+      'key: "key" is not a field. Did you mean "keys"?',
     ]);
   });
 

@@ -196,6 +196,12 @@ describeOnEach('importing keys', () => {
       ['INPUT_INVALID'],
       /"rolls" is not a field of a key\. Did you mean roles\?/,
     ],
+    'a misspelled field that is required': [
+      '{"nme":"CI","secrt":"abcdefghijklmnopqrstuvwxyz","role":["GUEST"]}',
+      ['INPUT_INVALID', 'INPUT_INVALID', 'INPUT_INVALID'],
+      /"nme" is not a field of a key\. Did you mean name\?/,
+    ],
+    'a misspelled field with another value': ['{"nme":7,"secret":"abcdefghijklmnopqrstuvwxyz"}', ['INPUT_INVALID']],
     'a field like none': [key({ userAgentHeader: 1 }), ['INPUT_INVALID'], /The fields are name, secret, sha256,/],
     'a field of the prototype': [
       '{"__proto__":1,"name":"CI","secret":"abcdefghijklmnopqrstuvwxyz","roles":["GUEST"]}',
