@@ -6,6 +6,20 @@ import type { NoticeSettings } from '../keys/notices/settings.ts';
 import type { Client } from '../keys/requests/clients.ts';
 import type { Route } from '../routes/route.ts';
 
+/** What only tunes a server, each undefined for its default. */
+export interface ServerSettings {
+  /** How long a connection is kept for a further request, in seconds. */
+  readonly keepAlive?: number | undefined;
+  /** How many connections each process has at a time. */
+  readonly maxConnections?: number | undefined;
+  /** How many of its connections come from one address, or one /64 of IPv6. */
+  readonly maxConnectionsPerAddress?: number | undefined;
+  /** How many accepted secrets each process remembers. */
+  readonly maxVerifiedKeys?: number | undefined;
+  /** The address at which metrics are served. */
+  readonly metricsHost?: string | undefined;
+}
+
 /** What `svc-api.yaml` says: checked, with defaults for what it omits. */
 export interface Config {
   /** The absolute path of the file; undefined if there is none. */
@@ -25,6 +39,8 @@ export interface Config {
   readonly cors: { readonly origins: readonly string[] };
   /** Absolute paths. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** What only tunes a server, from when it starts. */
+  readonly server: ServerSettings;
   readonly limits: {
     /** Each as `100/m`; what keys have that name none themselves. */
     readonly default: readonly string[];
@@ -54,6 +70,7 @@ export const DEFAULT_CONFIG: Config = {
   expect: [],
   cors: { origins: [] },
   tls: undefined,
+  server: {},
   limits: { default: [], failedCredentials: '20/m' },
   policy: {},
   notices: undefined,

@@ -1,10 +1,52 @@
 import { dirname, resolve } from 'node:path';
 import { type DocumentReader, isRecord } from '../keys/document.ts';
 import { invalidOrigin } from '../keys/origin.ts';
-import { type Config, DEFAULT_CONFIG } from './config.ts';
+import { listOf } from '../keys/text.ts';
+import { type Config, DEFAULT_CONFIG, type ServerSettings } from './config.ts';
 
 export const TLS_FIELDS = ['cert', 'key'] as const;
 export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Config['introspection'][];
+
+/** The settings of a server that are numbers from 1 on, and how much each is at most. */
+export const SERVER_NUMBERS = {
+  keepAlive: 3600,
+  maxConnections: 1_000_000,
+  maxConnectionsPerAddress: 1_000_000,
+  maxVerifiedKeys: 1_000_000,
+} as const satisfies Partial<Record<keyof ServerSettings, number>>;
+type ServerNumber = keyof typeof SERVER_NUMBERS;
+const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as ServerNumber[];
+export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
+
+/** Whether a value is a whole number from 1 to so many. */
+export function isCount(value: unknown, most: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
+}
+
+/** Reads what tunes a server. */
+export function readServer(reader: DocumentReader, value: unknown): ServerSettings {
+  if (value === undefined) return DEFAULT_CONFIG.server;
+  if (!isRecord(value)) {
+    reader.report(['server'], `The field "server" must be a map with fields of ${listOf(SERVER_FIELDS)}.`);
+    return DEFAULT_CONFIG.server;
+  }
+  reader.reportUnknownFields(value, ['server'], SERVER_FIELDS);
+  const numbers = NUMBER_FIELDS.filter((field) => value[field] !== undefined).map((field) => {
+    const [given, most] = [value[field], SERVER_NUMBERS[field]];
+    if (!isCount(given, most))
+      reader.report(['server', field], `The field "${field}" must be a whole number from 1 to ${most}.`);
+    return [field, given];
+  });
+  const { metricsHost } = value;
+  if (metricsHost === undefined) return Object.fromEntries(numbers) as ServerSettings;
+  const host = reader.text(metricsHost, ['server', 'metricsHost']);
+  if (host?.trim() === '')
+    reader.report(
+      ['server', 'metricsHost'],
+      'The field "metricsHost" is empty. Give an address to listen on, such as 127.0.0.1.',
+    );
+  return { ...(Object.fromEntries(numbers) as ServerSettings), metricsHost: host };
+}
 
 /** Reads whose pages may send requests. */
 export function readCors(reader: DocumentReader, value: unknown): Config['cors'] {
