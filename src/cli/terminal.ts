@@ -24,7 +24,7 @@ export interface Terminal {
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
   deliver(text: string): Promise<void>;
-  /** Writes a line to stderr; a failure is ignored. */
+  /** Writes lines to stderr, at a terminal wrapped between words; a failure is ignored. */
   note(text: string): Promise<void>;
   /**
    * Shows passing text on stderr, where there is room for it at once: as the last line, which is drawn anew and which
@@ -103,7 +103,7 @@ class ProcessTerminal implements Terminal {
 
   async note(text: string): Promise<void> {
     try {
-      await this.#writeAll(process.stderr, `${this.#overStatus(text)}\n`);
+      await this.#writeAll(process.stderr, `${this.#overStatus(await inColumns(text, this.errorColumns))}\n`);
     } catch {
       // Without stderr there is nobody left to tell.
     }
@@ -155,6 +155,19 @@ export function showsUnicode({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv
 }
 
 export const processTerminal: Terminal = new ProcessTerminal();
+
+/** Text whose lines fit, as far as their words do. */
+async function inColumns(text: string, columns: number | undefined): Promise<string> {
+  const lines = text.split('\n');
+  if (columns === undefined || lines.every(({ length }) => length <= columns)) return text;
+  const { wrapped } = await import('./wrapped.ts');
+  return lines
+    .map((line) => {
+      const [indentation = ''] = /^ */.exec(line) ?? [];
+      return wrapped(indentation, line.slice(indentation.length), columns);
+    })
+    .join('\n');
+}
 
 /** Writes what there is room for, without waiting. @returns whether any of it was written */
 function writeAtOnce(stream: OutputStream, text: string): boolean {

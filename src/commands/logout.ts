@@ -55,7 +55,7 @@ export default class Logout extends BaseCommand {
         'USAGE',
         `${spared} Pass --yes to log out all the same, or --local to only forget the key here.`,
       );
-    const { confirmOrCancel } = await import('../cli/prompts/confirm.ts');
+    const { confirmOrCancel } = await import('../cli/prompts/with-prompts.ts');
     await confirmOrCancel(`${spared} Log out?`);
   }
 }

@@ -114,8 +114,8 @@ export default class Restore extends StoreCommand {
         'Pass --yes to restore, or --dry-run to see what that does: you can only be asked on a terminal, ' +
           'without --json and --no-input.',
       );
-    const { confirmRestore } = await import('../cli/prompts/confirm-restore.ts');
-    await confirmRestore('Restore the backup?');
+    const { confirmOrCancel } = await import('../cli/prompts/with-prompts.ts');
+    await confirmOrCancel('Restore the backup?');
   }
 
   private show({ contents, plan, store, previous }: Restored, isDryRun: boolean): Promise<object> {

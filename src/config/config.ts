@@ -5,20 +5,7 @@ import type { PolicyRules } from '../keys/permissions/policy.ts';
 import type { NoticeSettings } from '../keys/notices/settings.ts';
 import type { Client } from '../keys/requests/clients.ts';
 import type { Route } from '../routes/route.ts';
-
-/** What only tunes a server, each undefined for its default. */
-export interface ServerSettings {
-  /** How long a connection is kept for a further request, in seconds. */
-  readonly keepAlive?: number | undefined;
-  /** How many connections each process has at a time. */
-  readonly maxConnections?: number | undefined;
-  /** How many of its connections come from one address, or one /64 of IPv6. */
-  readonly maxConnectionsPerAddress?: number | undefined;
-  /** How many accepted secrets each process remembers. */
-  readonly maxVerifiedKeys?: number | undefined;
-  /** The address at which metrics are served. */
-  readonly metricsHost?: string | undefined;
-}
+import type { ServerSettings } from '../server-settings.ts';
 
 /** What `svc-api.yaml` says: checked, with defaults for what it omits. */
 export interface Config {

@@ -2,26 +2,14 @@ import { dirname, resolve } from 'node:path';
 import { type DocumentReader, isRecord } from '../keys/document.ts';
 import { invalidOrigin } from '../keys/origin.ts';
 import { listOf } from '../keys/text.ts';
-import { type Config, DEFAULT_CONFIG, type ServerSettings } from './config.ts';
+import { isCount, SERVER_NUMBERS, type ServerSettings } from '../server-settings.ts';
+import { type Config, DEFAULT_CONFIG } from './config.ts';
 
 export const TLS_FIELDS = ['cert', 'key'] as const;
 export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Config['introspection'][];
 
-/** The settings of a server that are numbers from 1 on, and how much each is at most. */
-export const SERVER_NUMBERS = {
-  keepAlive: 3600,
-  maxConnections: 1_000_000,
-  maxConnectionsPerAddress: 1_000_000,
-  maxVerifiedKeys: 1_000_000,
-} as const satisfies Partial<Record<keyof ServerSettings, number>>;
-type ServerNumber = keyof typeof SERVER_NUMBERS;
-const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as ServerNumber[];
+const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as (keyof typeof SERVER_NUMBERS)[];
 export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
-
-/** Whether a value is a whole number from 1 to so many. */
-export function isCount(value: unknown, most: number): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
-}
 
 /** Reads what tunes a server. */
 export function readServer(reader: DocumentReader, value: unknown): ServerSettings {

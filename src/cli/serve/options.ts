@@ -1,8 +1,7 @@
-import type { ServerSettings } from '../../config/config.ts';
-import { isCount, SERVER_NUMBERS } from '../../config/server.ts';
 import type { CertificateFiles } from '../../http/certificate.ts';
 import type { ListenAddress } from '../../http/listen-address.ts';
 import { printable } from '../../keys/text.ts';
+import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../server-settings.ts';
 import { CliError } from '../errors.ts';
 import { type AddressFlags, readAddress, readCertificateFiles } from './address.ts';
 import { readMetricsHost, readTelemetry, type TelemetryFlags, type TelemetryOptions } from './telemetry-options.ts';

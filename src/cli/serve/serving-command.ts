@@ -1,4 +1,4 @@
-import type { Config, ServerSettings } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import type { StartService } from '../../configured-server.ts';
 import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
 import type { MetricsServer } from '../../telemetry/metrics-server.ts';
@@ -7,6 +7,7 @@ import type { SchemaExtension } from '../../graphql/extension.ts';
 import type { HostResource } from '../../keys/permissions/catalog.ts';
 import type { ConfigFile } from '../../config/config-file.ts';
 import type { OpenKeys } from '../../open-keys.ts';
+import type { ServerSettings } from '../../server-settings.ts';
 import { logLevelOf, type OpenLog, openLog } from '../../log.ts';
 import { BaseCommand } from '../base-command.ts';
 import { commandText } from '../command-text.ts';
