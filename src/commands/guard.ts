@@ -34,7 +34,7 @@ export default class Guard extends ServingCommand {
     },
     { description: 'Let routes decide', command: '<%= config.bin %> guard http://127.0.0.1:3000' },
     {
-      description: 'Guard it for other machines, by TLS',
+      description: 'Guard a service for other machines, by TLS',
       command:
         '<%= config.bin %> guard http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
     },

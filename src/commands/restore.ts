@@ -53,7 +53,9 @@ export default class Restore extends StoreCommand {
       description: 'Name or id of a key that was revoked since the backup and is to be as it was then. Repeatable.',
       helpValue: '<name>',
     }),
-    'bring-back-all': Flags.boolean({ description: 'The same for all keys that were revoked since.' }),
+    'bring-back-all': Flags.boolean({
+      description: 'Bring back all keys that were revoked since the backup, as they were then.',
+    }),
     'without-comparison': Flags.boolean({
       description: 'Restore also where the present store cannot be read: nobody knows then what was revoked since.',
     }),

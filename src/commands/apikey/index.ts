@@ -49,7 +49,7 @@ export default class ApiKey extends KeyCommand {
       command: '<%= config.bin %> <%= command.id %> --create --name "CI deploy" --roles VIEWER --overwrite',
     },
     { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --delete --name "CI deploy"' },
-    { description: 'Answer prompts instead', command: '<%= config.bin %> <%= command.id %> --create' },
+    { description: 'Create a key by answering prompts', command: '<%= config.bin %> <%= command.id %> --create' },
   ];
   static override flags = {
     name: nameFlag,

@@ -5,10 +5,10 @@ import { timeAndDistance } from '../../keys/relative-time.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';
-  static override description = 'Names the keys above it that limit what it may do. The secret is never shown.';
+  static override description = 'Names the keys above the key that limit what it may do. The secret is never shown.';
   static override examples = [
     { description: 'Show a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
-    { description: 'As JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
+    { description: 'Show a key as JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
   ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };
