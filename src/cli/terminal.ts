@@ -16,7 +16,7 @@ export interface Terminal {
   readonly showsUnicode: boolean;
   /** Whether the last line of stderr can be drawn anew: it is a terminal, and no dumb one. */
   readonly canRedraw: boolean;
-  /** How many columns stderr has; undefined if it is no terminal. */
+  /** How many columns stderr has, or COLUMNS says; undefined if it is no terminal. */
   readonly errorColumns: number | undefined;
   /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
   readonly columns: number;
@@ -76,12 +76,11 @@ class ProcessTerminal implements Terminal {
   }
 
   get errorColumns(): number | undefined {
-    return process.stderr.isTTY ? process.stderr.columns || undefined : undefined;
+    return process.stderr.isTTY ? (wantedColumns(process.env) ?? (process.stderr.columns || undefined)) : undefined;
   }
 
   get columns(): number {
-    const { COLUMNS: wanted = '' } = process.env;
-    return /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : process.stdout.columns || DEFAULT_COLUMNS;
+    return wantedColumns(process.env) ?? (process.stdout.columns || DEFAULT_COLUMNS);
   }
 
   async out(text: string): Promise<void> {
@@ -156,17 +155,16 @@ export function showsUnicode({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv
 
 export const processTerminal: Terminal = new ProcessTerminal();
 
-/** Text whose lines fit, as far as their words do. */
+/** Text in lines that fit. What wraps them is loaded where one does not. */
 async function inColumns(text: string, columns: number | undefined): Promise<string> {
-  const lines = text.split('\n');
-  if (columns === undefined || lines.every(({ length }) => length <= columns)) return text;
-  const { wrapped } = await import('./wrapped.ts');
-  return lines
-    .map((line) => {
-      const [indentation = ''] = /^ */.exec(line) ?? [];
-      return wrapped(indentation, line.slice(indentation.length), columns);
-    })
-    .join('\n');
+  if (columns === undefined || text.split('\n').every(({ length }) => length <= columns)) return text;
+  return (await import('./wrapped.ts')).wrappedLines(text, columns);
+}
+
+/** COLUMNS, if that is a number. */
+function wantedColumns(env: NodeJS.ProcessEnv): number | undefined {
+  const { COLUMNS: wanted = '' } = env;
+  return /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : undefined;
 }
 
 /** Writes what there is room for, without waiting. @returns whether any of it was written */

@@ -114,11 +114,11 @@ export const ENVIRONMENT: readonly Variable[] = [
   {
     name: 'OCLIF_COLUMNS',
     meaning: 'Width of the help.',
-    otherwise: 'the width of the terminal; 80 where the output is not a terminal',
+    otherwise: 'COLUMNS, or the width of the terminal; 80 where the output is not a terminal',
   },
   {
     name: 'COLUMNS',
-    meaning: 'Width to which `list` and `log` are shortened on a terminal.',
+    meaning: 'Width of the help and of output to a terminal.',
     otherwise: 'the width of the terminal',
   },
   {

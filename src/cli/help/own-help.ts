@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Command } from '@oclif/core/command';
 import { Help } from '@oclif/core/help';
-import { Columns, renderTemplates } from './columns.ts';
+import type { Config, HelpOptions } from '@oclif/core/interfaces';
+import { Columns, renderTemplates, widthOf } from './columns.ts';
 import { OwnCommandHelp } from './command-help.ts';
 import { HELP_TOPICS, topicNamed, topicText } from './topics.ts';
 import { VERB_GROUPS } from './verbs.ts';
@@ -33,8 +34,8 @@ type Rows = [name: string, summary: string][];
 export default class OwnHelp extends Help {
   protected override CommandHelpClass = OwnCommandHelp;
 
-  constructor(...options: ConstructorParameters<typeof Help>) {
-    super(...options);
+  constructor(config: Config, options?: Partial<HelpOptions>) {
+    super(config, { ...widthOf(process.env), ...options });
     this.render = renderTemplates(this.render);
   }
 

@@ -20,7 +20,8 @@ export async function withPrompts<Answer>(ask: (prompts: Prompts) => Promise<Ans
 }
 
 /** @throws CliError USAGE */
-function isPlain({ SVC_API_PROMPTS: wanted, TERM: terminal }: NodeJS.ProcessEnv): boolean {
+function isPlain(env: NodeJS.ProcessEnv): boolean {
+  const { SVC_API_PROMPTS: wanted, TERM: terminal } = env;
   if (!wanted) return terminal === 'dumb';
   if (wanted === 'plain' || wanted === 'rich') return wanted === 'plain';
   throw new CliError('USAGE', `SVC_API_PROMPTS is "${printable(wanted)}". Set it to plain or rich, or unset it.`);

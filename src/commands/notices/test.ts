@@ -5,8 +5,8 @@ export default class Test extends BaseCommand {
   static override summary = 'Send a test notice to the webhook, and say what it answers.';
   static override description =
     'The notice is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the ' +
-    'secret that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. Exits with 1 unless the answer is a 2xx. ' +
-    'Neither the key store nor what waits in it is touched.';
+    'secret that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. ' +
+    'Exits with 1 unless the answer is a 2xx. Neither the key store nor what waits in it is touched.';
   static override examples = [
     { description: 'Check a receiver', command: '<%= config.bin %> <%= command.id %>' },
     {

@@ -155,3 +155,22 @@ describe('plain prompts', () => {
     assert.match(text, /^Error: SVC_API_PROMPTS is "Plain"\. Set it to plain or rich, or unset it\. Code: USAGE /);
   });
 });
+
+describe('a terminal of 60 columns', () => {
+  it('shows no word that is cut', async () => {
+    const cli = testCli();
+    await cli.given('CI');
+    for (const [args, code] of [
+      [['apikey', 'show', 'CI'], 0],
+      [['doctor'], 0],
+      [['apikey', 'create', 'CI', '--roles', 'VIEWER', '--no-input'], 1],
+      [['apikey', 'creat'], 2],
+    ] as const) {
+      const variables = { SVC_API_DATABASE: cli.database };
+      const terminal = new TerminalSession(process.execPath, [BIN, ...args], variables, { columns: COLUMNS });
+      assert.equal(await terminal.end(), code, terminal.screen);
+      const cut = terminal.screen.split('\n').filter((line) => line.length > COLUMNS && / \S+ \S+$/.test(line));
+      assert.deepEqual(cut, [], args.join(' '));
+    }
+  });
+});
