@@ -7,7 +7,8 @@ import { ROUTE_FIELDS } from '../src/config/routes.ts';
 import { NOTICE_TYPES } from '../src/keys/notices/notice.ts';
 import { MAX_REFUSED_OFTEN } from '../src/keys/notices/settings.ts';
 import { OTHER_ORIGIN } from '../src/keys/origin.ts';
-import { INTROSPECTION, TLS_FIELDS } from '../src/config/server.ts';
+import { INTROSPECTION, SERVER_FIELDS, TLS_FIELDS } from '../src/config/server.ts';
+import { SERVER_NUMBERS } from '../src/server-settings.ts';
 import { ROLES } from '../src/keys/permissions/built-in.ts';
 import { NAME } from '../src/keys/permissions/catalog.ts';
 import { MAX_KEYS_PER_CREATOR, POLICY_RULES } from '../src/keys/permissions/policy.ts';
@@ -122,6 +123,34 @@ export function configSchema(): string {
           TLS_FIELDS,
         ),
       },
+      server: {
+        description: 'What tunes "serve" and "guard", from when they start. Flags and environment variables win.',
+        ...mapOf(SERVER_FIELDS, {
+          keepAlive: {
+            ...countTo(SERVER_NUMBERS.keepAlive),
+            description: 'How many seconds a connection is kept for a further request. Default: 75.',
+          },
+          maxConnections: {
+            ...countTo(SERVER_NUMBERS.maxConnections),
+            description:
+              'Connections that each process has at a time. ' +
+              'Default: 128 fewer than it may have open files, at most 20000.',
+          },
+          maxConnectionsPerAddress: {
+            ...countTo(SERVER_NUMBERS.maxConnectionsPerAddress),
+            description: 'Connections from one address, or one /64 of IPv6. Default: half of all; from loopback, all.',
+          },
+          maxVerifiedKeys: {
+            ...countTo(SERVER_NUMBERS.maxVerifiedKeys),
+            description: 'Accepted secrets that each process remembers, at 1 KB of memory each. Default: 100000.',
+          },
+          metricsHost: {
+            type: 'string',
+            description: 'The address at which metrics are served. Default: 127.0.0.1.',
+            pattern: '\\S',
+          },
+        }),
+      },
       limits: {
         description: 'How many requests are answered.',
         ...mapOf(LIMITS_FIELDS, {
@@ -195,6 +224,10 @@ export function configSchema(): string {
     type: ['object', 'null'],
   };
   return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+function countTo(most: number): object {
+  return { type: 'integer', minimum: 1, maximum: most };
 }
 
 function mapOf<Field extends string>(

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config/config.ts';
 import type { SchemaExtension } from './graphql/extension.ts';
 import type { CertificateFiles } from './http/certificate.ts';
@@ -40,10 +41,13 @@ export function additionsIn(
 export class ConfiguredServer {
   readonly service: ServedService;
   readonly #server: ServerOptions;
+  /** What tunes it, as it started. */
+  readonly #settings: Config['server'];
   #opened: OpenedService;
 
   private constructor(opened: OpenedService, server: ServerOptions, service: ServedService) {
     this.#opened = opened;
+    this.#settings = opened.config.server;
     this.#server = server;
     this.service = service;
   }
@@ -77,6 +81,8 @@ export class ConfiguredServer {
     const { log = NO_LOG } = this.#server;
     if (isTls !== (tls !== undefined))
       log.warn({ tls: tls !== undefined }, 'TLS begins or ends with the next start; all else was taken');
+    if (!isDeepStrictEqual(config.server, this.#settings))
+      log.warn({ server: config.server }, 'a changed "server" takes effect with the next start; all else was taken');
   }
 }
 

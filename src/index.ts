@@ -1,4 +1,5 @@
 export type { Config } from './config/config.ts';
+export type { ServerSettings } from './server-settings.ts';
 export { loadConfig, type LoadConfigOptions } from './config/load-config.ts';
 export { createApp, type CreateAppOptions } from './create-app.ts';
 export type { GraphQLContext } from './graphql/context.ts';

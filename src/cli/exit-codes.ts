@@ -12,7 +12,7 @@ export const EXIT_CODES: readonly ExitCode[] = [
   {
     exit: '1',
     meaning:
-      'It failed; the error says why. Also: `scan` could not read something, `log --verify` found something wrong, ' +
+      'A failure; the error says why. Also: `scan` could not read something, `log --verify` found something wrong, ' +
       '`apply --dry-run` or `routes check` failed for any reason, `doctor` found a failure, `backup` found that the ' +
       'audit log is broken.',
     codes: [],

@@ -16,7 +16,7 @@ export interface Terminal {
   readonly showsUnicode: boolean;
   /** Whether the last line of stderr can be drawn anew: it is a terminal, and no dumb one. */
   readonly canRedraw: boolean;
-  /** How many columns stderr has; undefined if it is no terminal. */
+  /** How many columns stderr has, or COLUMNS says; undefined if it is no terminal. */
   readonly errorColumns: number | undefined;
   /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
   readonly columns: number;
@@ -24,7 +24,7 @@ export interface Terminal {
   out(text: string): Promise<void>;
   /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
   deliver(text: string): Promise<void>;
-  /** Writes a line to stderr; a failure is ignored. */
+  /** Writes lines to stderr, at a terminal wrapped between words; a failure is ignored. */
   note(text: string): Promise<void>;
   /**
    * Shows passing text on stderr, where there is room for it at once: as the last line, which is drawn anew and which
@@ -76,12 +76,11 @@ class ProcessTerminal implements Terminal {
   }
 
   get errorColumns(): number | undefined {
-    return process.stderr.isTTY ? process.stderr.columns || undefined : undefined;
+    return process.stderr.isTTY ? (wantedColumns(process.env) ?? (process.stderr.columns || undefined)) : undefined;
   }
 
   get columns(): number {
-    const { COLUMNS: wanted = '' } = process.env;
-    return /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : process.stdout.columns || DEFAULT_COLUMNS;
+    return wantedColumns(process.env) ?? (process.stdout.columns || DEFAULT_COLUMNS);
   }
 
   async out(text: string): Promise<void> {
@@ -102,7 +101,7 @@ class ProcessTerminal implements Terminal {
 
   async note(text: string): Promise<void> {
     try {
-      await this.#writeAll(process.stderr, `${this.#overStatus(text)}\n`);
+      await this.#writeAll(process.stderr, `${this.#overStatus(await inColumns(text, this.errorColumns))}\n`);
     } catch {
       // Without stderr there is nobody left to tell.
     }
@@ -154,6 +153,18 @@ export function showsUnicode({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv
 }
 
 export const processTerminal: Terminal = new ProcessTerminal();
+
+/** Text in lines that fit. What wraps them is loaded where one does not. */
+async function inColumns(text: string, columns: number | undefined): Promise<string> {
+  if (columns === undefined || text.split('\n').every(({ length }) => length <= columns)) return text;
+  return (await import('./wrapped.ts')).wrappedLines(text, columns);
+}
+
+/** COLUMNS, if that is a number. */
+function wantedColumns(env: NodeJS.ProcessEnv): number | undefined {
+  const { COLUMNS: wanted = '' } = env;
+  return /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : undefined;
+}
 
 /** Writes what there is room for, without waiting. @returns whether any of it was written */
 function writeAtOnce(stream: OutputStream, text: string): boolean {

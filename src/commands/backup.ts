@@ -28,7 +28,7 @@ export default class Backup extends BaseCommand {
       command: '<%= config.bin %> <%= command.id %> "keys-$(date +%F).sqlite"',
     },
     {
-      description: 'Replace the previous one',
+      description: 'Replace the previous backup',
       command: '<%= config.bin %> <%= command.id %> keys.sqlite --overwrite',
     },
   ];

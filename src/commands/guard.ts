@@ -24,7 +24,9 @@ export default class Guard extends ServingCommand {
   static override description =
     'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +
     'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403. The service must be ' +
-    'reachable by the guard alone. Without --permission and --any-key, the routes of svc-api.yaml decide.';
+    'reachable by the guard alone. Without --permission and --any-key, the routes of svc-api.yaml decide. ' +
+    'Connections, memory and more: "server" in svc-api.yaml.';
+  static override usage = '<%= command.id %> UPSTREAM [flags]';
   static override examples = [
     {
       description: 'Guard a service on this machine, on http://127.0.0.1:8080',
@@ -32,7 +34,7 @@ export default class Guard extends ServingCommand {
     },
     { description: 'Let routes decide', command: '<%= config.bin %> guard http://127.0.0.1:3000' },
     {
-      description: 'Guard it for other machines, by TLS',
+      description: 'Guard a service for other machines, by TLS',
       command:
         '<%= config.bin %> guard http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
     },

@@ -27,8 +27,8 @@ export default class Login extends BaseCommand {
   static override description =
     "Shows a code. Whoever has a key of the server types it on the server's page /device, or whoever has its store " +
     'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is kept in a file of ' +
-    'the user alone, and never printed. It asks for what managing keys takes; to grant more to other keys, ask for ' +
-    'that as well.';
+    'the user alone, and never printed. It gets what managing keys takes; to grant other keys more, ask for ' +
+    'more by --roles or --permissions.';
   static override examples = [
     {
       description: 'Log in to a server, for a day',
@@ -37,9 +37,9 @@ export default class Login extends BaseCommand {
   ];
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
-    insecure: Flags.boolean({ description: 'Also where the server is elsewhere and speaks plain HTTP.' }),
+    insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
     roles: rolesFlag('Roles to ask for, comma-separated, in place of what managing keys takes.'),
-    permissions: permissionsFlag('Permissions to ask for, comma-separated, in place of that.'),
+    permissions: permissionsFlag('Permissions to ask for, comma-separated, in place of what managing keys takes.'),
     'expires-in': Flags.string({
       description: 'Ask for a key that ends after this time: a number followed by s, m, h, d or w. Default: 30d.',
       helpValue: '90m|12h|30d',

@@ -21,7 +21,7 @@ export default class Logout extends BaseCommand {
   ];
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
-    insecure: Flags.boolean({ description: 'Also where the server is elsewhere and speaks plain HTTP.' }),
+    insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
     local: Flags.boolean({ description: 'Only forget the key here, and send nothing to the server.' }),
     yes: yesFlag,
     'no-input': noInputFlag,
@@ -55,7 +55,7 @@ export default class Logout extends BaseCommand {
         'USAGE',
         `${spared} Pass --yes to log out all the same, or --local to only forget the key here.`,
       );
-    const { confirmOrCancel } = await import('../cli/prompts/confirm.ts');
+    const { confirmOrCancel } = await import('../cli/prompts/with-prompts.ts');
     await confirmOrCancel(`${spared} Log out?`);
   }
 }

@@ -53,7 +53,9 @@ export default class Restore extends StoreCommand {
       description: 'Name or id of a key that was revoked since the backup and is to be as it was then. Repeatable.',
       helpValue: '<name>',
     }),
-    'bring-back-all': Flags.boolean({ description: 'The same for all keys that were revoked since.' }),
+    'bring-back-all': Flags.boolean({
+      description: 'Bring back all keys that were revoked since the backup, as they were then.',
+    }),
     'without-comparison': Flags.boolean({
       description: 'Restore also where the present store cannot be read: nobody knows then what was revoked since.',
     }),
@@ -114,8 +116,8 @@ export default class Restore extends StoreCommand {
         'Pass --yes to restore, or --dry-run to see what that does: you can only be asked on a terminal, ' +
           'without --json and --no-input.',
       );
-    const { confirmRestore } = await import('../cli/prompts/confirm-restore.ts');
-    await confirmRestore('Restore the backup?');
+    const { confirmOrCancel } = await import('../cli/prompts/with-prompts.ts');
+    await confirmOrCancel('Restore the backup?');
   }
 
   private show({ contents, plan, store, previous }: Restored, isDryRun: boolean): Promise<object> {

@@ -5,6 +5,7 @@ import type { PolicyRules } from '../keys/permissions/policy.ts';
 import type { NoticeSettings } from '../keys/notices/settings.ts';
 import type { Client } from '../keys/requests/clients.ts';
 import type { Route } from '../routes/route.ts';
+import type { ServerSettings } from '../server-settings.ts';
 
 /** What `svc-api.yaml` says: checked, with defaults for what it omits. */
 export interface Config {
@@ -25,6 +26,8 @@ export interface Config {
   readonly cors: { readonly origins: readonly string[] };
   /** Absolute paths. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** What only tunes a server, from when it starts. */
+  readonly server: ServerSettings;
   readonly limits: {
     /** Each as `100/m`; what keys have that name none themselves. */
     readonly default: readonly string[];
@@ -54,6 +57,7 @@ export const DEFAULT_CONFIG: Config = {
   expect: [],
   cors: { origins: [] },
   tls: undefined,
+  server: {},
   limits: { default: [], failedCredentials: '20/m' },
   policy: {},
   notices: undefined,

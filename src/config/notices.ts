@@ -4,6 +4,7 @@ import { suggestion } from '../keys/nearest.ts';
 import { NOTICE_TYPES, type NoticeType } from '../keys/notices/notice.ts';
 import { DEFAULT_NOTICES, invalidWebhook, MAX_REFUSED_OFTEN, type NoticeSettings } from '../keys/notices/settings.ts';
 import { listOf, printable } from '../keys/text.ts';
+import { isCount } from '../server-settings.ts';
 
 export const NOTICES_FIELDS = ['url', 'secretFile', 'events', 'refusedOften'] as const;
 
@@ -20,7 +21,7 @@ export function readNotices(reader: DocumentReader, value: unknown, file: string
   const url = givenUrl === undefined ? undefined : reader.text(givenUrl, ['notices', 'url']);
   const problem = url === undefined ? undefined : invalidWebhook(url);
   if (problem !== undefined) reader.report(['notices', 'url'], problem);
-  if (!isCount(refusedOften))
+  if (!isCount(refusedOften, MAX_REFUSED_OFTEN))
     reader.report(
       ['notices', 'refusedOften'],
       `The field "refusedOften" must be a whole number from 1 to ${MAX_REFUSED_OFTEN}.`,
@@ -29,7 +30,7 @@ export function readNotices(reader: DocumentReader, value: unknown, file: string
     url: url ?? '',
     secretFile: secretFile === undefined ? undefined : readPath(reader, secretFile, file),
     events: events === undefined ? DEFAULT_NOTICES.events : readEvents(reader, events),
-    refusedOften: isCount(refusedOften) ? refusedOften : DEFAULT_NOTICES.refusedOften,
+    refusedOften: isCount(refusedOften, MAX_REFUSED_OFTEN) ? refusedOften : DEFAULT_NOTICES.refusedOften,
   };
 }
 
@@ -51,8 +52,4 @@ function readEvents(reader: DocumentReader, value: unknown): NoticeType[] {
   if (Array.isArray(value) && value.length === 0)
     reader.report(path, 'The field "events" is empty. Leave it out for all events, or leave out "notices".');
   return events;
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_REFUSED_OFTEN;
 }

@@ -8,7 +8,7 @@ import { readLimits } from './limits.ts';
 import { readNotices } from './notices.ts';
 import { readPolicySection } from './policy.ts';
 import { readRoutes } from './routes.ts';
-import { readCors, readIntrospection, readTls } from './server.ts';
+import { readCors, readIntrospection, readServer, readTls } from './server.ts';
 
 /** The fields of the file; `$schema` names its JSON Schema for editors. */
 export const CONFIG_FIELDS = [
@@ -21,6 +21,7 @@ export const CONFIG_FIELDS = [
   'expect',
   'cors',
   'tls',
+  'server',
   'limits',
   'policy',
   'notices',
@@ -68,6 +69,7 @@ export function readConfig(
     expect: declared.expect,
     cors: readCors(reader, fields.cors),
     tls: readTls(reader, fields.tls, file),
+    server: readServer(reader, fields.server),
     limits: readLimits(reader, fields.limits),
     policy: readPolicySection(
       reader,

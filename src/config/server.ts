@@ -1,10 +1,40 @@
 import { dirname, resolve } from 'node:path';
 import { type DocumentReader, isRecord } from '../keys/document.ts';
 import { invalidOrigin } from '../keys/origin.ts';
+import { listOf } from '../keys/text.ts';
+import { isCount, SERVER_NUMBERS, type ServerSettings } from '../server-settings.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
 
 export const TLS_FIELDS = ['cert', 'key'] as const;
 export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Config['introspection'][];
+
+const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as (keyof typeof SERVER_NUMBERS)[];
+export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
+
+/** Reads what tunes a server. */
+export function readServer(reader: DocumentReader, value: unknown): ServerSettings {
+  if (value === undefined) return DEFAULT_CONFIG.server;
+  if (!isRecord(value)) {
+    reader.report(['server'], `The field "server" must be a map with fields of ${listOf(SERVER_FIELDS)}.`);
+    return DEFAULT_CONFIG.server;
+  }
+  const fields = reader.knownFields(value, ['server'], SERVER_FIELDS);
+  const numbers = NUMBER_FIELDS.filter((field) => fields[field] !== undefined).map((field) => {
+    const [given, most] = [fields[field], SERVER_NUMBERS[field]];
+    if (!isCount(given, most))
+      reader.report(['server', field], `The field "${field}" must be a whole number from 1 to ${most}.`);
+    return [field, given];
+  });
+  const { metricsHost } = fields;
+  if (metricsHost === undefined) return Object.fromEntries(numbers) as ServerSettings;
+  const host = reader.text(metricsHost, ['server', 'metricsHost']);
+  if (host?.trim() === '')
+    reader.report(
+      ['server', 'metricsHost'],
+      'The field "metricsHost" is empty. Give an address to listen on, such as 127.0.0.1.',
+    );
+  return { ...(Object.fromEntries(numbers) as ServerSettings), metricsHost: host };
+}
 
 /** Reads whose pages may send requests. */
 export function readCors(reader: DocumentReader, value: unknown): Config['cors'] {

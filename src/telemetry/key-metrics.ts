@@ -46,7 +46,7 @@ function addChecks(registry: Registry, inUse: KeysInUse): void {
     registry,
     {
       name: 'svc_api_verified_keys_evicted_total',
-      help: 'Accepted secrets that were forgotten to make room for others: see --max-verified-keys.',
+      help: 'Accepted secrets that were forgotten to make room for others: see server.maxVerifiedKeys.',
     },
     () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
   );

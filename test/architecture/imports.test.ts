@@ -16,7 +16,7 @@ interface Import {
 const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string[] }> = {
   commands: { any: ['cli', 'keys', 'log'], type: ['*'], dynamic: ['*'] },
   cli: {
-    any: ['yaml', 'keys', 'log'],
+    any: ['yaml', 'keys', 'log', 'server-settings'],
     type: ['*'],
     dynamic: [
       'open-keys',
@@ -37,7 +37,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   pages: { any: ['keys'] },
   graphql: { any: ['keys'] },
   store: { any: ['limits', 'keys'] },
-  config: { any: ['routes', 'yaml', 'keys', 'file-watch'] },
+  config: { any: ['routes', 'yaml', 'keys', 'file-watch', 'server-settings'] },
   yaml: { any: ['keys'] },
   remote: { any: ['keys'] },
   routes: { any: ['keys'] },
@@ -181,6 +181,7 @@ const ROOMS: Record<string, string[]> = {
     'colors',
     'deliver-secrets',
     'captured',
+    'wrapped',
     'terminal',
     'progress',
     'interruptible',
@@ -233,7 +234,7 @@ const PACKAGES: Record<string, string[]> = {
   '@opentelemetry/resources': ['telemetry'],
   '@opentelemetry/sdk-trace': ['telemetry'],
   '@opentelemetry/exporter-trace-otlp-proto': ['telemetry'],
-  'string-width': ['cli/views', 'cli/explain'],
+  'string-width': ['cli/views', 'cli/wrapped'],
   negotiator: ['http'],
   dataloader: ['graphql'],
   'graphql-jit': ['graphql'],

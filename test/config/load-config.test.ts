@@ -43,6 +43,7 @@ describe('the configuration', () => {
       expect: [],
       cors: { origins: [] },
       tls: undefined,
+      server: {},
       limits: { default: [], failedCredentials: '20/m' },
       policy: {},
       notices: undefined,
@@ -79,6 +80,7 @@ policy:
   maxKeysPerCreator: 50
   disableUnused: 8w
 notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
+server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
 introspection: permitted
 publicUrl: https://keys.example.org
 clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV }]
@@ -130,6 +132,13 @@ clients: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"]
         secretFile: join(folder, 'n.secret'),
         events: ['key.ended'],
         refusedOften: 7,
+      },
+      server: {
+        keepAlive: 90,
+        maxConnections: 500,
+        maxConnectionsPerAddress: 1,
+        maxVerifiedKeys: 1_000_000,
+        metricsHost: '::1',
       },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
@@ -256,7 +265,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, routes, ' +
-          'expect, cors, tls, limits, policy, notices, introspection, publicUrl and clients.',
+          'expect, cors, tls, server, limits, policy, notices, introspection, publicUrl and clients.',
         '7:15: "cookie" is no place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',
@@ -337,6 +346,11 @@ trust: [10.0.0.0/33]
     ['limits: { default: [100] }', '1:21: An item of this list must be text.'],
     ['limits: { default: [0/m, 1/w, 1.5/s] }', '1:21: "0/m" allows nothing.', '1:26: "1/w"', '1:31: "1.5/s"'],
     ['limits: { failedCredentials: lots }', '1:30: "lots" is not a limit.'],
+    ['server: 75', '1:9: The field "server" must be a map with fields of keepAlive, maxConnections,'],
+    ['server: { keepAlife: 75 }', '1:11: "keepAlife" is not a field.'],
+    ['server: { keepAlive: 3601 }', '1:22: The field "keepAlive" must be a whole number from 1 to 3600.'],
+    ['server: { maxConnections: "9" }', '1:27: The field "maxConnections" must be a whole number from 1 to 1000000.'],
+    ['server: { metricsHost: " " }', '1:24: The field "metricsHost" is empty.'],
     ['introspection: true', '1:16: The field "introspection" must be on, off or permitted.'],
     ['$schema: 7', '1:10: The field "$schema" must be text.'],
     ['resources: [WIKI]\nresources: []', '2:1: The field "resources" is given more than once.'],

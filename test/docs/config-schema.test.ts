@@ -53,6 +53,10 @@ const TAKEN: unknown[] = [
   ].map((limits) => ({ limits })),
   ...[
     {},
+    { keepAlive: 1, maxConnections: 1_000_000, maxConnectionsPerAddress: 9, maxVerifiedKeys: 9, metricsHost: '::' },
+  ].map((server) => ({ server })),
+  ...[
+    {},
     { maxLifetime: '90d', requireExpiry: true, grantableByKeys: [], maxKeysPerCreator: 1, disableUnused: '60d' },
     { maxLifetime: '90s', requireExpiry: false, maxKeysPerCreator: 1_000_000, disableUnused: '24h' },
     { grantableByKeys: ['VIEWER', 'guest', 'docker:update_any', 'BACKUP:READ_ANY'] },
@@ -124,6 +128,9 @@ const REFUSED: unknown[] = [
   ].map((cors) => ({ cors })),
   ...[null, {}, { cert: 'a' }, { cert: 'a', key: '' }, { cert: 'a', key: 7 }, { cert: 'a', key: 'b', ca: 'c' }].map(
     (tls) => ({ tls }),
+  ),
+  ...[null, { keepAlive: 0 }, { keepAlive: 3601 }, { maxVerifiedKeys: 1.5 }, { metricsHost: '' }, { port: 1 }].map(
+    (server) => ({ server }),
   ),
   ...[null, { default: '1/s' }, { default: ['1/w'] }, { default: ['x'] }, { failedCredentials: 20 }, { max: 1 }].map(
     (limits) => ({ limits }),

@@ -97,6 +97,14 @@ describe('a server whose configuration changes', () => {
     );
   });
 
+  it('says that what only tunes it changes with the next start', async () => {
+    await start({ ...DEFAULT_CONFIG, server: { keepAlive: 90 } });
+    await configured!.take({ ...withWiki, server: { keepAlive: 90 } });
+    assert.equal(lines.length, 0);
+    await configured!.take({ ...DEFAULT_CONFIG, server: { keepAlive: 60 } });
+    assert.equal(lines.at(-1)?.message, 'a changed "server" takes effect with the next start; all else was taken');
+  });
+
   it('says that TLS begins with the next start', async () => {
     await start(DEFAULT_CONFIG);
     await configured!.take({ ...withWiki, tls: writePair(FIRST) });

@@ -134,6 +134,45 @@ describe('the help', () => {
     }
   });
 
+  it('cuts no word at 60 columns, and shows no line that is wider', async () => {
+    const ids = Object.keys(manifest.commands).map((id) => [...id.split(':'), '--help']);
+    for (const args of [[], ['help', 'exit-codes'], ['help', 'environment'], ...ids]) {
+      const [wide, narrow] = await Promise.all([atWidth(1000, args), atWidth(60, args)]);
+      const words = new Set(['\\', ...wide.split(/\s+/)]);
+      const cut = narrow.split(/\s+/).filter((word) => !words.has(word));
+      const long = narrow.split('\n').filter((line) => line.length > 60 && !line.startsWith('Documentation: '));
+      assert.deepEqual([cut, long], [[], []], args.join(' '));
+    }
+  });
+
+  it('is as wide as COLUMNS says, unless OCLIF_COLUMNS does', async () => {
+    const args = ['apikey', '--help'];
+    const asked = await outputOf(args, { COLUMNS: '60' });
+    assert.equal(asked, await atWidth(60, args));
+    assert.equal(await outputOf(args, { COLUMNS: '60', OCLIF_COLUMNS: '100' }), await atWidth(100, args));
+    assert.equal(
+      await outputOf(['help', 'environment'], { COLUMNS: '60' }),
+      await atWidth(60, ['help', 'environment']),
+    );
+  });
+
+  it('of serve fits on fifty lines, and names no flag that only tunes', async () => {
+    const page = await outputOf(['serve', '--help']);
+    assert.ok(page.trimEnd().split('\n').length <= 50);
+    assert.doesNotMatch(page, /--(?:keep-alive|max-|metrics-host)/);
+    assert.match(page, /"server" in\s+svc-api\.yaml/);
+  });
+
+  it('of apikey has the form with --create and --delete first, then the verbs in groups', async () => {
+    const sections = sectionsOf(await outputOf(['apikey', '--help']));
+    const headers = Object.keys(sections);
+    assert.deepEqual(headers.slice(0, 2), ['USAGE', 'FLAGS']);
+    assert.match(sections['USAGE']!, /\$ svc-api apikey --create --name .*\$ svc-api apikey --delete /s);
+    const groups = ['KEYS', 'AUTOMATION', 'LEAKS', 'APPLICATIONS', 'STORE', 'OTHER COMMANDS'];
+    assert.deepEqual(headers.slice(headers.indexOf('EXAMPLES') + 1), groups);
+    assert.match(sections['LEAKS']!, /^LEAKS\n {2}apikey scan +[A-Z].*\n {2}apikey verify +[A-Z]/s);
+  });
+
   it('has lines of 80 where it is not shown at a terminal, and of the width of the terminal where it is', async () => {
     const longest = (page: string) => Math.max(...page.split(/\r?\n/).map((line) => line.length));
     assert.ok(longest(await outputOf([])) <= 80);

@@ -1,6 +1,7 @@
 import type { PrunedEntries } from '../../keys/audit/prune.ts';
 import type { OpenKeys } from '../../open-keys.ts';
 import { CliError } from '../errors.ts';
+import { countOf } from '../views/count.ts';
 
 export interface PruneOptions {
   /** Delete the entries that were written before this time. */
@@ -26,8 +27,9 @@ export async function runPrune(
   const prunable = await keys.findPrunableAudit(before);
   if (!prunable) return undefined;
   if (!yes) {
-    const { confirmPrune } = await import('../prompts/confirm-prune.ts');
-    await confirmPrune(prunable);
+    const { confirmOrCancel } = await import('../prompts/with-prompts.ts');
+    const entries = countOf(prunable.entries, 'entry', 'entries');
+    await confirmOrCancel(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
   }
   return keys.pruneAuditLog(before);
 }

@@ -26,7 +26,7 @@ export abstract class ConsentCommand extends KeyCommand {
         'Pass --yes to decide: you can only be asked on a terminal, without --json and --no-input.',
       );
     await this.terminal.note(consentText(request));
-    const { confirmOrCancel } = await import('../prompts/confirm.ts');
+    const { confirmOrCancel } = await import('../prompts/with-prompts.ts');
     await confirmOrCancel(question);
   }
 }

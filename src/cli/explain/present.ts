@@ -4,7 +4,7 @@ import { isParserError, presentError, type PresentedError, shownText } from '../
 import { explainParserError, type Place } from './parser-errors.ts';
 import { commandText } from '../command-text.ts';
 import { usageOf } from './usage.ts';
-import { wrapped } from './wrapped.ts';
+import { wrapped } from '../wrapped.ts';
 
 /** What the user did; there is nothing to look up. */
 const WITHOUT_DETAILS = new Set(['CANCELLED', 'INTERRUPTED']);

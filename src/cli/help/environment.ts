@@ -20,7 +20,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'SVC_API_KEY',
-    meaning: 'The key that commands send to that server.',
+    meaning: 'The key that commands send to a running server.',
     otherwise: 'the key that is kept for the server',
   },
   {
@@ -40,32 +40,36 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'SVC_API_SOCKET',
-    meaning: 'Unix socket that they listen on, in place of an address and a port; `--socket` overrides it.',
+    meaning:
+      'Unix socket that `serve` and `guard` listen on, in place of an address and a port; `--socket` overrides it.',
   },
   {
     name: 'SVC_API_TLS_CERT',
-    meaning: 'Path of their certificate; `--tls-cert` overrides it.',
+    meaning: 'Path of the certificate of `serve` and `guard`; `--tls-cert` overrides it.',
     otherwise: 'plain HTTP',
   },
-  { name: 'SVC_API_TLS_KEY', meaning: 'Path of the key of the certificate; `--tls-key` overrides it.' },
+  {
+    name: 'SVC_API_TLS_KEY',
+    meaning: 'Path of the private key of the certificate of `serve` and `guard`; `--tls-key` overrides it.',
+  },
   {
     name: 'SVC_API_KEEP_ALIVE',
-    meaning: 'Seconds that they keep connections for a further request; `--keep-alive` overrides it.',
+    meaning: 'Seconds that `serve` and `guard` keep connections for a further request; `--keep-alive` overrides it.',
     otherwise: '75',
   },
   {
     name: 'SVC_API_REQUEST_LOG',
-    meaning: '1 lets them log one line for each request, as `--request-log` does.',
+    meaning: '1 lets `serve` and `guard` log one line for each request, as `--request-log` does.',
     otherwise: 'off',
   },
   {
     name: 'SVC_API_METRICS_PORT',
-    meaning: 'Port at which they serve metrics for Prometheus; `--metrics-port` overrides it.',
+    meaning: 'Port at which `serve` and `guard` serve metrics for Prometheus; `--metrics-port` overrides it.',
     otherwise: 'no metrics',
   },
   {
     name: 'SVC_API_METRICS_HOST',
-    meaning: 'Address for that port; `--metrics-host` overrides it.',
+    meaning: 'Address at which `serve` and `guard` serve metrics; `--metrics-host` overrides it.',
     otherwise: '127.0.0.1',
   },
   {
@@ -77,7 +81,7 @@ export const ENVIRONMENT: readonly Variable[] = [
     name: 'OTEL_…',
     meaning:
       'What OpenTelemetry has for traces: with OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, ' +
-      'they send a span for each request there.',
+      '`serve` and `guard` send a span for each request there.',
     otherwise: 'no traces',
   },
   {
@@ -101,20 +105,25 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: 'only output to a terminal has them',
   },
   { name: 'FORCE_COLOR', meaning: '0 for no colours; 1 for colours even where the output is not a terminal.' },
-  { name: 'TERM', meaning: 'If it is dumb, progress is printed as lines, not as a bar.' },
+  {
+    name: 'SVC_API_PROMPTS',
+    meaning: 'How questions are asked: plain, in lines with numbered choices, or rich, by lists that are drawn anew.',
+    otherwise: 'rich; plain where TERM is dumb',
+  },
+  { name: 'TERM', meaning: 'If it is dumb, questions and progress are printed as lines, and nothing is drawn anew.' },
   {
     name: 'OCLIF_COLUMNS',
     meaning: 'Width of the help.',
-    otherwise: 'the width of the terminal; 80 where the output is not a terminal',
+    otherwise: 'COLUMNS, or the width of the terminal; 80 where the output is not a terminal',
   },
   {
     name: 'COLUMNS',
-    meaning: 'Width to which `list` and `log` are shortened on a terminal.',
+    meaning: 'Width of the help and of output to a terminal.',
     otherwise: 'the width of the terminal',
   },
   {
     name: 'LISTEN_FDS, LISTEN_PID',
-    meaning: 'Set by systemd, which hands a socket to `serve` or `guard`: they listen on that.',
+    meaning: 'Set by systemd, which hands a socket to `serve` or `guard` to listen on.',
   },
   {
     name: 'NOTIFY_SOCKET, WATCHDOG_PID, WATCHDOG_USEC',
@@ -132,7 +141,9 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'PGSSL…',
-    meaning: 'The same for TLS: PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGSSLPASSWORD and PGCHANNELBINDING.',
+    meaning:
+      'What the `postgres://` URL of a key store leaves out about TLS: ' +
+      'PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGSSLPASSWORD and PGCHANNELBINDING.',
   },
   { name: 'XDG_CONFIG_HOME', meaning: "Folder of the user's configuration.", otherwise: '`~/.config`' },
   { name: 'XDG_DATA_HOME', meaning: "Folder of the user's data.", otherwise: '`~/.local/share`' },

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import type { Command } from '@oclif/core/command';
 import { Help } from '@oclif/core/help';
-import { Columns, renderTemplates } from './columns.ts';
+import type { Config, HelpOptions } from '@oclif/core/interfaces';
 import { ReaderGoneError } from '../errors.ts';
 import { processTerminal } from '../terminal.ts';
+import { Columns, renderTemplates, widthOf } from './columns.ts';
 import { OwnCommandHelp } from './command-help.ts';
 import { HELP_TOPICS, topicNamed, topicText } from './topics.ts';
+import { VERB_GROUPS } from './verbs.ts';
 import { VERSION_TOPIC } from './version.ts';
 
 /** The verbs of `apikey` that a newcomer needs. */
@@ -35,8 +37,8 @@ export default class OwnHelp extends Help {
   protected override CommandHelpClass = OwnCommandHelp;
   private lines: string[] = [];
 
-  constructor(...options: ConstructorParameters<typeof Help>) {
-    super(...options);
+  constructor(config: Config, options?: Partial<HelpOptions>) {
+    super(config, { ...widthOf(process.env), ...options });
     this.render = renderTemplates(this.render);
   }
 
@@ -68,20 +70,18 @@ export default class OwnHelp extends Help {
     const children = this.sortedCommands.filter(({ id }) => id.startsWith(`${command.id}:`));
     this.log(`${this.wrap(this.summary(command) ?? '', 0)}\n`);
     this.log(`${this.formatCommand(command)}\n`);
-    if (children.length > 0) this.log(`${this.formatCommands(children)}\n`);
+    if (children.length > 0) this.log(`${this.grouped(command.id.replaceAll(' ', ':'), children)}\n`);
   }
 
   protected override async showRootHelp(): Promise<void> {
     const all = this.sortedCommands;
     const isFirst = ({ id }: Command.Loadable) => FIRST.includes(id);
-    const rowsOf = (commands: Command.Loadable[]): Rows =>
-      commands.map((command) => [command.id.replaceAll(':', ' '), this.summary(command) ?? '']);
     const first = this.opts.all ? all : FIRST.flatMap((id) => all.filter((command) => command.id === id));
     const others = all.filter((command) => !isFirst(command) && !command.id.includes(':'));
     const topics = Object.entries(HELP_TOPICS).map(([name, { summary }]): Rows[number] => [name, summary]);
     const sections: [string, Rows][] = [
-      ['COMMANDS', rowsOf(first)],
-      ['OTHER COMMANDS', [...rowsOf(this.opts.all ? [] : others), ['version', VERSION_TOPIC.summary]]],
+      ['COMMANDS', this.rowsOf(first)],
+      ['OTHER COMMANDS', [...this.rowsOf(this.opts.all ? [] : others), ['version', VERSION_TOPIC.summary]]],
       ['HELP TOPICS', topics],
     ];
     const width = Math.max(...sections.flatMap(([, rows]) => rows.map(([name]) => name.length)));
@@ -93,6 +93,25 @@ export default class OwnHelp extends Help {
         this.section('LEARN MORE', this.more()),
       ].join('\n\n'),
     );
+  }
+
+  /** The commands below one, in the groups that they have. */
+  private grouped(parent: string, children: Command.Loadable[]): string {
+    const groups = parent === 'apikey' ? Object.entries(VERB_GROUPS) : [];
+    const sections = groups.map(([name, verbs]): [string, Command.Loadable[]] => [
+      name.toUpperCase(),
+      verbs.flatMap((verb) => children.filter(({ id }) => id === `${parent}:${verb}`)),
+    ]);
+    const others = children.filter((child) => !sections.some(([, commands]) => commands.includes(child)));
+    sections.push([groups.length > 0 ? 'OTHER COMMANDS' : 'COMMANDS', others]);
+    const width = Math.max(...children.map(({ id }) => id.length));
+    return sections
+      .map(([header, commands]) => this.section(header, this.aligned(this.rowsOf(commands), width)))
+      .join('\n\n');
+  }
+
+  private rowsOf(commands: Command.Loadable[]): Rows {
+    return commands.map((command) => [command.id.replaceAll(':', ' '), this.summary(command) ?? '']);
   }
 
   private aligned(rows: Rows, width: number): Rows {

@@ -45,7 +45,7 @@ export const restrictionFlags = {
   limit: Flags.string({
     ...list,
     description:
-      'Let the key make so many requests in a time, such as 100/m: a number, and s, m, h, d or month. Can be repeated.',
+      'Rate limit of the key, such as 100/m: a number of requests, and s, m, h, d or month. Can be repeated.',
     helpValue: '100/m',
   }),
   'allow-from': Flags.string({

@@ -8,7 +8,7 @@ import { readNumber } from './key-flags.ts';
 /** How many of something to show. */
 export function limitFlag(plural: string) {
   return Flags.string({
-    description: `Maximum number of ${plural}, up to ${MAX_PAGE_SIZE}. Default: ${DEFAULT_PAGE_SIZE}.`,
+    description: `Number of ${plural} to show, up to ${MAX_PAGE_SIZE}. Default: ${DEFAULT_PAGE_SIZE}.`,
     helpValue: '<number>',
   });
 }

@@ -4,15 +4,15 @@ const MAX_BYTES = 64 * 1024;
 
 /** Reads a secret: asks for it if `interactive`, otherwise reads stdin. @throws CliError USAGE, CANCELLED */
 export async function readSecretInput(interactive: boolean): Promise<string> {
-  const text = interactive ? await ask() : await readStdin();
+  const text = interactive ? await askForSecret() : await readStdin();
   const secret = text.trim();
   if (secret === '') throw new CliError('USAGE', 'The secret is missing: stdin is empty. Pipe the secret to it.');
   return secret;
 }
 
-async function ask(): Promise<string> {
-  const { askForSecret } = await import('../prompts/secret.ts');
-  return askForSecret();
+async function askForSecret(): Promise<string> {
+  const { withPrompts } = await import('../prompts/with-prompts.ts');
+  return withPrompts((prompts) => prompts.secret('Secret'));
 }
 
 async function readStdin(): Promise<string> {

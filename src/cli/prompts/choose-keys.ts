@@ -1,11 +1,10 @@
-import { confirm } from '@inquirer/prompts';
 import type { KeyFields } from '../../keys/key/api-key.ts';
 import { printable } from '../../keys/text.ts';
 import { countOf } from '../views/count.ts';
 import { relativeTime } from '../../keys/relative-time.ts';
 import type { Choice, FoundChoices } from './choice-list.ts';
-import { cancelled, ON_STDERR, orCancelled } from './prompt.ts';
-import { searchCheckbox } from './search-checkbox.ts';
+import { cancelled } from './prompt.ts';
+import { withPrompts } from './with-prompts.ts';
 
 /** A page of keys. */
 export interface Page {
@@ -26,17 +25,16 @@ export function chooseKeys(
   find: (search: string) => Promise<Page>,
   assumesYes: boolean,
 ): Promise<string[]> {
-  return orCancelled(async () => {
+  return withPrompts(async (prompts) => {
     const search = async (term: string) => choicesOf(await find(term));
-    const chosen = await searchCheckbox({ message: 'API keys to delete', found: choicesOf(page), search }, ON_STDERR);
+    const chosen = await prompts.searchMany({ message: 'API keys to delete', found: choicesOf(page), search });
     const ids = chosen.map(({ id }) => id);
     if (chosen.length === 0 || assumesYes) return ids;
     const what =
       chosen.length === 1
         ? `"${chosen[0]!.name}" and all keys that it created`
         : `these ${chosen.length} API keys and all keys that they created`;
-    const sure = await confirm({ message: `Delete ${what}? They stop working at once`, default: false }, ON_STDERR);
-    if (!sure) throw cancelled();
+    if (!(await prompts.confirm(`Delete ${what}? They stop working at once`))) throw cancelled();
     return ids;
   });
 }

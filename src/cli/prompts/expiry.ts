@@ -1,15 +1,11 @@
-import { input, select } from '@inquirer/prompts';
 import { violationsOfEnd } from '../../keys/authorization/policy.ts';
 import { type ExpiryRequest, expiryIn, expiryOf, validateExpiry } from '../../keys/key/expiry.ts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
 import { formatDuration } from '../../keys/time.ts';
-import { listSize, ON_STDERR, verdict } from './prompt.ts';
+import { type Option, type Prompts, verdict } from './prompt.ts';
 
-interface Choice {
-  name: string;
-  /** Null for another time. */
-  value: ExpiryRequest | null;
-}
+/** Null for another time. */
+type Choice = Option<ExpiryRequest | null>;
 
 const CHOICES: readonly Choice[] = [
   { name: 'in 30 days', value: { expiresIn: '30d' } },
@@ -23,25 +19,22 @@ const CHOICES: readonly Choice[] = [
  * Asks when a key expires: as the policy allows. A time of one's own is checked as it is given.
  * @param name the key's
  */
-export async function askForExpiry(name: string, catalog: Catalog): Promise<ExpiryRequest> {
+export async function askForExpiry(prompts: Prompts, name: string, catalog: Catalog): Promise<ExpiryRequest> {
   const forbidden = (request: ExpiryRequest) => {
     const now = Date.now();
     return violationsOfEnd({ name, expiresAt: expiryOf(request, now) ?? null }, catalog, now)[0];
   };
   const choices = choicesFor(catalog).filter(({ value }) => value === null || forbidden(value) === undefined);
-  const chosen = await select({ message: 'Expires', choices, pageSize: listSize() }, ON_STDERR);
+  const chosen = await prompts.select({ message: 'Expires', choices });
   if (chosen) return chosen;
-  const text = await input(
-    {
-      message: 'Expires in (90m, 12h, 30d) or at (2030-12-31T23:59:59Z)',
-      validate: (answer) => {
-        const request = expiryIn(answer);
-        const [issue] = validateExpiry(request, Date.now());
-        return issue ? verdict(issue) : (forbidden(request) ?? true);
-      },
+  const text = await prompts.input({
+    message: 'Expires in (90m, 12h, 30d) or at (2030-12-31T23:59:59Z)',
+    validate: (answer) => {
+      const request = expiryIn(answer);
+      const [issue] = validateExpiry(request, Date.now());
+      return issue ? verdict(issue) : (forbidden(request) ?? true);
     },
-    ON_STDERR,
-  );
+  });
   return expiryIn(text);
 }
 

@@ -1,12 +1,12 @@
-import { checkbox, confirm, input, search } from '@inquirer/prompts';
 import type { Catalog } from '../../keys/permissions/catalog.ts';
 import type { NewKey } from '../../keys/key/api-key.ts';
 import { validateDescription } from '../../keys/key/description.ts';
 import { NameTakenError } from '../../keys/errors.ts';
 import { normalizeName, validateName } from '../../keys/key/name.ts';
-import { shorten } from '../views/shorten.ts';
+import { countOf } from '../views/count.ts';
 import { askForExpiry } from './expiry.ts';
-import { listSize, ON_STDERR, ONE_BY_ONE, orCancelled, screenWidth, verdict } from './prompt.ts';
+import { type Prompts, screenWidth, verdict } from './prompt.ts';
+import { withPrompts } from './with-prompts.ts';
 
 /** A new key, of which values may be missing. */
 export type KeyRequest = Partial<NewKey>;
@@ -25,50 +25,47 @@ export interface TakenNames {
  * @throws CliError CANCELLED
  */
 export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNames): Promise<KeyRequest> {
-  return orCancelled(async () => {
-    const named = await askForName(request, names);
+  return withPrompts(async (prompts) => {
+    const named = await askForName(prompts, request, names);
     const description =
       request.description ??
-      (await input(
-        { message: 'Description (optional)', validate: (text) => verdict(validateDescription(text)) },
-        ON_STDERR,
-      ));
-    const grants = await askForGrants(request, catalog);
+      (await prompts.input({
+        message: 'Description (optional)',
+        validate: (text) => verdict(validateDescription(text)),
+      }));
+    const grants = await askForGrants(prompts, request, catalog);
     const hasExpiry = (request.expiresIn ?? request.expiresAt) !== undefined;
     return {
       ...request,
       ...named,
       description,
       ...grants,
-      ...(!hasExpiry && (await askForExpiry(named.name ?? '', catalog))),
+      ...(!hasExpiry && (await askForExpiry(prompts, named.name ?? '', catalog))),
     };
   });
 }
 
 async function askForGrants(
+  prompts: Prompts,
   { roles, permissions }: KeyRequest,
   catalog: Catalog,
 ): Promise<Pick<KeyRequest, 'roles' | 'permissions'>> {
   if (roles ?? permissions) return {};
-  const chosen = await checkbox(
-    {
-      message: 'Roles (none, to choose permissions only)',
-      choices: catalog.roles.map((role) => ({ value: role, name: role, description: catalog.meaningOf(role) })),
-      pageSize: listSize(),
-      ...ONE_BY_ONE,
-    },
-    ON_STDERR,
-  );
-  return { roles: chosen, permissions: await askForPermissions(catalog, chosen.length === 0) };
+  const chosen = await prompts.checkbox({
+    message: 'Roles (none, to choose permissions only)',
+    choices: catalog.roles.map((role) => ({ value: role, name: role, description: catalog.meaningOf(role) })),
+  });
+  return { roles: chosen, permissions: await askForPermissions(prompts, catalog, chosen.length === 0) };
 }
 
 async function askForName(
+  prompts: Prompts,
   request: KeyRequest,
   { exists, doubt, assumesYes }: TakenNames,
 ): Promise<Pick<KeyRequest, 'name' | 'overwrite'>> {
   let name = request.name;
   for (;;) {
-    name ??= await input({ message: 'Name', validate: (text) => verdict(validateName(text)) }, ON_STDERR);
+    name ??= await prompts.input({ message: 'Name', validate: (text) => verdict(validateName(text)) });
     const isTaken = await exists(name);
     const overwrite = isTaken || (request.overwrite ?? false);
     // To destroy a key, its replacement must be asked for.
@@ -77,47 +74,46 @@ async function askForName(
       ? `An API key named "${name.trim()}" already exists. Replace it, and delete all keys that it created?`
       : await doubt(name);
     if (question === undefined || (isTaken && request.overwrite)) return { name, overwrite };
-    if (assumesYes || (await confirm({ message: question, default: false }, ON_STDERR))) return { name, overwrite };
+    if (assumesYes || (await prompts.confirm(question))) return { name, overwrite };
     name = undefined;
   }
 }
 
-async function askForPermissions(catalog: Catalog, required: boolean): Promise<string[]> {
+async function askForPermissions(prompts: Prompts, catalog: Catalog, required: boolean): Promise<string[]> {
   const chosen = new Map<string, string[]>();
   for (;;) {
     const total = [...chosen.values()].flat();
-    const resource = await search<string | null>(
-      {
-        message:
-          total.length > 0
-            ? `Permissions: ${shorten(total.join(', '), Math.max(20, screenWidth() - 40))}. Add another resource`
-            : 'Permissions: choose a resource (type to filter)',
-        source: (term = '') => [
-          // While a resource is being typed, Enter must choose it, not finish.
-          ...(term.trim() !== '' || (required && total.length === 0) ? [] : [{ value: null, name: 'Done' }]),
-          ...catalog.resources
-            .filter((name) => name.includes(term.trim().toUpperCase()))
-            .map((name) => ({ value: name, name })),
-        ],
-        pageSize: listSize(),
-      },
-      ON_STDERR,
-    );
+    const resource = await prompts.search<string | null>({
+      message:
+        total.length > 0
+          ? `Permissions: ${namesOrCount(total)}. Add another resource`
+          : 'Permissions: choose a resource (type to filter)',
+      source: (term = '') => [
+        // While a resource is being typed, Enter must choose it, not finish.
+        ...(term.trim() !== '' || (required && total.length === 0) ? [] : [{ value: null, name: 'Done' }]),
+        ...catalog.resources
+          .filter((name) => name.includes(term.trim().toUpperCase()))
+          .map((name) => ({ value: name, name })),
+      ],
+    });
     if (resource === null) return total;
     const checked = chosen.get(resource) ?? [];
-    const actions = await checkbox(
-      {
-        message: `Actions on ${resource}`,
-        choices: catalog.actions.map((action) => ({
-          value: `${resource}:${action}`,
-          name: action,
-          checked: checked.includes(`${resource}:${action}`),
-        })),
-        pageSize: listSize(),
-        ...ONE_BY_ONE,
-      },
-      ON_STDERR,
-    );
+    const actions = await prompts.checkbox({
+      message: `Actions on ${resource}`,
+      choices: catalog.actions.map((action) => ({
+        value: `${resource}:${action}`,
+        name: action,
+        checked: checked.includes(`${resource}:${action}`),
+      })),
+    });
     chosen.set(resource, actions);
   }
+}
+
+/** Permissions as far as they fit beside the question: a prompt of many lines could not be drawn anew. */
+function namesOrCount(permissions: readonly string[]): string {
+  const names = permissions.join(', ');
+  return names.length <= Math.max(20, screenWidth() - 40)
+    ? names
+    : countOf(permissions.length, 'permission', 'permissions');
 }

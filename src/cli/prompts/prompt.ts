@@ -1,11 +1,40 @@
 import { CliError } from '../errors.ts';
 import { DEFAULT_COLUMNS } from '../terminal.ts';
+import type { Choice, FoundChoices } from './choice-list.ts';
 
-/** Prompts go to stderr: stdout is for the secret alone. */
-export const ON_STDERR = { output: process.stderr } as const;
+/** What can be chosen from a list. */
+export interface Option<Value> {
+  name: string;
+  value: Value;
+  description?: string | undefined;
+  /** Whether it is chosen before the user says anything. */
+  checked?: boolean;
+}
 
-/** Options of lists in which several can be chosen: no key chooses all. */
-export const ONE_BY_ONE = { shortcuts: { all: null, invert: null } } as const;
+/** Questions to the user, on stderr: stdout is for the secret alone. Each returns the answer. */
+export interface Prompts {
+  /** @param validate returns true, or what is wrong with an answer */
+  input(question: { message: string; validate?: (text: string) => true | string }): Promise<string>;
+  /** Asks without echoing what is typed. */
+  secret(message: string): Promise<string>;
+  /** Yes or no, which is the default. */
+  confirm(message: string): Promise<boolean>;
+  select<Value>(question: { message: string; choices: readonly Option<Value>[] }): Promise<Value>;
+  checkbox<Value>(question: { message: string; choices: readonly Option<Value>[] }): Promise<Value[]>;
+  /** One of many, which are found by what is typed. */
+  search<Value>(question: { message: string; source: (term?: string) => Option<Value>[] }): Promise<Value>;
+  /** Several of many. */
+  searchMany(question: ManyQuestion): Promise<readonly Choice[]>;
+}
+
+/** Which of many to choose. */
+export interface ManyQuestion {
+  message: string;
+  /** What there is to choose before anything is typed. */
+  found: FoundChoices;
+  /** Finds the choices for what was typed. Its error is shown. */
+  search: (term: string) => Promise<FoundChoices>;
+}
 
 /** How many lines a prompt may take besides the choices of a list: its question, hints and notes, some wrapped. */
 const LINES_AROUND_LIST = 7;
@@ -27,16 +56,6 @@ export function screenWidth(): number {
 
 function screenHeight(): number {
   return process.stderr.rows || 24;
-}
-
-/** Runs prompts. @throws CliError CANCELLED on Ctrl-C, or when the terminal is closed; nothing has changed by then */
-export async function orCancelled<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (error instanceof Error && /^(Exit|Abort|Cancel)PromptError$/.test(error.name)) throw cancelled();
-    throw error;
-  }
 }
 
 export function cancelled(): CliError {

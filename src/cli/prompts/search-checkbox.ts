@@ -16,15 +16,7 @@ import { presentError } from '../errors.ts';
 import { listOf } from '../../keys/text.ts';
 import { shorten, widthOf } from '../views/shorten.ts';
 import { type Choice, ChoiceList, type FoundChoices } from './choice-list.ts';
-import { isLowScreen, listSize, screenWidth } from './prompt.ts';
-
-export interface SearchCheckboxConfig {
-  message: string;
-  /** What there is to choose before anything is typed. */
-  found: FoundChoices;
-  /** Finds the choices for what was typed. Its error is shown. */
-  search: (term: string) => Promise<FoundChoices>;
-}
+import { isLowScreen, listSize, type ManyQuestion, screenWidth } from './prompt.ts';
 
 /** How many of the chosen ones the answer names. */
 const MAX_NAMES = 10;
@@ -41,7 +33,7 @@ const MOVES: Record<string, (size: number) => number> = {
  * Asks which of many to choose: what is typed searches, Tab chooses what is marked, and Enter ends. The space bar
  * chooses, too, unless it belongs to a text that is being typed. No key chooses more than one.
  */
-export const searchCheckbox = createPrompt<readonly Choice[], SearchCheckboxConfig>((config, done) => {
+export const searchCheckbox = createPrompt<readonly Choice[], ManyQuestion>((config, done) => {
   const theme = makeTheme();
   const [status, setStatus] = useState<'loading' | 'idle' | 'done'>('idle');
   const [term, setTerm] = useState('');

@@ -1,19 +1,18 @@
 import type { CertificateFiles } from '../../http/certificate.ts';
 import type { ListenAddress } from '../../http/listen-address.ts';
 import { printable } from '../../keys/text.ts';
+import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../server-settings.ts';
 import { CliError } from '../errors.ts';
 import { type AddressFlags, readAddress, readCertificateFiles } from './address.ts';
-import { readTelemetry, type TelemetryFlags, type TelemetryOptions } from './telemetry-options.ts';
+import { readMetricsHost, readTelemetry, type TelemetryFlags, type TelemetryOptions } from './telemetry-options.ts';
 
-/** Where to serve, in how many processes, and what each of them takes. */
+/** Where to serve, in how many processes, and what flags and environment say of what the configuration tunes. */
 export interface ServeOptions {
   address: ListenAddress;
   /** Undefined where neither flags nor environment say so. */
   tls: CertificateFiles | undefined;
-  keepAliveMs: number | undefined;
   count: number;
-  limits: { connections?: number; connectionsPerAddress?: number };
-  maxVerifiedKeys: number | undefined;
+  settings: ServerSettings;
   telemetry: TelemetryOptions;
 }
 
@@ -34,31 +33,32 @@ interface ServeFlags extends AddressFlags, TelemetryFlags {
 export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: number): ServeOptions {
   const address = readAddress(flags, env, port);
   const tls = readCertificateFiles(flags, env, address);
-  const keepAlive =
-    readNumber(flags['keep-alive'], '--keep-alive', 3600) ??
-    readNumber(env['SVC_API_KEEP_ALIVE'] || undefined, 'SVC_API_KEEP_ALIVE', 3600);
-  const keepAliveMs = keepAlive && keepAlive * 1000;
   const count = readNumber(flags.workers, '--workers', 256) ?? 1;
-  const connections = readNumber(flags['max-connections'], '--max-connections', 1_000_000);
-  const connectionsPerAddress = readNumber(
-    flags['max-connections-per-address'],
-    '--max-connections-per-address',
-    1_000_000,
-  );
-  const limits = {
-    ...(connections !== undefined && { connections }),
-    ...(connectionsPerAddress !== undefined && { connectionsPerAddress }),
-  };
-  const maxVerifiedKeys = readNumber(flags['max-verified-keys'], '--max-verified-keys', 1_000_000);
   const telemetry = readTelemetry(flags, env);
-  return { address, tls, keepAliveMs, count, limits, maxVerifiedKeys, telemetry };
+  return { address, tls, count, settings: readSettings(flags, env), telemetry };
+}
+
+/** What tunes the server: what is said, and nothing else, so that it can be laid over the configuration. */
+function readSettings(flags: ServeFlags, env: NodeJS.ProcessEnv): ServerSettings {
+  const { keepAlive, maxConnections, maxConnectionsPerAddress, maxVerifiedKeys } = SERVER_NUMBERS;
+  const perAddress = '--max-connections-per-address';
+  const settings: ServerSettings = {
+    keepAlive:
+      readNumber(flags['keep-alive'], '--keep-alive', keepAlive) ??
+      readNumber(env['SVC_API_KEEP_ALIVE'] || undefined, 'SVC_API_KEEP_ALIVE', keepAlive),
+    maxConnections: readNumber(flags['max-connections'], '--max-connections', maxConnections),
+    maxConnectionsPerAddress: readNumber(flags['max-connections-per-address'], perAddress, maxConnectionsPerAddress),
+    maxVerifiedKeys: readNumber(flags['max-verified-keys'], '--max-verified-keys', maxVerifiedKeys),
+    metricsHost: readMetricsHost(flags, env),
+  };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
 /** Reads a number from 1 on. @throws CliError USAGE */
 export function readNumber(value: string | undefined, from: string, most: number): number | undefined {
   if (value === undefined) return undefined;
   const number = /^\d{1,7}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(number >= 1 && number <= most))
+  if (!isCount(number, most))
     throw new CliError('USAGE', `${from} is "${printable(value)}". Give a number from 1 to ${most}.`);
   return number;
 }

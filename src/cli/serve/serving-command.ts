@@ -4,7 +4,11 @@ import { type Catalog, createCatalog } from '../../keys/permissions/catalog.ts';
 import { isDebugged } from '../../keys/steps.ts';
 import type { MetricsServer } from '../../telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
+import type { SchemaExtension } from '../../graphql/extension.ts';
+import type { HostResource } from '../../keys/permissions/catalog.ts';
+import type { ConfigFile } from '../../config/config-file.ts';
 import type { OpenKeys } from '../../open-keys.ts';
+import type { ServerSettings } from '../../server-settings.ts';
 import { BaseCommand } from '../base-command.ts';
 import { commandText } from '../command-text.ts';
 import { hostExtensions } from '../host.ts';
@@ -46,8 +50,18 @@ export interface Serving extends ServeOptions {
   readonly logPath?: string;
 }
 
-interface ServingContext extends Omit<Serving, 'count' | 'config' | 'telemetry'> {
-  telemetry: Omit<TelemetryOptions, 'log'>;
+/** What a server starts with. */
+interface Configured {
+  config: Config;
+  /** What tunes it: flags and environment over the configuration. */
+  settings: ServerSettings;
+  extensions: readonly SchemaExtension[];
+  ofHost: readonly HostResource[];
+}
+
+interface ServingContext extends Omit<Serving, 'count' | 'config'> {
+  /** Whether this is one of several processes. */
+  isWorker: boolean;
   source: ConfigSource;
   stop: StopSignal;
   onListening: (url: string) => void;
@@ -85,11 +99,10 @@ export abstract class ServingCommand extends BaseCommand {
       manager.ready(`Listening on ${url}`);
     };
     void stop.received.then(() => manager.stopping());
-    const { metrics } = serving.telemetry;
     if (count > 1 && start) {
       const socketMask = serving.address.socket === undefined ? undefined : SOCKET_UMASK;
       const shared = { count, socketMask, log, stop, config: start, onListening: announceListening };
-      const scraped = metrics && (await this.serveWorkerMetrics(metrics));
+      const scraped = await this.serveWorkerMetrics(serving, start);
       try {
         process.exitCode = await workers.runWorkers(shared);
       } finally {
@@ -99,8 +112,7 @@ export abstract class ServingCommand extends BaseCommand {
       const source = start ? ownConfig(start, log) : await configOfPrimary();
       try {
         const onListening = isWorker ? workers.reportListening : announceListening;
-        const telemetry = { ...serving.telemetry, metrics: metrics && isWorker ? ('primary' as const) : metrics };
-        await this.serveHere({ ...serving, telemetry, source, stop, onListening });
+        await this.serveHere({ ...serving, isWorker, source, stop, onListening });
       } finally {
         source.stop();
         // Whoever else started this process keeps the channel to it.
@@ -122,9 +134,12 @@ export abstract class ServingCommand extends BaseCommand {
 
   /** Serves from this process until told to stop. */
   private async serveHere(context: ServingContext): Promise<void> {
-    const telemetry = await this.startTelemetry(context.telemetry);
+    const configured = await this.configured(context, context.source.first);
+    const place = metricsPlace(context, configured);
+    const metrics = place && context.isWorker ? 'primary' : place;
+    const telemetry = await this.startTelemetry({ ...context.telemetry, metrics });
     try {
-      await this.serveStore(context, telemetry);
+      await this.serveStore(context, configured, telemetry);
     } finally {
       await telemetry?.stop();
     }
@@ -132,17 +147,27 @@ export abstract class ServingCommand extends BaseCommand {
     if (context.telemetry.traces) setTimeout(() => process.exit(), 2 * FLUSH_MS).unref();
   }
 
-  private async serveStore(context: ServingContext, telemetry: Telemetry | undefined): Promise<void> {
-    const { database, maxVerifiedKeys, source, check, start, logPath = '', stop, onListening } = context;
-    const { address, tls, keepAliveMs, limits } = context;
+  /** Reads the configuration. @throws KeysError CONFIG_INVALID */
+  private async configured({ settings }: Pick<Serving, 'settings'>, file: ConfigFile | undefined): Promise<Configured> {
+    const { parseConfig } = await import('../../config/load-config.ts');
+    const extensions = await hostExtensions(this.config);
+    const ofHost = extensions.flatMap((extension) => extension.resources ?? []);
+    const config = await parseConfig(file, ofHost);
+    return { config, settings: { ...config.server, ...settings }, extensions, ofHost };
+  }
+
+  private async serveStore(
+    context: ServingContext,
+    { config, settings, extensions, ofHost }: Configured,
+    telemetry: Telemetry | undefined,
+  ): Promise<void> {
+    const { database, source, check, start, logPath = '', stop, onListening, address, tls } = context;
+    const { keepAlive, maxConnections, maxConnectionsPerAddress, maxVerifiedKeys } = settings;
     const [{ openKeysWithNotices }, { parseConfig }, { additionsIn, ConfiguredServer }] = await Promise.all([
       import('../../open-keys.ts'),
       import('../../config/load-config.ts'),
       import('../../configured-server.ts'),
     ]);
-    const extensions = await hostExtensions(this.config);
-    const ofHost = extensions.flatMap((extension) => extension.resources ?? []);
-    const config = await parseConfig(source.first, ofHost);
     const additions = additionsIn(config, ofHost);
     check?.(config, createCatalog(additions));
     const destination = await destinationIn(config);
@@ -159,6 +184,11 @@ export abstract class ServingCommand extends BaseCommand {
       await this.reportStore(keys);
       telemetry?.measure(keys);
       const watchers = telemetry?.watchers ?? [];
+      const limits = {
+        ...(maxConnections !== undefined && { connections: maxConnections }),
+        ...(maxConnectionsPerAddress !== undefined && { connectionsPerAddress: maxConnectionsPerAddress }),
+      };
+      const keepAliveMs = keepAlive && keepAlive * 1000;
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
       const measure = (started: StartedDelivery) => telemetry?.measureNotices(started);
@@ -200,14 +230,19 @@ export abstract class ServingCommand extends BaseCommand {
   }
 
   /** Starts what was asked for; what nobody asks for is not even loaded. */
-  private async startTelemetry(options: ServingContext['telemetry']): Promise<Telemetry | undefined> {
+  private async startTelemetry(options: Omit<TelemetryOptions, 'log'>): Promise<Telemetry | undefined> {
     if (!options.requestLog && !options.metrics && !options.traces && !isDebugged()) return undefined;
     const { startTelemetry } = await import('../../telemetry/telemetry.ts');
     return startTelemetry({ ...options, log: this.logger });
   }
 
-  /** Serves the metrics of all workers. */
-  private async serveWorkerMetrics(place: { host: string; port: number }): Promise<MetricsServer> {
+  /** Serves the metrics of all workers, if anybody asks for them. */
+  private async serveWorkerMetrics(
+    serving: Pick<Serving, 'settings' | 'telemetry'>,
+    { file }: StartConfig,
+  ): Promise<MetricsServer | undefined> {
+    if (serving.telemetry.metricsPort === undefined) return undefined;
+    const place = metricsPlace(serving, await this.configured(serving, file))!;
     const { serveWorkerMetrics } = await import('../../telemetry/telemetry.ts');
     return serveWorkerMetrics(place, this.logger);
   }
@@ -231,4 +266,13 @@ export abstract class ServingCommand extends BaseCommand {
       else this.logger.info(fields, 'changes of keys are heard again');
     });
   }
+}
+
+/** Where metrics are served; undefined for nowhere. */
+function metricsPlace(
+  { telemetry: { metricsPort: port } }: Pick<Serving, 'telemetry'>,
+  { settings: { metricsHost = '127.0.0.1' } }: Pick<Configured, 'settings'>,
+): { host: string; port: number } | undefined {
+  // In a URL, an address of IPv6 has brackets.
+  return port === undefined ? undefined : { host: metricsHost.replace(/^\[(.*)\]$/, '$1'), port };
 }

@@ -1,13 +1,13 @@
 import { printable } from '../../keys/text.ts';
 import { CliError } from '../errors.ts';
-import { readPort, set, typed } from './address.ts';
+import { type Given, readPort, set, typed } from './address.ts';
 
 /** What operators see of a running server, beside its log. */
 export interface TelemetryOptions {
   /** Whether there is a line in the log for each request. */
   requestLog: boolean;
-  /** Where metrics are served; undefined for nowhere. */
-  metrics: { host: string; port: number } | undefined;
+  /** The port at which metrics are served; undefined for nowhere. */
+  metricsPort: number | undefined;
   /** Whether requests are traced. */
   traces: boolean;
 }
@@ -21,17 +21,27 @@ export interface TelemetryFlags {
 
 /** What is typed counts before the environment. @throws CliError USAGE */
 export function readTelemetry(flags: TelemetryFlags, env: NodeJS.ProcessEnv): TelemetryOptions {
-  const port =
-    typed('--metrics-port', flags['metrics-port'], 'a number from 0 to 65535') ??
-    set('SVC_API_METRICS_PORT', env['SVC_API_METRICS_PORT']);
-  const typedHost = typed('--metrics-host', flags['metrics-host'], 'an address to listen on, such as 127.0.0.1');
-  if (typedHost && !port) throw new CliError('USAGE', '--metrics-host is given without --metrics-port.');
-  const host = typedHost ?? set('SVC_API_METRICS_HOST', env['SVC_API_METRICS_HOST']);
+  const port = metricsPort(flags, env);
   return {
     requestLog: flags['request-log'] || isOn('SVC_API_REQUEST_LOG', env['SVC_API_REQUEST_LOG']),
-    metrics: port && { host: host?.value.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1', port: readPort(port) },
+    metricsPort: port && readPort(port),
     traces: wantsTraces(env),
   };
+}
+
+/** The address at which metrics are served; undefined where neither says so. @throws CliError USAGE */
+export function readMetricsHost(flags: TelemetryFlags, env: NodeJS.ProcessEnv): string | undefined {
+  const typedHost = typed('--metrics-host', flags['metrics-host'], 'an address to listen on, such as 127.0.0.1');
+  if (typedHost && !metricsPort(flags, env))
+    throw new CliError('USAGE', '--metrics-host is given without --metrics-port.');
+  return (typedHost ?? set('SVC_API_METRICS_HOST', env['SVC_API_METRICS_HOST']))?.value;
+}
+
+function metricsPort(flags: TelemetryFlags, env: NodeJS.ProcessEnv): Given | undefined {
+  return (
+    typed('--metrics-port', flags['metrics-port'], 'a number from 0 to 65535') ??
+    set('SVC_API_METRICS_PORT', env['SVC_API_METRICS_PORT'])
+  );
 }
 
 /** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can switch off again. */

@@ -9,8 +9,8 @@ import { OPERATOR } from '../../keys/authorization/principal.ts';
 export default class Adopt extends StoreCommand {
   static override summary = 'Make an API key independent of the key that created it.';
   static override description =
-    'Until then a key can do no more than the key that created it, and is refused and deleted with it. ' +
-    'Afterwards all its grants count. Its secret stays: rotate it if the creator may know it.';
+    'A created key can do no more than the key that created it, and is refused and deleted with it. ' +
+    'Once adopted, it has all its grants. Its secret stays: rotate it if the creator may know it.';
   static override examples = [
     {
       description: 'Keep a key that a leaked key has created',

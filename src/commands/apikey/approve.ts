@@ -7,15 +7,15 @@ import { refuseOver } from '../../keys/requests/consent-request.ts';
 export default class Approve extends ConsentCommand {
   static override summary = 'Agree that an application gets an API key.';
   static override description =
-    'Shows what the application asks for, and asks you. With --roles or --permissions, it gets those alone, and they ' +
-    'must be part of that. The application fetches its key by itself; the secret is not shown.';
+    'Shows what the application asks for, and asks you. With --roles or --permissions, it gets only these, ' +
+    'which must be among what it asks for. The application fetches its key by itself; the secret is not shown.';
   static override examples = [
     {
       description: 'Agree to what the application asks for that shows this code',
       command: '<%= config.bin %> <%= command.id %> WDJB-MJHT',
     },
     {
-      description: 'Grant less than it asks for, for a week',
+      description: 'Grant an application less than it asks for, for a week',
       command: '<%= config.bin %> <%= command.id %> WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes',
     },
   ];

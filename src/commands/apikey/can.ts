@@ -16,7 +16,7 @@ export default class Can extends KeyCommand {
       command: '<%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY',
     },
     {
-      description: 'In a script',
+      description: 'Check in a script',
       command:
         'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',
     },

@@ -11,15 +11,15 @@ export default class Completion extends BaseCommand {
     'and leaves the others to what completed them before.';
   static override examples = [
     {
-      description: 'In bash, for all shells to come',
+      description: 'Install it in bash, for all shells to come',
       command: '<%= config.bin %> <%= command.id %> bash >> ~/.bashrc',
     },
     {
-      description: 'In zsh, after the compinit of ~/.zshrc',
+      description: 'Install it in zsh, after the compinit of ~/.zshrc',
       command: '<%= config.bin %> <%= command.id %> zsh >> ~/.zshrc',
     },
     {
-      description: 'In fish',
+      description: 'Install it in fish, for all shells to come',
       command:
         'mkdir -p ~/.config/fish/completions && ' +
         '<%= config.bin %> <%= command.id %> fish >\n~/.config/fish/completions/<%= config.bin %>-apikey.fish',

@@ -5,7 +5,8 @@ import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
 export default class Delete extends KeyCommand {
   static override summary = 'Delete API keys, and the keys that they created.';
   static override description =
-    'They are refused from the next request on. Without a name, the keys are searched for and chosen on the terminal.';
+    'Deleted keys are refused from the next request on. ' +
+    'Without a name, the keys are searched for and chosen on the terminal.';
   static override examples = [
     { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
     { description: 'Choose from a list', command: '<%= config.bin %> <%= command.id %>' },

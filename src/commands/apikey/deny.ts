@@ -4,7 +4,8 @@ import { consentJson } from '../../cli/views/consent-view.ts';
 
 export default class Deny extends ConsentCommand {
   static override summary = 'Refuse an application an API key.';
-  static override description = 'Also after somebody has agreed, as long as the application has not fetched its key.';
+  static override description =
+    'An application can be refused after somebody has agreed, too, as long as the application has not fetched its key.';
   static override examples = [
     {
       description: 'Refuse the application that shows this code',

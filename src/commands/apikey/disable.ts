@@ -6,7 +6,7 @@ import type { CatalogAdditions } from '../../keys/permissions/catalog.ts';
 
 export default class Disable extends KeyCommand {
   static override summary = 'Disable an API key, until it is enabled again.';
-  static override description = 'It is refused from the next request on.';
+  static override description = 'A disabled key is refused from the next request on.';
   static override examples = [
     { description: 'Disable a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
   ];

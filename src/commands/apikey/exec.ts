@@ -39,7 +39,7 @@ export default class Exec extends BaseCommand {
         'Use the key in one line: the inner shell expands it, and curl reads it from stdin, not from its arguments',
       command:
         `<%= config.bin %> <%= command.id %> --roles VIEWER -- sh -c\n'echo "Authorization: Bearer $API_KEY" |\n` +
-        `curl -H @- --json @query.json http://127.0.0.1:4000/graphql'`,
+        `curl -H @- --json @query.json\nhttp://127.0.0.1:4000/graphql'`,
     },
     {
       description: 'Use another variable, and let the key expire after half an hour',

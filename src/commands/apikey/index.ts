@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import type { FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
+import { VERB_LINES } from '../../cli/help/verbs.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { inGroup, nameFlag, newKeyFlags, requestOf } from '../../cli/input/key-flags.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/question-flags.ts';
@@ -22,6 +23,7 @@ export default class ApiKey extends KeyCommand {
   static override description =
     'The secret of a new key is written to stdout, once; everything else goes to stderr. ' +
     'If stdin and stderr are terminals, prompts for missing values.\n\n' +
+    `${VERB_LINES}\n\n` +
     'Exit codes and environment variables: ' +
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help exit-codes" and ' +
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help environment".';
@@ -47,7 +49,7 @@ export default class ApiKey extends KeyCommand {
       command: '<%= config.bin %> <%= command.id %> --create --name "CI deploy" --roles VIEWER --overwrite',
     },
     { description: 'Delete a key', command: '<%= config.bin %> <%= command.id %> --delete --name "CI deploy"' },
-    { description: 'Answer prompts instead', command: '<%= config.bin %> <%= command.id %> --create' },
+    { description: 'Create a key by answering prompts', command: '<%= config.bin %> <%= command.id %> --create' },
   ];
   static override flags = {
     name: nameFlag,

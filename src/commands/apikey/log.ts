@@ -69,18 +69,19 @@ export default class Log extends KeyCommand {
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Only before this time, written like --since.',
+      description: 'Only before this time: a date (its start in UTC), an RFC 3339 date and time, or how long ago.',
       helpValue: '<date>|7d',
     }),
     limit: limitFlag('entries'),
     before: Flags.string({
-      description: 'Only entries with a lower number: the previous page. With --prune, a time, written like --since.',
+      description:
+        'Only entries with a lower number, as the page before. With --prune: a date, a date and time, or an age.',
       helpValue: '<number>|<date>|52w',
     }),
     wide: Flags.boolean({ description: 'On a terminal, shorten nothing: long lines wrap.' }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
     verify: Flags.boolean({
-      description: 'Check the whole log instead, and the keys against it. Exits with 1 if something is wrong.',
+      description: 'Check the whole audit log, and the keys against the log. Exits with 1 if something is wrong.',
     }),
     head: Flags.string({
       description:

@@ -7,12 +7,12 @@ import { DEFAULT_PAGE_SIZE } from '../../keys/page.ts';
 export default class Requests extends ConsentCommand {
   static override summary = 'List the applications that ask for an API key, oldest first.';
   static override description =
-    'They ask a running server, and wait ten minutes at most. Where this is no terminal, a request is one line, with ' +
-    'tabs between ID APPLICATION STATUS FOR FROM ENDS. The codes by which you can agree are known to the ' +
+    'Applications ask a running server, and wait ten minutes at most. Where this is no terminal, a request is one ' +
+    'line, with tabs between ID APPLICATION STATUS FOR FROM ENDS. The codes by which you can agree are known to the ' +
     'applications alone, which show them.';
   static override examples = [
     { description: 'See who asks for what', command: '<%= config.bin %> <%= command.id %>' },
-    { description: 'As JSON', command: '<%= config.bin %> <%= command.id %> --json' },
+    { description: 'See who asks for what, as JSON', command: '<%= config.bin %> <%= command.id %> --json' },
   ];
   static override flags = { limit: limitFlag('requests') };
 

@@ -6,10 +6,10 @@ import { timeAndDistance } from '../../keys/relative-time.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';
-  static override description = 'Names the keys above it that limit what it may do. The secret is never shown.';
+  static override description = 'Names the keys above the key that limit what it may do. The secret is never shown.';
   static override examples = [
     { description: 'Show a key', command: '<%= config.bin %> <%= command.id %> --name "CI deploy"' },
-    { description: 'As JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
+    { description: 'Show a key as JSON', command: '<%= config.bin %> <%= command.id %> --name "CI deploy" --json' },
   ];
   static override args = nameArgs;
   static override flags = { name: nameFlag };
@@ -25,7 +25,10 @@ export default class Show extends KeyCommand {
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
-      return this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
+      const { wrappedLines } = await import('../../cli/wrapped.ts');
+      const { isTerminal, columns } = this.terminal;
+      const text = wrappedLines(lines.join('\n'), isTerminal ? columns : undefined);
+      return this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, text);
     });
   }
 

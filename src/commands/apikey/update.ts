@@ -20,7 +20,7 @@ const EXCLUSIVE = [
 export default class Update extends KeyCommand {
   static override summary = 'Change name, description, grants, limits or end of an API key.';
   static override description =
-    'What is left out does not change. Neither does the secret; to replace it, see rotate or create --overwrite.';
+    'What is left out does not change. The secret stays; to replace it, see rotate or create --overwrite.';
   static override examples = [
     {
       description: 'Reduce what a key may do',

@@ -7,11 +7,11 @@ import { USAGE_COLUMNS, usageJson, usagePlot, usageRow } from '../../cli/views/u
 export default class Usage extends KeyCommand {
   static override summary = 'Show how many requests an API key made, by hour or day, and how they ended.';
   static override description =
-    'Requests were accepted, forbidden (the key lacks a permission, or may not be used from there), limited (over a ' +
-    'limit), or refused (the key is disabled, has expired, or has another secret now). On a terminal, they are ' +
-    'plotted; otherwise an hour or day with requests is one line, with tabs between START ACCEPTED FORBIDDEN LIMITED ' +
-    'REFUSED. Times are in UTC. Hours are kept for 90 days, days for two years. Servers record requests with a delay ' +
-    'of a few seconds.';
+    'Requests were accepted, forbidden (the key lacks a permission, or may not be used from that network), limited ' +
+    '(over a limit), or refused (the key is disabled, has expired, or has another secret now). On a terminal, they ' +
+    'are plotted; otherwise an hour or day with requests is one line, with tabs between START ACCEPTED FORBIDDEN ' +
+    'LIMITED REFUSED. Times are in UTC. Hours are kept for 90 days, days for two years. Servers record requests ' +
+    'with a delay of a few seconds.';
   static override examples = [
     { description: 'See the last 24 hours', command: '<%= config.bin %> <%= command.id %> "CI deploy"' },
     {
@@ -34,7 +34,7 @@ export default class Usage extends KeyCommand {
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Up to the hour or day that this is in, written like --since. Default: now.',
+      description: 'Up to the hour or day of this: a date, an RFC 3339 date and time, or how long ago. Default: now.',
       helpValue: '<date>|7d',
     }),
   };

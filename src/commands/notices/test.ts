@@ -4,13 +4,13 @@ import type { Tried } from '../../cli/notices/try-webhook.ts';
 export default class Test extends BaseCommand {
   static override summary = 'Send a test notice to the webhook, and say what it answers.';
   static override description =
-    'It is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the secret ' +
-    'that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. Exits with 1 unless the answer is a 2xx. ' +
-    'Neither the key store nor what waits in it is touched.';
+    'The notice is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the ' +
+    'secret that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. ' +
+    'Exits with 1 unless the answer is a 2xx. Neither the key store nor what waits in it is touched.';
   static override examples = [
     { description: 'Check a receiver', command: '<%= config.bin %> <%= command.id %>' },
     {
-      description: 'Check that of another file, in a script',
+      description: 'Check the webhook of another file, in a script',
       command: '<%= config.bin %> <%= command.id %> --config ./new.yaml --json',
     },
   ];

@@ -27,7 +27,7 @@ export default class Explain extends StoreCommand {
       command: '<%= config.bin %> <%= command.id %> GET https://grafana.example.org/api/dashboards/7',
     },
     {
-      description: 'See what a key lacks for it',
+      description: 'See what a key lacks for a request',
       command: '<%= config.bin %> <%= command.id %> POST https://grafana.example.org/api/users --key "CI deploy"',
     },
     {
@@ -39,15 +39,15 @@ export default class Explain extends StoreCommand {
   static override args = {
     method: Args.string({ description: 'Method of the request, such as GET.', required: true, ignoreStdin: true }),
     url: Args.string({
-      description: 'URL of the request, as the client asks for it.',
+      description: 'URL that the client asks for.',
       required: true,
       ignoreStdin: true,
     }),
   };
   static override flags = {
-    key: Flags.string({ description: 'Name of the key that it has.', helpValue: '<name>' }),
-    permissions: permissionsFlag('Permissions of the key that it has, instead of --key, comma-separated.'),
-    preflight: Flags.boolean({ description: 'Explain the CORS preflight that a browser sends before it.' }),
+    key: Flags.string({ description: 'Name of the key that the request has.', helpValue: '<name>' }),
+    permissions: permissionsFlag('Permissions of the key that the request has, instead of --key, comma-separated.'),
+    preflight: Flags.boolean({ description: 'Explain the CORS preflight that a browser sends before the request.' }),
   };
 
   private declared: DeclaredRoutes | undefined;

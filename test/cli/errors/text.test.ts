@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import stringWidth from 'string-width';
-import { wrapped } from '../../../src/cli/explain/wrapped.ts';
+import { wrapped } from '../../../src/cli/wrapped.ts';
 import { testCli } from '../../support/cli.ts';
 import { runCli } from '../../support/process.ts';
 import { cliOnTerminal, type TerminalSession } from '../../support/pty.ts';

@@ -41,8 +41,8 @@ describe('apikey --create on a terminal', () => {
     assert.equal(secret, `${secret.trimEnd()}\n`);
     assert.ok(!terminal.screen.includes(secret.trim()));
     assert.match(
-      terminal.screen,
-      /Created API key "CI deploy" \(svc_\w{12}_…\) with roles VIEWER and permissions DOCKER:CREATE_ANY and DOCKER:READ_ANY\. It expires \S+Z \(in 30 days\)\. Its secret is not shown again\.\n$/,
+      terminal.screen.replaceAll(/\s+/g, ' '),
+      /Created API key "CI deploy" \(svc_\w{12}_…\) with roles VIEWER and permissions DOCKER:CREATE_ANY and DOCKER:READ_ANY\. It expires \S+Z \(in 30 days\)\. Its secret is not shown again\. $/,
     );
     const key = await keyNamed(cli.database, 'CI deploy');
     assert.deepEqual(

@@ -100,12 +100,12 @@ describe('where serve listens', () => {
 
   it('keeps connections for as many seconds as the flag says, or the environment', () => {
     const keepAliveOf = (flag: string | undefined, env: NodeJS.ProcessEnv = {}) =>
-      readOptions({ ...NONE, 'keep-alive': flag }, env, 4000).keepAliveMs;
+      readOptions({ ...NONE, 'keep-alive': flag }, env, 4000).settings.keepAlive;
     assert.deepEqual(
       [keepAliveOf(undefined), keepAliveOf('90'), keepAliveOf(undefined, { SVC_API_KEEP_ALIVE: '120' })],
-      [undefined, 90_000, 120_000],
+      [undefined, 90, 120],
     );
-    assert.equal(keepAliveOf('90', { SVC_API_KEEP_ALIVE: 'x' }), 90_000);
+    assert.equal(keepAliveOf('90', { SVC_API_KEEP_ALIVE: 'x' }), 90);
     for (const wrong of ['0', '3601', '-1', '1.5', '1m', ''])
       assert.throws(() => keepAliveOf(wrong), {
         code: 'USAGE',
@@ -117,16 +117,18 @@ describe('where serve listens', () => {
   it('shows operators what the flags say, or the environment', () => {
     const telemetryOf = (flags: Partial<typeof NONE> | Record<string, string | boolean>, env: NodeJS.ProcessEnv = {}) =>
       readOptions({ ...NONE, ...flags }, env, 4000).telemetry;
-    assert.deepEqual(telemetryOf({}), { requestLog: false, metrics: undefined, traces: false });
+    const metricsHostOf = (flags: Record<string, string>, env: NodeJS.ProcessEnv) =>
+      readOptions({ ...NONE, ...flags }, env, 4000).settings.metricsHost;
+    assert.deepEqual(telemetryOf({}), { requestLog: false, metricsPort: undefined, traces: false });
     assert.deepEqual(telemetryOf({ 'request-log': true, 'metrics-port': '0' }), {
       requestLog: true,
-      metrics: { host: '127.0.0.1', port: 0 },
+      metricsPort: 0,
       traces: false,
     });
     const env = { SVC_API_REQUEST_LOG: '1', SVC_API_METRICS_PORT: '9464', SVC_API_METRICS_HOST: '[::1]' };
     assert.deepEqual(telemetryOf({}, env), {
       requestLog: true,
-      metrics: { host: '::1', port: 9464 },
+      metricsPort: 9464,
       traces: false,
     });
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
@@ -139,8 +141,8 @@ describe('where serve listens', () => {
       tracing.map((variables) => telemetryOf({}, variables).traces),
       [true, false, false],
     );
-    assert.deepEqual(telemetryOf({ 'metrics-host': '::' }, env).metrics, { host: '::', port: 9464 });
-    assert.equal(telemetryOf({}, { SVC_API_METRICS_HOST: '::1', SVC_API_REQUEST_LOG: '0' }).metrics, undefined);
+    assert.deepEqual([metricsHostOf({ 'metrics-host': '::' }, env), metricsHostOf({}, env)], ['::', '[::1]']);
+    assert.equal(telemetryOf({}, { SVC_API_METRICS_HOST: '::1', SVC_API_REQUEST_LOG: '0' }).metricsPort, undefined);
     for (const [flags, variables, message] of [
       [{ 'metrics-port': '70000' }, {}, /^Error: --metrics-port is "70000", which is not a port\./],
       [{ 'metrics-host': '::1' }, {}, /^Error: --metrics-host is given without --metrics-port\.$/],

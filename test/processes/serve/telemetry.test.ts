@@ -53,6 +53,29 @@ async function start(
 const answered = (families: Map<string, Family>) =>
   valueOf(families, 'svc_api_requests_total', { endpoint: 'graphql', code: '200' }) ?? 0;
 
+describe('what tunes serve', () => {
+  it('is said by the configuration, a variable before that, and a flag before both', async () => {
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, 'server: { keepAlive: 70, metricsHost: 127.0.0.2 }\n', { mode: 0o600 });
+    const place = ['--config', config, '--metrics-port', '0'];
+    const variables = { SVC_API_KEEP_ALIVE: '80', SVC_API_METRICS_HOST: '127.0.0.3' };
+    for (const [args, env, seconds, host] of [
+      [[], {}, 70, '127.0.0.2'],
+      [[], variables, 80, '127.0.0.3'],
+      [['--keep-alive', '90', '--metrics-host', '127.0.0.4'], variables, 90, '127.0.0.4'],
+    ] as const) {
+      const server = await start([...place, ...args], { env });
+      const { headers } = await fetch(`${server.url}/healthz`);
+      assert.deepEqual([headers.get('keep-alive'), new URL(server.metrics).hostname], [`timeout=${seconds}`, host]);
+      assert.equal(await server.stop(), 0);
+    }
+    const several = await start([...place, '--workers', '2'], { processes: 2 });
+    await until(async () => (await fetch(`${several.url}/healthz`)).headers.get('keep-alive') === 'timeout=70');
+    assert.equal(new URL(several.metrics).hostname, '127.0.0.2');
+    assert.equal(await several.stop(), 0);
+  });
+});
+
 describe('what operators see of serve', () => {
   it('is the whole of all workers, which only grows, also when a worker is killed while it is asked', async () => {
     const server = await start(['--workers', '2', '--metrics-port', '0'], { processes: 2 });

@@ -25,3 +25,21 @@ export function wrapped(label: string, text: string, columns: number | undefined
   }
   return [...lines, line].join('\n');
 }
+
+/** What stands in columns before a text: words with a gap of two blanks or more behind them. */
+const LABELS = /^(?:(?:\S+(?: \S+)* {2,}){1,2}| *)/;
+
+/** A name with an address or a path, which terminals make a link of if it is in one line. */
+const LINK = /^\w+: \S+$/;
+
+/** The same for each of some lines, of which one may have labels, or be indented. */
+export function wrappedLines(text: string, columns: number | undefined): string {
+  return text
+    .split('\n')
+    .map((line) => {
+      if (LINK.test(line)) return line;
+      const [label = ''] = LABELS.exec(line) ?? [];
+      return wrapped(label, line.slice(label.length), columns);
+    })
+    .join('\n');
+}

@@ -1,0 +1,141 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { printable } from '../../keys/text.ts';
+import { presentError } from '../errors.ts';
+import { wrapped } from '../wrapped.ts';
+import { processTerminal } from '../terminal.ts';
+import { cancelled, type Option, type Prompts } from './prompt.ts';
+
+const SEVERAL = 'Numbers, separated by commas';
+
+/** Questions in lines, with numbered choices. Nothing but text is written, and nothing is drawn anew. */
+export const PLAIN_PROMPTS: Prompts = {
+  input: ({ message, validate }) =>
+    answerTo(`${message}: `, (text): Answer<string> => {
+      const verdict = validate?.(text) ?? true;
+      return verdict === true ? { value: text } : { problem: verdict };
+    }),
+
+  secret: (message) => lineAfter(`${message} (it is not shown): `, true),
+
+  confirm: (message) =>
+    answerTo(`${message} (y/N) `, (text): Answer<boolean> => {
+      if (/^(n|no|)$/i.test(text.trim())) return { value: false };
+      return /^(y|yes)$/i.test(text.trim()) ? { value: true } : { problem: 'Answer y for yes, or n for no.' };
+    }),
+
+  select: ({ message, choices }) => {
+    print('', message);
+    list(choices);
+    return answerTo('Number: ', (text) => oneOf(choices, text.trim()));
+  },
+
+  checkbox: ({ message, choices }) => {
+    print('', message);
+    list(choices);
+    const checked = choices.flatMap(({ checked: isChecked }, index) => (isChecked ? [index + 1] : [])).join(', ');
+    const empty = checked === '' ? 'nothing for none' : `nothing for ${checked}, 0 for none`;
+    return answerTo(`${SEVERAL}; ${empty}: `, (text) =>
+      text.trim() === '0' ? { value: [] } : severalOf(choices, text.trim() || checked),
+    );
+  },
+
+  search: ({ message, source }) => {
+    print('', message);
+    return searchThrough('Number', source(), async (term) => source(term), oneOf);
+  },
+
+  searchMany: ({ message, found, search }) => {
+    print('', message);
+    const choicesOf = ({ choices, hasMore }: typeof found) => {
+      if (hasMore) print('', 'More match: search for them.');
+      return choices.map((choice) => ({ name: `${choice.name} (${choice.details})`, value: choice }));
+    };
+    const find = async (term: string) => choicesOf(await search(term));
+    return searchThrough(`${SEVERAL}; nothing for none`, choicesOf(found), find, severalOf);
+  },
+};
+
+type Answer<Value> = { value: Value } | { problem: string };
+
+/** Asks until an answer is right. */
+async function answerTo<Value>(question: string, read: (text: string) => Answer<Value>): Promise<Value> {
+  for (;;) {
+    const answer = read(await lineAfter(question));
+    if ('value' in answer) return answer.value;
+    print('', answer.problem);
+  }
+}
+
+/** Lists choices, and asks for numbers of them. Any other text finds other choices. */
+async function searchThrough<Value, Chosen>(
+  hint: string,
+  first: readonly Option<Value>[],
+  find: (term: string) => Promise<readonly Option<Value>[]>,
+  read: (choices: readonly Option<Value>[], text: string) => Answer<Chosen>,
+): Promise<Chosen> {
+  let choices = first;
+  list(choices);
+  for (;;) {
+    const text = (await lineAfter(`${hint}; or a text to search for: `)).trim();
+    if (/[^\d\s,]/.test(text)) {
+      try {
+        choices = await find(text);
+        list(choices);
+      } catch (error) {
+        print('', presentError(error).message);
+      }
+      continue;
+    }
+    const answer = read(choices, text);
+    if ('value' in answer) return answer.value;
+    print('', answer.problem);
+  }
+}
+
+function oneOf<Value>(choices: readonly Option<Value>[], text: string): Answer<Value> {
+  const choice = /^\d{1,6}$/.test(text) ? choices[Number(text) - 1] : undefined;
+  if (choice) return { value: choice.value };
+  const range = choices.length > 0 ? `Type a number from 1 to ${choices.length}.` : 'There is nothing to choose.';
+  return { problem: text === '' ? range : `${printable(text)} is not in the list. ${range}` };
+}
+
+function severalOf<Value>(choices: readonly Option<Value>[], text: string): Answer<Value[]> {
+  const chosen = text.split(/[\s,]+/).filter((number) => number !== '');
+  const answers = chosen.map((number) => oneOf(choices, number));
+  const values = answers.flatMap((answer) => ('value' in answer ? [answer.value] : []));
+  return answers.find((answer) => 'problem' in answer) ?? { value: [...new Set(values)] };
+}
+
+function list(choices: readonly Option<unknown>[]): void {
+  const width = String(choices.length).length;
+  for (const [index, { name, description }] of choices.entries())
+    print(`  ${String(index + 1).padStart(width)}. `, description === undefined ? name : `${name}: ${description}`);
+  if (choices.length === 0) print('', 'Nothing matches.');
+}
+
+function print(label: string, text: string): void {
+  process.stderr.write(`${wrapped(label, text, processTerminal.errorColumns)}\n`);
+}
+
+/** Asks for a line, which the terminal itself edits and echoes. @throws CliError CANCELLED */
+function lineAfter(question: string, isSecret = false): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // What edits a secret here would echo it.
+    const output = isSecret ? new Writable({ write: (_chunk, _encoding, done) => done() }) : undefined;
+    const lines = createInterface({ input: process.stdin, ...(output && { output }), terminal: isSecret });
+    const settle = (line?: string) => {
+      process.off('SIGINT', cancel);
+      lines.off('close', cancel).close();
+      if (line === undefined || isSecret) process.stderr.write('\n');
+      if (line === undefined) reject(cancelled());
+      else resolve(line);
+    };
+    const cancel = () => settle();
+    // After the end of the input, nothing tells of it again.
+    if (process.stdin.readableEnded) return settle();
+    process.on('SIGINT', cancel);
+    lines.on('SIGINT', cancel).on('close', cancel).once('line', settle);
+    process.stderr.write(`${wrapped('', question.trimEnd(), processTerminal.errorColumns)} `);
+  });
+}
