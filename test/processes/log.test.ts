@@ -104,7 +104,9 @@ describeOnEach('apikey log', () => {
     assert.equal(await count('--since', day(1)), 0);
     assert.equal(await count('--until', day(-1)), 0);
     assert.match((await log('--prune', '--before', day(-1), '--yes')).stdout, /^There are no entries/);
-    assert.match((await log('--since', '2026-02-30')).stderr, /"2026-02-30" is not a time\. Write a date, such as/);
+    const { stderr } = await log('--since', '2026-02-30');
+    assert.match(stderr, /"2026-02-30" is not a time\. There is no day 2026-02-30: 2026-02 has the days 01 to 28\.\n/);
+    assert.match((await log('--since', 'May')).stderr, /"May" is not a time\. Write a date, such as/);
   });
 
   it('speaks of the flags in which a page was asked for', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { BIN, cleanEnv, type Finished, finished, runCli } from '../../support/process.ts';
@@ -63,15 +63,18 @@ describe('a secret that cannot be written out', () => {
   it('concerns secrets alone: other results may go nowhere', async () => {
     const cli = testCli();
     await cli.given('CI');
-    for (const args of [
-      ['list', '--json'],
-      ['update', '--name', 'CI', '--description', 'x'],
-      ['delete', '--name', 'CI'],
-    ]) {
-      const options: SpawnOptions = { stdio: ['ignore', 'ignore', 'pipe'] };
+    // As a shell opens it; "ignore" looks like a closed stdout, on which what only prints fails.
+    const nowhere = openSync('/dev/null', 'w');
+    for (const [args, stdout] of [
+      [['list', '--json'], nowhere],
+      [['update', '--name', 'CI', '--description', 'x'], 'ignore'],
+      [['delete', '--name', 'CI'], 'ignore'],
+    ] as const) {
+      const options: SpawnOptions = { stdio: ['ignore', stdout, 'pipe'] };
       const { stderr, code } = await runCli(['apikey', ...args, '--database', cli.database], options);
       assert.deepEqual([stderr, code], ['', 0], args[0]);
     }
+    closeSync(nowhere);
     assert.deepEqual(await namesIn(cli.database), []);
   });
 
