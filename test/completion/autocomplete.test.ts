@@ -52,7 +52,7 @@ describe('svc-api autocomplete', () => {
   it('refuses a shell that it does not know', async () => {
     const { code, stderr } = await runCli(['autocomplete', 'tcsh'], { env: newUser().env });
     assert.equal(code, 2);
-    assert.match(stderr, /Expected tcsh to be one of: bash, zsh, fish, powershell/);
+    assert.match(stderr, /^Error: "tcsh" is not one of bash, zsh, fish or powershell\.$/m);
   });
 
   it('writes the same scripts whenever it is asked, which is what "apikey completion" prints', async () => {

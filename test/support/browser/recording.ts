@@ -6,8 +6,12 @@ export interface Trace {
   readonly text: string;
 }
 
-/** That a response was none is known already; this message says no more. */
-const ANSWERED_WITH_ERROR = /^Failed to load resource: the server responded with a status of/;
+/**
+ * That a response was none is known already; this message says no more. Nor does the other: whether the browser, on its
+ * way back to a form, focuses a field before the page asks for that depends on which of them is faster.
+ */
+const SAYS_NOTHING =
+  /^Failed to load resource: the server responded with a status of|^Autofocus processing was blocked because a document already has a focused element/;
 
 /** What a page may be left before it is there, by Playwright's names: icons are images or other. */
 const BELONGS_TO_PAGES = new Set(['image', 'other', 'script', 'stylesheet']);
@@ -35,7 +39,7 @@ export class Recording {
     context.on('page', (page) => this.#sessions.set(page, this.#followPage(context, page)));
     context.on('console', (message) => {
       this.#trace('a console message', message.text());
-      if (!ANSWERED_WITH_ERROR.test(message.text()))
+      if (!SAYS_NOTHING.test(message.text()))
         this.troubles.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
     });
     context.on('weberror', (error) => this.troubles.push(`page error: ${error.error().stack}`));
