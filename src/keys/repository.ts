@@ -107,8 +107,12 @@ export interface ConsentWriter extends ConsentFinder {
   countRecent(now: number): Promise<number>;
   insert(request: ConsentRequest): Promise<void>;
   update(request: ConsentRequest): Promise<void>;
+  /** The applications of those of the keys that one was given, by the ids of the keys. */
+  clientsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Remembers which application was given a key, until that is deleted. */
   rememberClient(keyId: string, clientId: string): Promise<void>;
+  /** Lets used requests that gave one key have given another, which takes its place. */
+  replaceGivenKey(from: string, to: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { ConsentFinder, ConsentWriter } from '../keys/repository.ts';
 import type { ConsentRequest } from '../keys/requests/consent-request.ts';
-import { clientOf, rememberClient } from './application-keys.ts';
+import { clientOf, clientsOf, rememberClient, replaceGivenKey } from './application-keys.ts';
 import type { Connection } from './connection.ts';
 import type { ConsentRequestTable, Tables } from './tables.ts';
 
@@ -51,7 +51,9 @@ export function consentWriterOf(db: Kysely<Tables>): ConsentWriter {
       const { id, ...columns } = rowOf(request);
       await db.updateTable('consent_requests').set(columns).where('id', '=', id).execute();
     },
+    clientsOf: (keyIds) => clientsOf(db, keyIds),
     rememberClient: (keyId, clientId) => rememberClient(db, keyId, clientId),
+    replaceGivenKey: (from, to) => replaceGivenKey(db, from, to),
     async forget({ used, unused }) {
       await db
         .deleteFrom('consent_requests')

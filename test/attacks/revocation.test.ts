@@ -53,6 +53,39 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     assert.deepEqual([entries[2]!.after, entries[2]!.address], [{ client: APP.id }, '127.0.0.1']);
   });
 
+  it('end their own also after it has replaced itself, twice, and so does its code that comes again', async () => {
+    const scope = 'role:GUEST API_KEY:CREATE_OWN API_KEY:DELETE_OWN';
+    for (const end of ['revocation', 'replay'] as const) {
+      const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope });
+      const { consent } = test.keys;
+      await consent.approve(await consent.show({ userCode, source: 'test' }), {}, approver);
+      let secret = (await pollDevice(test.url, code)).body['access_token'] as string;
+      for (let time = 0; time < 2; time += 1) {
+        const authenticated = await test.keys.authenticate(secret);
+        assert.ok('principal' in authenticated);
+        const { name } = authenticated.principal.apiKey;
+        const permissions = ['API_KEY:CREATE_OWN' as const, 'API_KEY:DELETE_OWN' as const];
+        ({ key: secret } = await test.keys.create({ name, permissions, overwrite: true }, authenticated.principal));
+      }
+      assert.equal(await accepts(secret), true);
+      if (end === 'replay') assert.equal((await pollDevice(test.url, code)).body['error'], 'invalid_grant');
+      else assert.deepEqual((await revoke(secret)).body, {});
+      assert.equal(await accepts(secret), false, end);
+    }
+  });
+
+  it('end their own after a replacement was reverted, as its secret could not be written out', async () => {
+    const child = await given('role:GUEST API_KEY:CREATE_OWN API_KEY:DELETE_OWN');
+    const { name } = child.principal.apiKey;
+    const deliver = () => Promise.reject(new Error('stdout is closed'));
+    for (const actor of [OPERATOR, child.principal] as const) {
+      const create = test.keys.create({ name, roles: ['GUEST'], overwrite: true }, actor, { deliver });
+      await assert.rejects(create, /stdout is closed/);
+    }
+    assert.deepEqual((await revoke(child.secret)).body, {});
+    assert.equal(await accepts(child.secret), false);
+  });
+
   it('can leave a key that has created others as it is', async () => {
     const { secret, child } = await withChild();
     const { status, body } = await revoke(secret, { created_keys: 'refuse' });

@@ -122,8 +122,7 @@ async function printAll(): Promise<Printed[]> {
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
     await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
-    const ask = () =>
-      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7' }, 'test');
+    const ask = () => keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7' });
     return [await ask(), await ask()];
   });
   await apikey('update', 'Parent', '--roles', 'GUEST');

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import express from 'express';
+import fastify from 'fastify';
 import { Hono } from 'hono';
+import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/express.ts';
+import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth, type BearerEnv } from '../../src/http/bearer-auth.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -67,6 +74,74 @@ describeOnEach('a request whose body arrives late', () => {
     assert.match(answer, /^HTTP\/1\.1 200 [^]*"code":"FORBIDDEN"/);
     await test.keys.finishActivity();
     assert.equal((await test.keys.usageOf([key.id])).get(key.id)?.uses, 1);
+  });
+
+  describe('is judged by what its key may do by then, though somebody else has used that key again:', () => {
+    const permission = 'API_KEY:CREATE_ANY';
+    /** Narrows the key, which is then remembered as it is now. */
+    const narrow = async () => {
+      await test.keys.update(key.id, { roles: ['GUEST'] }, OPERATOR);
+      assert.equal((await query(test.url, key.secret, '{ online }')).status, 200);
+      assert.ok('principal' in (await test.keys.authenticate(key.secret)));
+    };
+    const doors: Record<string, (done: () => void) => RequestListener | Promise<RequestListener>> = {
+      Hono: (done) => {
+        const app = new Hono<BearerEnv>().use(bearerAuth({ keys: test.keys, permission }));
+        app.post('/graphql', async (c) => {
+          await c.req.text();
+          const refusal = await c.get('checkAgain')();
+          if (!refusal) done();
+          return refusal ?? c.text('done');
+        });
+        return getRequestListener(app.fetch);
+      },
+      'node:http': (done) => {
+        const auth = forNode({ keys: test.keys, permission });
+        return (incoming, outgoing) =>
+          auth(incoming, outgoing, () => {
+            incoming.resume().once('end', async () => {
+              if (await (incoming as AuthenticatedRequest).checkAgain()) outgoing.end(done());
+            });
+          });
+      },
+      Express: (done) =>
+        express()
+          .use(forNode({ keys: test.keys, permission }), express.text({ type: '*/*' }))
+          .post('/graphql', async (request, reply) => {
+            if (await request.checkAgain!()) reply.end(done());
+          }),
+      Fastify: async (done) => {
+        const app = fastify();
+        const onRequest = forFastify({ keys: test.keys, permission });
+        app.post('/graphql', { onRequest }, async (request, reply) =>
+          (await request.checkAgain!()) ? (done(), 'done') : reply,
+        );
+        await app.ready();
+        return (incoming, outgoing) => app.routing(incoming, outgoing);
+      },
+    };
+    for (const isChunked of [false, true])
+      it(`GraphQL, ${isChunked ? 'in chunks' : 'at once'}`, async () => {
+        const list = JSON.stringify({ query: '{ apiKeys { edges { node { name } } } }' });
+        // Prepared, too.
+        for (let time = 0; time < 3; time += 1) await sendInTwo(test.url, list, isChunked, async () => {});
+        const answer = await sendInTwo(test.url, list, isChunked, narrow);
+        assert.match(answer, /^HTTP\/1\.1 200 [^]*"code":"FORBIDDEN"[^]*"data":\{"apiKeys":null\}/);
+      });
+    for (const [door, listener] of Object.entries(doors))
+      it(door, async () => {
+        let ran = 0;
+        const server = createServer(await listener(() => void (ran += 1)));
+        await once(server.listen(0, '127.0.0.1'), 'listening');
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+        try {
+          assert.match(await sendInTwo(url, '"text"', true, async () => {}), /^HTTP\/1\.1 200 /);
+          assert.match(await sendInTwo(url, '"text"', true, narrow), /^HTTP\/1\.1 403 [^]*insufficient_scope/);
+          assert.equal(ran, 1);
+        } finally {
+          server.close();
+        }
+      });
   });
 
   it('is refused by an app of its own that checks again: the rest of its handler does not run', async () => {

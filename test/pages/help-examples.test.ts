@@ -125,7 +125,7 @@ function declareInFiles({ folder }: Desk, text: string): void {
 async function askForKey({ cli }: Desk): Promise<void> {
   const keys = await openKeys({ database: cli.database });
   const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
-  const { request } = await keys.consent.ask(wanted, 'test');
+  const { request } = await keys.consent.ask(wanted);
   await keys.close();
   const store = await openStore({ database: cli.database });
   const handleDigest = digestCode('user', 'WDJB-MJHT');

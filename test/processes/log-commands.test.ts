@@ -75,10 +75,7 @@ class World {
   /** The code of an application that asks for a key. */
   async asks(): Promise<string> {
     const asked = await withKeys({ database: this.cli.database }, (keys) =>
-      keys.consent.ask(
-        { client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7', keyExpiresIn: '12h' },
-        'test',
-      ),
+      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7', keyExpiresIn: '12h' }),
     );
     this.hide(asked.deviceCode!);
     return asked.handle;

@@ -37,12 +37,13 @@ export class Decisions {
   readonly showRedirect: Handler = (c) =>
     this.#answer(c, async () => {
       const parts = this.#parts;
+      const { address, source } = sourceOf(c, parts);
+      parts.consent.countRequest(source);
       const given = new Parameters(new URL(c.req.url).searchParams);
       const from = returnAddressIn(given, parts);
       try {
-        const { address, source } = sourceOf(c, parts);
         const wanted = { ...authorizationIn(given, from, parts), address };
-        const { request, handle } = await parts.consent.ask(wanted, source);
+        const { request, handle } = await parts.consent.ask(wanted);
         parts.refusals.add('key asked for', { reason: from.client.id, address }, new HonoHead(c).notes);
         return send(c, 200, await this.#pageOf(request, handle));
       } catch (error) {

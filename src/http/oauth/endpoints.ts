@@ -35,12 +35,13 @@ export function sourceOf(c: Context, { addresses }: Pick<ConsentParts, 'addresse
 
 /** Answers an application that shows a code to a person (RFC 8628, section 3.2). @throws OAuthError */
 export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<Reply> {
+  const { address, source } = sourceOf(c, parts);
+  parts.consent.countRequest(source);
   const form = await applicationForm(c);
   const client = clientIn(form, parts);
   const grants = grantsIn(form, parts.catalog);
-  const { address, source } = sourceOf(c, parts);
   const wanted = { client, ...grants, keyExpiresIn: form.get('key_expires_in'), address };
-  const { request, handle, deviceCode } = await parts.consent.ask(wanted, source);
+  const { request, handle, deviceCode } = await parts.consent.ask(wanted);
   parts.refusals.add('key asked for', { reason: client.id, address }, new HonoHead(c).notes);
   const page = parts.issuer.of(c) + OAUTH_PATHS.device;
   return jsonReply({
@@ -97,10 +98,9 @@ export function clientIn(given: Parameters, { clients }: Pick<ConsentParts, 'cli
 
 /** What a request asks for. @throws OAuthError invalid_scope */
 export function grantsIn(given: Parameters, catalog: Catalog): Grants {
-  const { grants, issues } = parseScope(given.get('scope') ?? '', catalog);
-  const [issue] = issues;
-  if (issue) throw new OAuthError('invalid_scope', issue.message);
-  return grants;
+  const parsed = parseScope(given.get('scope') ?? '', catalog);
+  if ('issue' in parsed) throw new OAuthError('invalid_scope', parsed.issue.message);
+  return parsed.grants;
 }
 
 function redemptionIn(form: Parameters, parts: ConsentParts): Redemption {

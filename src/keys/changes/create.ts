@@ -21,8 +21,16 @@ export interface Creation<Replaced extends ApiKey = StoredKey> {
   key: StoredKey;
   /** What is deleted for it: the key of the same name first, then the keys that this one had created. */
   replaced: Replaced[];
+  /** Whether the key replaces itself: it then has its own creator, its application, and the request that gave it. */
+  takesOwnPlace: boolean;
   /** The name, if it is new and looks like others. */
   confusable: ConfusableName[];
+}
+
+/** A creation that was made. */
+export interface Created extends Creation {
+  /** The applications that had been given what was deleted, by the ids of the keys. */
+  clients: ReadonlyMap<string, string>;
 }
 
 /** What a creation would make, without an id and a secret. */
@@ -92,14 +100,18 @@ async function planReplacement<Key extends ApiKey>(
   requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);
   if (existing && !input.overwrite) throw new NameTakenError(key.name, true);
-  if (!existing) return { key, replaced: [], confusable: await findConfusableNames(caller, find, [key.name]) };
+  if (!existing) {
+    const confusable = await findConfusableNames(caller, find, [key.name]);
+    return { key, replaced: [], takesOwnPlace: false, confusable };
+  }
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
-  if (caller !== OPERATOR && existing.id === caller.apiKey.id) takeOwnPlace(caller, input, key, catalog);
+  const takesOwnPlace = caller !== OPERATOR && existing.id === caller.apiKey.id;
+  if (takesOwnPlace) takeOwnPlace(caller, input, key, catalog);
   // It would take the place of that key, and its creator: nobody would stand above it any more.
   else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
     throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
-  return { key, replaced, confusable: [] };
+  return { key, replaced, takesOwnPlace, confusable: [] };
 }
 
 /** A key that replaces itself: those above it still hold the new one, but it no longer does so itself. */
@@ -116,22 +128,35 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
  * Creates a key, and deletes what it replaces. What that has used up of its limits, the new key has used up, too.
  * @throws what `planCreation` throws
  */
-export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Creation> {
+export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Created> {
   const creation = await planCreation(transaction, input, built);
+  const { key, takesOwnPlace } = creation;
   const [replaced] = creation.replaced;
   const spent = replaced ? await transaction.findSpentLimits(replaced.id) : [];
+  const clients = await transaction.consents.clientsOf(creation.replaced.map(({ id }) => id));
   await transaction.delete(creation.replaced);
-  await transaction.insert([creation.key]);
-  await transaction.insertSpentLimits(creation.key.id, spent);
-  return creation;
+  await transaction.insert([key]);
+  await transaction.insertSpentLimits(key.id, spent);
+  if (takesOwnPlace) {
+    const client = clients.get(replaced!.id);
+    if (client !== undefined) await transaction.consents.rememberClient(key.id, client);
+    await transaction.consents.replaceGivenKey(replaced!.id, key.id);
+  }
+  return { ...creation, clients };
 }
 
-/** Reverts a creation: the key is deleted, and what it replaced works again. */
-export async function revertCreation(transaction: Transaction, { key, replaced }: Creation): Promise<void> {
+/** Reverts a creation: the key is deleted, and what it replaced works again, also for the applications that had it. */
+export async function revertCreation(
+  transaction: Transaction,
+  { key, replaced, takesOwnPlace, clients }: Created,
+): Promise<void> {
   const created = await transaction.find.findById(key.id);
   // Deleted or replaced meanwhile: somebody else has decided already.
   if (!created) return;
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;
-  if (!creator || (await transaction.find.findById(creator))) await transaction.insert(replaced);
+  if (creator && !(await transaction.find.findById(creator))) return;
+  await transaction.insert(replaced);
+  for (const [id, client] of clients) await transaction.consents.rememberClient(id, client);
+  if (takesOwnPlace) await transaction.consents.replaceGivenKey(key.id, replaced[0]!.id);
 }

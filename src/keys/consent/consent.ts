@@ -54,15 +54,22 @@ export class Consent {
   }
 
   /**
-   * Takes a request of an application that is known, for grants that exist.
+   * Counts a request of an application, before anything of it is read: anybody may send one.
    * @param source where it comes from, as what may ask only so often
+   * @throws KeysError TOO_MANY_REQUESTS
+   */
+  countRequest(source: string): void {
+    this.#options.pace.countRequest(source);
+  }
+
+  /**
+   * Takes a request of an application that is known, for grants that exist. Call `countRequest` first.
    * @throws ValidationError; KeysError TOO_MANY_REQUESTS, STORE_…
    */
-  async ask(wanted: NewConsentRequest, source: string): Promise<AskedConsent> {
-    const { clock, randomId, randomBytes, repository, pace, catalog, operator } = this.#options;
+  async ask(wanted: NewConsentRequest): Promise<AskedConsent> {
+    const { clock, randomId, randomBytes, repository, catalog, operator } = this.#options;
     const now = clock();
     const asked = buildRequest(wanted, { now, id: randomId(), randomBytes });
-    pace.countRequest(source);
     await repository.write((writer) => keepRequest(writer, asked.request, { catalog, now, operator }));
     return asked;
   }

@@ -14,8 +14,8 @@ export interface Parsed<Value> {
 /** Parses names of roles, case-insensitive. Duplicates are dropped; unknown and empty items are issues. */
 export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<Role> {
   return parseItems<Role>(items, (item) => {
-    const role = match(item, catalog.roles);
-    if (role) return { value: role };
+    const role = item.toUpperCase();
+    if (!role.includes(':') && catalog.knows(role)) return { value: role };
     const what = item === '' ? 'An item of the list of roles is empty.' : `"${printable(item)}" is not a role.`;
     return { issue: { code: 'ROLE_INVALID', message: `${what} ${suggest('role', item, catalog.roles)}` } };
   });
@@ -24,6 +24,8 @@ export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<R
 /** Parses permissions, `RESOURCE:ACTION`, case-insensitive. Duplicates are dropped; all else is an issue. */
 export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Permission> {
   return parseItems<Permission>(items, (item) => {
+    const written = item.toUpperCase();
+    if (written.includes(':') && catalog.knows(written)) return { value: written as Permission };
     const [resourceText = '', actionText = '', ...rest] = item.split(':').map((part) => part.trim());
     const resource = match(resourceText, catalog.resources);
     const action = match(actionText, catalog.actions);

@@ -1,5 +1,5 @@
 import type { Issue } from '../errors.ts';
-import type { Catalog } from '../permissions/catalog.ts';
+import type { Catalog, Permission, Role } from '../permissions/catalog.ts';
 import { parsePermissions, parseRoles } from '../permissions/grants.ts';
 import type { Grants } from './consent-request.ts';
 
@@ -7,22 +7,22 @@ const ROLE = /^role:/i;
 
 /**
  * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, in either case.
- * @returns the grants, each once, and what is wrong with the others
+ * Anybody may send one: each item is looked at once, and only the first that is wrong is explained.
+ * @returns the grants, each once, or what is wrong
  */
-export function parseScope(scope: string, catalog: Catalog): { grants: Grants; issues: Issue[] } {
-  const items = scope.split(' ').filter((item) => item !== '');
-  const roles = parseRoles(
-    items.filter((item) => ROLE.test(item)).map((item) => item.replace(ROLE, '')),
-    catalog,
-  );
-  const permissions = parsePermissions(
-    items.filter((item) => !ROLE.test(item)),
-    catalog,
-  );
-  const issues = [...roles.issues, ...permissions.issues];
-  if (items.length === 0)
-    issues.push({ code: 'NO_GRANTS', message: 'The scope is empty: it needs RESOURCE:ACTION or role:ROLE.' });
-  return { grants: { roles: roles.values, permissions: permissions.values }, issues };
+export function parseScope(scope: string, catalog: Catalog): { grants: Grants } | { issue: Issue } {
+  const roles = new Set<Role>();
+  const permissions = new Set<Permission>();
+  const items = new Set(scope.split(' ').filter((item) => item !== ''));
+  for (const item of items) {
+    const role = item.replace(ROLE, '');
+    const { values, issues } = role === item ? parsePermissions([item], catalog) : parseRoles([role], catalog);
+    if (issues[0]) return { issue: issues[0] };
+    if (role === item) permissions.add(values[0] as Permission);
+    else roles.add(values[0]!);
+  }
+  if (items.size > 0) return { grants: { roles: [...roles], permissions: [...permissions] } };
+  return { issue: { code: 'NO_GRANTS', message: 'The scope is empty: it needs RESOURCE:ACTION or role:ROLE.' } };
 }
 
 /** Grants as the items of a scope, roles first. */

@@ -22,7 +22,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
   async function ask(wanted: Partial<NewConsentRequest> = {}) {
     const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
     const asked = await withKeys({ database: cli.database }, (keys) =>
-      keys.consent.ask({ client: APP, ...grants, address: '192.0.2.7', ...wanted }, 'test'),
+      keys.consent.ask({ client: APP, ...grants, address: '192.0.2.7', ...wanted }),
     );
     return { ...asked, deviceCode: asked.deviceCode! };
   }

@@ -78,7 +78,7 @@ describe('the policy of svc-api.yaml', () => {
       await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
       await keys.setEnabled(principal.apiKey.id, false, OPERATOR);
       const wanted = { client: { id: 'app', name: 'App', redirects: [] }, roles: ['VIEWER'], permissions: [] };
-      const { handle } = await keys.consent.ask(wanted, 'test');
+      const { handle } = await keys.consent.ask(wanted);
       await refuses(['adopt', 'Child']);
       await refuses(['approve', handle, '--yes']);
       await passes('approve', handle, '--expires-in', '90d', '--yes');

@@ -81,7 +81,7 @@ describe('commands by a server', () => {
   it('decide what applications ask for as they do on the store, to the letter', async () => {
     const { keys, store } = await openTestKeys({ database: cli.database });
     const ask = (permissions: Permission[], keyExpiresIn?: string) =>
-      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions, keyExpiresIn, address: '192.0.2.7' }, 'test');
+      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions, keyExpiresIn, address: '192.0.2.7' });
     const { handle, request } = await ask(['VMS:READ_OWN', 'DOCKER:READ_ANY', 'VMS:UPDATE_OWN'], '12h');
     const denied = await ask(['GONE:READ_ANY']);
     await keys.consent.deny(denied.request, 'operator');

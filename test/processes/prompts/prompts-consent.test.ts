@@ -16,7 +16,7 @@ describe('apikey approve on a terminal', () => {
     cli = testCli();
     const keys = await openKeys({ database: cli.database });
     const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
-    asked = await keys.consent.ask({ client: APP, ...grants, keyExpiresIn: '30d', address: '192.0.2.7' }, 'test');
+    asked = await keys.consent.ask({ client: APP, ...grants, keyExpiresIn: '30d', address: '192.0.2.7' });
     await keys.close();
     session = cliOnTerminal(['apikey', 'approve', asked.handle], { SVC_API_DATABASE: cli.database });
   });
