@@ -93,7 +93,7 @@ describeOnEach('a request whose body arrives late', () => {
           if (!refusal) done();
           return refusal ?? c.text('done');
         });
-        return getRequestListener(app.fetch);
+        return getRequestListener(app.fetch, { overrideGlobalObjects: false });
       },
       'node:http': (done) => {
         const auth = forNode({ keys: test.keys, permission });

@@ -55,7 +55,9 @@ describe('a request that is passed on', () => {
 
   it('is answered 504 if the service does not take its body', async () => {
     serve = () => {};
-    const raw = open('POST / HTTP/1.1', ['Content-Length: 100000000'], await service.beside({ timeoutMs: SOON }));
+    // So long that all buffers on its way are full by then, on a busy machine as well.
+    const beside = await service.beside({ timeoutMs: 40 * SOON });
+    const raw = open('POST / HTTP/1.1', ['Content-Length: 100000000'], beside);
     const feed = () => {
       while (!raw.isClosed && raw.socket.write('a'.repeat(64 * 1024)));
     };
