@@ -47,7 +47,7 @@ export abstract class KeyCommand extends BaseCommand {
       interactive: this.interactive,
       assumesYes: this.assumesYes,
       show: ({ key, apiKey: { name, id } }) => this.deliver({ key, name, id }, key),
-      ...(dryRun && { preview: (json: object, text: string) => this.print(json, text) }),
+      ...(dryRun && { preview: (json: object, text: string) => this.deliver(json, text) }),
     });
   }
 
