@@ -164,6 +164,14 @@ export abstract class BaseCommand extends Command {
     return json;
   }
 
+  /** Like `print`, for sentences: on a terminal, their lines are wrapped between words. */
+  protected async printLines<Json extends object>(json: Json, text: string): Promise<Json> {
+    const { isTerminal, columns } = this.terminal;
+    if (this.jsonEnabled() || !isTerminal) return this.print(json, text);
+    const { wrappedLines } = await import('./wrapped.ts');
+    return this.print(json, wrappedLines(text, columns));
+  }
+
   /** Writes to stdout. @throws CliError OUTPUT_FAILED */
   protected write(text: string): Promise<void> {
     return this.onlyPrints ? this.terminal.deliver(text) : this.terminal.out(text);

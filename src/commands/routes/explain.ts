@@ -70,7 +70,7 @@ export default class Explain extends StoreCommand {
     const explanation = explain(createRouter(declared.routes), request, permissions);
     const typed = `${args.method} ${args.url}`;
     const { json, text } = await explanationView({ file: declared.file, typed, explanation, key });
-    await this.print(json, text);
+    await this.printLines(json, text);
     if (unmet !== undefined)
       await warn(this.terminal, [`Servers do not take this file, since what it expects is not so:\n${unmet}`]);
     return json;

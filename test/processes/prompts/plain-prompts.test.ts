@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { BIN } from '../../support/process.ts';
 import { KEYS, TerminalSession } from '../../support/pty.ts';
+import { tempFolder } from '../../support/temp.ts';
 import { keyNamed, namesIn } from '../../support/stored.ts';
 
 const { enter, ctrlC, ctrlD } = KEYS;
@@ -174,8 +177,13 @@ describe('a terminal of 60 columns', () => {
   it('shows no word that is cut', async () => {
     const cli = testCli();
     await cli.given('CI');
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, "routes: [{ host: '*', path: /containers, allow: DOCKER:READ_ANY }]\n");
+    const description = 'What starts the containers of the pipeline, and stops them again';
     for (const [args, code] of [
       [['apikey', 'show', 'CI'], 0],
+      [['apikey', 'update', 'CI', '--description', description], 0],
+      [['routes', 'explain', 'GET', 'http://a.example/containers', '--config', config], 0],
       [['doctor'], 0],
       [['apikey', 'create', 'CI', '--roles', 'VIEWER', '--no-input'], 1],
       [['apikey', 'creat'], 2],
