@@ -5,8 +5,7 @@ import { type Log, type LogLevel, logLevelOf, NO_LOG, type OpenLog, openLog } fr
 import { unsupportedNode } from '../../bin/node-version.js';
 import { KeysError } from '../keys/errors.ts';
 import { ROLES } from '../keys/permissions/built-in.ts';
-import { printable } from '../keys/text.ts';
-import { spacedList } from './explain/did-you-mean.ts';
+import { explainSpacedList } from './explain/did-you-mean.ts';
 import type { CatalogAdditions } from '../keys/permissions/catalog.ts';
 import { debug, isDebugged, millisecondsSince } from '../keys/steps.ts';
 import { additionsOf } from './additions.ts';
@@ -147,11 +146,10 @@ export abstract class BaseCommand extends Command {
   /** Refuses `--roles VIEWER GUEST`, where oclif takes GUEST for the name of the key. @throws CliError USAGE */
   private refuseSpacedList(name: unknown, named: unknown): void {
     if (typeof name !== 'string') return;
-    const spaced = spacedList(this.argv, (this.ctor.flags ?? {}) as Parameters<typeof spacedList>[1]);
     const isValue =
       named !== undefined || ROLES.some((role) => role === name.toUpperCase()) || /[^\p{L}\p{M}\p{N} ]/u.test(name);
-    if (spaced?.values.includes(name) && isValue)
-      throw new CliError('USAGE', `Unexpected argument: ${printable(name)}. ${spaced.remedy}`);
+    const spaced = isValue ? explainSpacedList(this.argv, this.ctor.flags ?? {}, name) : undefined;
+    if (spaced !== undefined) throw new CliError('USAGE', spaced);
   }
 
   /** What the host and svc-api.yaml add to what can be granted: see `additionsOf`. */
@@ -164,6 +162,14 @@ export abstract class BaseCommand extends Command {
     const output = this.output(json, text);
     if (output !== undefined) await this.write(output);
     return json;
+  }
+
+  /** Like `print`, for sentences: on a terminal, their lines are wrapped between words. */
+  protected async printLines<Json extends object>(json: Json, text: string): Promise<Json> {
+    const { isTerminal, columns } = this.terminal;
+    if (this.jsonEnabled() || !isTerminal) return this.print(json, text);
+    const { wrappedLines } = await import('./wrapped.ts');
+    return this.print(json, wrappedLines(text, columns));
   }
 
   /** Writes to stdout. @throws CliError OUTPUT_FAILED */

@@ -43,12 +43,7 @@ export default class Doctor extends BaseCommand {
     const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length;
     const [failures, warnings] = [count('failure'), count('warning')];
     if (failures > 0) process.exitCode = FAILED;
-    const [{ linesOf }, { wrappedLines }] = await Promise.all([
-      import('../cli/doctor/findings-view.ts'),
-      import('../cli/wrapped.ts'),
-    ]);
-    const { isTerminal, columns } = this.terminal;
-    const text = wrappedLines(linesOf(findings).join('\n'), isTerminal ? columns : undefined);
-    return this.print({ failures, warnings, checks: findings }, shownText(text));
+    const { linesOf } = await import('../cli/doctor/findings-view.ts');
+    return this.printLines({ failures, warnings, checks: findings }, shownText(linesOf(findings).join('\n')));
   }
 }

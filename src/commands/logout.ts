@@ -37,7 +37,7 @@ export default class Logout extends BaseCommand {
     const text = ended
       ? `Logged out of ${server}: the key is ended`
       : `The key for ${server} is forgotten here, and stays valid on the server until it ends`;
-    return this.print({ server, forgotten, ended }, forgotten ? text : `There was no key for ${server}`);
+    return this.printLines({ server, forgotten, ended }, forgotten ? text : `There was no key for ${server}`);
   }
 
   /** @throws CliError CANCELLED, USAGE where nobody can be asked; what `endKey` throws, with what to do about it */

@@ -29,7 +29,7 @@ import { type GraphQLRequest, isByUrl, readBody } from './graphql-request.ts';
 import { methodNotAllowed, mutationByUrl, refusedReply } from './graphql-refusals.ts';
 import { GRAPHQL_RESPONSE, JSON_RESPONSE, negotiate, type ResponseType } from './media-type.ts';
 import { withFields } from './rate-limit-fields.ts';
-import { graphqlReply, internalError, type Reply } from './replies.ts';
+import { codeOf, graphqlReply, internalError, type Reply } from './replies.ts';
 import type { RequestNotes } from './request-notes.ts';
 import { RequestRefused } from './request-refused.ts';
 
@@ -97,7 +97,7 @@ export class GraphQLPipeline {
 
   /** Answers a request that was let in. */
   async answer(request: GraphQLRequest, admitted: Admitted): Promise<Reply> {
-    if (request.method !== 'POST' && !isByUrl(request)) return methodNotAllowed();
+    if (request.method !== 'POST' && !isByUrl(request)) return noted(methodNotAllowed(), request.notes);
     let type: ResponseType = JSON_RESPONSE;
     const budget = this.#budgets.start();
     const details = request.notes?.details;
@@ -126,7 +126,7 @@ export class GraphQLPipeline {
       const reply = this.#reply(type, result, { budget, notes: request.notes, principal });
       return reply instanceof Promise ? await reply : reply;
     } catch (error) {
-      if (error instanceof RequestRefused) return refusedReply(type, error);
+      if (error instanceof RequestRefused) return noted(refusedReply(type, error), request.notes);
       if (error instanceof GraphQLError)
         return this.#reply(type, { errors: [error] }, { budget, notes: request.notes });
       throw error;
@@ -137,7 +137,7 @@ export class GraphQLPipeline {
   failed(error: unknown, { notes }: Pick<GraphQLRequest, 'notes'>): Reply {
     const requestId = notes?.id ?? randomUUID();
     this.#log.error({ err: error, requestId }, 'a request failed');
-    return internalError(requestId);
+    return noted(internalError(requestId), notes);
   }
 
   /** Finds an operation, or reads it. @throws GraphQLError if it has a syntax error or exceeds a limit */
@@ -192,9 +192,16 @@ export class GraphQLPipeline {
     const errors = errorsInOrder(result);
     if (notes) notes.errors = errors.length;
     const formatted = errors.map((error) => formatGraphQLError(error, { log: this.#log, requestId: notes?.id }));
-    if (notes?.details) notes.details.code = String(formatted[0]?.extensions?.['code']);
+    // A missing permission has been noted before, whichever error comes first.
+    if (notes?.details) notes.details.code ??= formatted[0]?.extensions?.['code'] as string | undefined;
     return formatted;
   }
+}
+
+/** Notes the code of a reply. */
+function noted(reply: Reply, notes: RequestNotes | undefined): Reply {
+  if (notes?.details) notes.details.code = codeOf(reply);
+  return reply;
 }
 
 async function finish(

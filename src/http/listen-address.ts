@@ -33,12 +33,19 @@ export type ListenAddress =
       port?: undefined;
     };
 
+/** What says the address of a server, to name what is to be changed. */
+type SaidBy = Readonly<Record<'host' | 'port', string>>;
+
 /**
  * Lets a server listen. A socket that a killed server has left behind is replaced.
- * @param prefix what the names of the flags for the address begin with
+ * @param said where the address is said
  * @throws KeysError LISTEN_FAILED if the address is not available
  */
-export async function startListening(server: Server, address: ListenAddress, prefix = '--'): Promise<void> {
+export async function startListening(
+  server: Server,
+  address: ListenAddress,
+  said: SaidBy = { host: '--host', port: '--port' },
+): Promise<void> {
   const { host, port, socket, fd } = address;
   const start = () =>
     new Promise<void>((resolve, reject) => {
@@ -58,7 +65,7 @@ export async function startListening(server: Server, address: ListenAddress, pre
       await start();
     });
   } catch (error) {
-    throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address, prefix);
+    throw error instanceof KeysError ? error : listenError(error as NodeJS.ErrnoException, address, said);
   }
   debug('a listener was opened', () => ({ address: server.address(), ...(fd !== undefined && { descriptor: fd }) }));
 }
@@ -81,13 +88,13 @@ export function isInClear(url: string): boolean {
 }
 
 /** Why a server cannot listen, in words. */
-function listenError(error: NodeJS.ErrnoException, address: ListenAddress, prefix: string): KeysError {
+function listenError(error: NodeJS.ErrnoException, address: ListenAddress, said: SaidBy): KeysError {
   const { code = 'an unknown error' } = error;
   const reason =
     address.fd !== undefined
       ? handedReason(code, address.fd)
       : address.socket === undefined
-        ? portReason(code, address, prefix)
+        ? portReason(code, address, said)
         : socketReason(code, address.socket);
   return new KeysError('LISTEN_FAILED', `The server cannot start: ${reason}.`, { cause: error });
 }
@@ -97,13 +104,13 @@ function handedReason(code: string, fd: number): string {
   return `what was handed over as descriptor ${fd} is no socket that accepts connections (${code}): ${wanted}`;
 }
 
-function portReason(code: string, { host, port }: { host: string; port: number }, prefix: string): string {
+function portReason(code: string, { host, port }: { host: string; port: number }, said: SaidBy): string {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `port ${port} is taken. Choose another with ${prefix}port, or 0 for a free one`,
-    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with ${prefix}port`,
-    EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with ${prefix}host`,
-    ENOTFOUND: `there is no host "${host}". Choose another with ${prefix}host`,
-    EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with ${prefix}host`,
+    EADDRINUSE: `port ${port} is taken. Choose another with ${said.port}, or 0 for a free one`,
+    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with ${said.port}`,
+    EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with ${said.host}`,
+    ENOTFOUND: `there is no host "${host}". Choose another with ${said.host}`,
+    EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with ${said.host}`,
   };
   return reasons[code] ?? `${code} on "${host}"`;
 }

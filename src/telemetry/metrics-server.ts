@@ -32,7 +32,10 @@ export async function serveMetrics(
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = 2 * PATIENCE_MS;
-  await startListening(server, address, '--metrics-');
+  await startListening(server, address, {
+    host: 'server.metricsHost in svc-api.yaml, or --metrics-host',
+    port: '--metrics-port',
+  });
   return {
     url: urlOf(server, 'http') + PATH,
     async stop() {

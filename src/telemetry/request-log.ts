@@ -24,13 +24,12 @@ export const requestDebugLog: RequestWatcher = {
       const details = request.details!;
       details.ended('answer');
       const { prefix, keyFrom, route, permissions, code, reason, stages } = details;
-      const isRefused = code !== undefined && REFUSALS.has(code);
       return {
         requestId,
         endpoint,
         method,
         status,
-        decision: isRefused ? 'refused' : prefix === undefined ? 'open' : 'allowed',
+        decision: decisionOf(details),
         code,
         prefix,
         keyFrom,
@@ -51,6 +50,13 @@ export const requestDebugLog: RequestWatcher = {
 
 /** The codes of requests whose key, or the lack of one, is why they are refused. */
 const REFUSALS: ReadonlySet<string> = new Set(['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'RATE_LIMITED']);
+
+/** What was decided about the key of a request; none, while the store did not answer. */
+function decisionOf({ code, prefix }: RequestDetails): 'refused' | 'allowed' | 'open' | undefined {
+  if (code !== undefined && REFUSALS.has(code)) return 'refused';
+  if (prefix !== undefined) return 'allowed';
+  return code === 'SERVICE_UNAVAILABLE' ? undefined : 'open';
+}
 
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
 

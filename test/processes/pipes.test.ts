@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { errorText } from '../support/errors.ts';
 import { BIN, cleanEnv, finished, runCli } from '../support/process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -40,6 +42,8 @@ describe('the commands', () => {
     const database = tempStore();
     await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
     const home = tempFolder();
+    const config = join(home, 'svc-api.yaml');
+    writeFileSync(config, 'routes: []\n');
     const env = cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SVC_API_DATABASE: database });
     const pages = ['', '--help', '-h', 'help', 'help exit-codes', 'help autocomplete', 'help apikey rotate', 'routes'];
     const programs = ['serve --help', 'version', '--version', '-V', 'autocomplete', 'autocomplete bash'];
@@ -52,10 +56,12 @@ describe('the commands', () => {
       'suggest One --json',
       'usage One --json',
       'requests --json',
+      'create Two --roles GUEST --dry-run',
     ];
     const lines = [
       ...pages,
       ...programs,
+      `routes explain GET http://a.example/ --config ${config}`,
       ...[...commands, ...others, 'completion fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
     for (const line of lines)

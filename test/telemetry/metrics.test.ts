@@ -231,6 +231,10 @@ describe('metrics', () => {
           /^The server cannot start: port \d+ is taken\. Choose another with --metrics-port, or 0 for a free one\.$/,
       },
     );
+    await assert.rejects(
+      serveMetrics({ host: 'not a host', port: 0 }, { contentType: '', scrape: scrapeFails }),
+      /there is no host "not a host"\. Choose another with server\.metricsHost in svc-api\.yaml, or --metrics-host\.$/,
+    );
   });
 
   it('of several processes are summed up, as what they are', async () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { renameSync } from 'node:fs';
+import { GraphQLError } from 'graphql';
 import { createApp } from '../../src/create-app.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { type Step, STEPS } from '../../src/keys/steps.ts';
 import type { FinishedLines, Log } from '../../src/log.ts';
-import { requestLog } from '../../src/telemetry/request-log.ts';
+import { requestDebugLog, requestLog } from '../../src/telemetry/request-log.ts';
 import { startGuarded } from '../support/guard.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog, withoutRequestId } from '../support/log.ts';
@@ -180,5 +183,47 @@ describe('the request log of a guard', () => {
       ],
     );
     await service.stop();
+  });
+});
+
+describe('the log of requests at debug', () => {
+  it('says what was decided about the key, and the code of the answer', async () => {
+    const steps: Record<string, unknown>[] = [];
+    const follow = (step: unknown) => void steps.push((step as Step).fields as Record<string, unknown>);
+    const { keys, store } = await openTestKeys({ asServer: true });
+    const { key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    const typeDefs = 'extend type Query { broken: String @requires(resource: ME, action: READ_OWN) }';
+    const fail = () => {
+      throw new GraphQLError('Broken', { extensions: { code: 'BROKEN' } });
+    };
+    const app = await createApp({ keys, extensions: [{ typeDefs, resolvers: { Query: { broken: fail } } }] });
+    const server = await listen({ app, host: '127.0.0.1', port: 0, watchers: [requestDebugLog] });
+    STEPS.debug.subscribe(follow);
+    const put = { method: 'PUT', headers: { authorization: `Bearer ${key}` } };
+    await query(server.url, key, '{ online }');
+    await query(server.url, key, '{ broken apiKeys { edges { cursor } } }');
+    await query(server.url, key, '{');
+    await fetch(`${server.url}/graphql`, { ...put, method: 'POST', body: 'no JSON' });
+    await fetch(`${server.url}/graphql`, put);
+    await fetch(`${server.url}/healthz`);
+    renameSync(store.location, `${store.location}.away`);
+    await query(server.url, key, '{ online }');
+    const ended = () => steps.filter((fields) => 'stages' in fields);
+    await until(() => ended().length >= 7);
+    STEPS.debug.unsubscribe(follow);
+    await server.stop(0);
+    await store.close();
+    assert.deepEqual(
+      ended().map(({ status, decision, code }) => [status, decision, code]),
+      [
+        [200, 'allowed', undefined],
+        [200, 'refused', 'FORBIDDEN'],
+        [200, 'allowed', 'GRAPHQL_PARSE_FAILED'],
+        [415, 'allowed', 'UNSUPPORTED_MEDIA_TYPE'],
+        [405, 'allowed', 'METHOD_NOT_ALLOWED'],
+        [200, 'open', undefined],
+        [503, undefined, 'SERVICE_UNAVAILABLE'],
+      ],
+    );
   });
 });

@@ -17,21 +17,24 @@ export function didYouMean(words: readonly string[]): string | undefined {
   return words.length > 0 ? `Did you mean ${listOf([...new Set(words)], 'or')}?` : undefined;
 }
 
-/** A flag whose values were separated by spaces, with them: `--roles VIEWER GUEST`. */
-export function spacedList(
+/** What to do about an argument that was meant for a list: `--roles VIEWER GUEST`; otherwise undefined. */
+export function explainSpacedList(
   argv: readonly string[],
-  flags: Readonly<Record<string, { delimiter?: string; multiple?: boolean }>>,
-): { flag: string; values: string[]; remedy: string } | undefined {
+  flags: Readonly<Record<string, object>>,
+  argument: string,
+): string | undefined {
   for (const [index, word] of argv.entries()) {
     if (word === '--') return undefined;
     const [, flag = '', first] = /^--([\w-]+)(?:=(.*))?$/s.exec(word) ?? [];
-    if (!Object.hasOwn(flags, flag) || flags[flag]?.delimiter !== ',') continue;
+    const definition: { delimiter?: string } | undefined = Object.hasOwn(flags, flag) ? flags[flag] : undefined;
+    if (definition?.delimiter !== ',') continue;
     const rest = argv.slice(index + 1);
     const end = rest.findIndex((each) => each.startsWith('-'));
     const values = [...(first === undefined ? [] : [first]), ...rest.slice(0, end < 0 ? rest.length : end)];
-    const list = printable(values.join(','), 200);
-    const remedy = `Separate the values of --${flag} by commas: --${flag} ${list}`;
-    if (values.length > 1) return { flag, values, remedy };
+    if (values.length < 2 || !values.includes(argument)) continue;
+    const items = values.flatMap((value) => value.split(',').map((item) => item.trim()));
+    const list = printable(items.filter((item) => item !== '').join(','), 200);
+    return `Unexpected argument: ${printable(argument)}. Separate the values of --${flag} by commas: --${flag} ${list}`;
   }
   return undefined;
 }
@@ -49,10 +52,11 @@ export async function didYouMeanKey(
   const letters = holdsSecret(name) ? [] : Array.from(name);
   const parts = [1, 2, 3].flatMap((count) => {
     const length = Math.ceil(letters.length / count);
-    return Array.from({ length: count }, (_, index) => letters.slice(index * length, (index + 1) * length).join(''));
+    const starts = Array.from({ length: count }, (_, index) => Math.min(index * length, letters.length - length));
+    return starts.map((start) => letters.slice(start, start + length).join(''));
   });
   for (const part of new Set(parts.map((each) => each.trim()))) {
-    if (part === '' || part.length < Math.min(3, letters.length)) continue;
+    if (part === '' || part.length < Math.min(2, letters.length)) continue;
     const found = await search(part).catch(() => []);
     const close = nearest(
       name,

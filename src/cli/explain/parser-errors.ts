@@ -2,7 +2,7 @@ import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/interfaces';
 import { listOf, printable } from '../../keys/text.ts';
 import type { ParserError } from '../errors.ts';
-import { closeTo, didYouMean, spacedList } from './did-you-mean.ts';
+import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { closeCommands, commandsOf, explainUnknownCommand, unexpectedArguments } from './unknown-command.ts';
 import { commandText } from '../command-text.ts';
 import { usageOf } from './usage.ts';
@@ -41,8 +41,7 @@ function notAmong(typed: string, choices: readonly string[]): string {
 }
 
 function unknownFlags(typed: readonly string[], place: Place): string {
-  const known = Object.entries(flagsOf(place)).filter(([, { hidden }]) => !hidden);
-  const names = [...known.map(([name]) => name), 'help'];
+  const names = [...Object.keys(flagsOf(place)), 'help'];
   const shown = typed.map((flag) => shownFlag(flag, names));
   const close = shown.flatMap((flag) => closeTo(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
   const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
@@ -75,8 +74,8 @@ function shownFlag(typed: string, names: readonly string[]): string {
 }
 
 function tooMany(extra: readonly string[], { config, id, argv }: Place): string {
-  const spaced = spacedList(argv, flagsOf({ config, id, argv }) as Parameters<typeof spacedList>[1]);
-  if (spaced?.values.includes(extra[0]!)) return `Unexpected argument: ${printable(extra[0]!)}. ${spaced.remedy}`;
+  const spaced = explainSpacedList(argv, flagsOf({ config, id, argv }), extra[0]!);
+  if (spaced !== undefined) return spaced;
   const verbs = commandsOf(id, config);
   // With a colon between topics, a command that does not exist is an argument of its topic.
   if (verbs.length > 0 && argv[0] === extra[0]) return explainUnknownCommand(`${id}:${extra[0]}`, config).message;

@@ -47,7 +47,7 @@ export abstract class KeyCommand extends BaseCommand {
       interactive: this.interactive,
       assumesYes: this.assumesYes,
       show: ({ key, apiKey: { name, id } }) => this.deliver({ key, name, id }, key),
-      ...(dryRun && { preview: (json: object, text: string) => this.print(json, text) }),
+      ...(dryRun && { preview: (json: object, text: string) => this.deliver(json, text) }),
     });
   }
 
@@ -59,10 +59,10 @@ export abstract class KeyCommand extends BaseCommand {
     if ('deleted' in result) {
       const deleted = result.deleted.length;
       const keys = result.deleted.map((key) => ({ id: key.id, name: key.name }));
-      return this.print({ deleted, keys }, `Successfully deleted ${countOf(deleted, 'API key', 'API keys')}`);
+      return this.printLines({ deleted, keys }, `Successfully deleted ${countOf(deleted, 'API key', 'API keys')}`);
     }
     const text = `No API keys found to delete: ${'missing' in result ? result.missing : result.nothing}`;
-    if ('nothing' in result) return this.print({ deleted: 0, message: text }, text);
+    if ('nothing' in result) return this.printLines({ deleted: 0, message: text }, text);
     await this.fail({ deleted: 0, error: text }, text);
     throw new ReportedFailure({ code: 'NOT_FOUND', message: text, exit: 1 });
   }
@@ -75,7 +75,7 @@ export abstract class KeyCommand extends BaseCommand {
       const changed = before.disabledAt !== after.apiKey.disabledAt;
       const { name } = after.apiKey;
       const state = enabled ? 'enabled' : 'disabled';
-      return this.print(
+      return this.printLines(
         { apiKey: keyJson(after), changed },
         changed ? `API key "${name}" is ${state}` : `API key "${name}" was ${state} already`,
       );

@@ -42,7 +42,12 @@ export const PLAIN_PROMPTS: Prompts = {
 
   search: ({ message, source }) => {
     print('', message);
-    return searchThrough('Number', source(), async (term) => source(term), oneOf);
+    return searchThrough(
+      'Number; nothing for all',
+      source(),
+      async (term) => source(term),
+      (choices, text) => (text === '' ? undefined : oneOf(choices, text)),
+    );
   },
 
   searchMany: ({ message, found, search }) => {
@@ -67,12 +72,15 @@ async function answerTo<Value>(question: string, read: (text: string) => Answer<
   }
 }
 
-/** Lists choices, and asks for numbers of them. Any other text finds other choices. */
+/**
+ * Lists choices, and asks for numbers of them. Any other text finds other choices.
+ * @param read undefined for a text that asks for the first choices again
+ */
 async function searchThrough<Value, Chosen>(
   hint: string,
   first: readonly Option<Value>[],
   find: (term: string) => Promise<readonly Option<Value>[]>,
-  read: (choices: readonly Option<Value>[], text: string) => Answer<Chosen>,
+  read: (choices: readonly Option<Value>[], text: string) => Answer<Chosen> | undefined,
 ): Promise<Chosen> {
   let choices = first;
   list(choices);
@@ -88,6 +96,11 @@ async function searchThrough<Value, Chosen>(
       continue;
     }
     const answer = read(choices, text);
+    if (!answer) {
+      choices = first;
+      list(choices);
+      continue;
+    }
     if ('value' in answer) return answer.value;
     print('', answer.problem);
   }

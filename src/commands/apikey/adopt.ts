@@ -28,7 +28,10 @@ export default class Adopt extends StoreCommand {
       const changed = before.createdBy !== null;
       const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
       const changes = fieldChanges(before, after);
-      return this.print({ apiKey: keyJson(await stateOf(keys, after)), changes }, `API key "${after.name}" ${text}`);
+      return this.printLines(
+        { apiKey: keyJson(await stateOf(keys, after)), changes },
+        `API key "${after.name}" ${text}`,
+      );
     });
   }
 }

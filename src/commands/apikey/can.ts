@@ -38,7 +38,7 @@ export default class Can extends KeyCommand {
       if (!allowed) process.exitCode = NOT_ALLOWED;
       const grants = listOf(grantedBy.map(describeGrant));
       const denying = deniedBy && { id: deniedBy.id, name: deniedBy.name };
-      return this.print(
+      return this.printLines(
         { allowed, permission, grantedBy, status, ...(denying && { deniedBy: denying }) },
         allowed ? `yes: ${grants}` : `no: ${refusalOf(grants, status, deniedBy)}`,
       );

@@ -6,6 +6,7 @@ import { keysPlace } from '../../cli/with-keys.ts';
 import { grantFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment } from '../../cli/exec/child-environment.ts';
 import { commandText } from '../../cli/command-text.ts';
+import { explainSpacedList } from '../../cli/explain/did-you-mean.ts';
 import { runWithKey } from '../../cli/exec/run-with-key.ts';
 import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
 import type { Issue } from '../../keys/errors.ts';
@@ -69,11 +70,14 @@ export default class Exec extends BaseCommand {
     const [own, [command, ...args]] = this.split();
     const { flags, argv } = await this.parse(Exec, own);
     if (command === undefined || command === '') throw this.commandMissing();
-    if (argv.length > 0)
+    if (argv.length > 0) {
+      const misplaced = String(argv[0]);
       throw new CliError(
         'USAGE',
-        `"${printable(String(argv[0]))}" comes before --, where only flags are allowed. Put it after --.`,
+        explainSpacedList(own, Exec.flags, misplaced) ??
+          `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
+    }
     const { roles, permissions, name, ttl = '10m', env = 'API_KEY', database } = flags;
     const additions = (needed?: readonly string[]) => this.additions(needed);
     const request = { roles, permissions, name, ttl, command };

@@ -84,7 +84,10 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
 
   private async finish(state: KeyState, text: string): Promise<object> {
     const { name, publicId } = state.apiKey;
-    return this.print({ apiKey: keyJson(state) }, `API key "${name}" has one secret, ${prefixOf(publicId)}. ${text}`);
+    return this.printLines(
+      { apiKey: keyJson(state) },
+      `API key "${name}" has one secret, ${prefixOf(publicId)}. ${text}`,
+    );
   }
 
   private async note({ apiKey: key, rotation, created, disabled }: Rotated): Promise<void> {

@@ -25,10 +25,7 @@ export default class Show extends KeyCommand {
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
       const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
-      const { wrappedLines } = await import('../../cli/wrapped.ts');
-      const { isTerminal, columns } = this.terminal;
-      const text = wrappedLines(lines.join('\n'), isTerminal ? columns : undefined);
-      return this.print({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, text);
+      return this.printLines({ ...json, ...(limitedBy.length > 0 && { limitedBy }) }, lines.join('\n'));
     });
   }
 

@@ -53,7 +53,7 @@ export default class Update extends KeyCommand {
       const { before, after, confusable } = await keys.update(key, change);
       const changes = fieldChanges(before, after.apiKey);
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
-      const shown = await this.print({ apiKey: keyJson(after), changes }, text);
+      const shown = await this.printLines({ apiKey: keyJson(after), changes }, text);
       await warn(this.terminal, warningsOf(confusable));
       return shown;
     });

@@ -53,7 +53,7 @@ export default class Verify extends StoreCommand {
       const { text, ...verdict } = verdictOn(found, permission, keys.catalog);
       if (!verdict.valid) process.exitCode = NOT_VALID;
       else if (verdict.permitted === false) process.exitCode = NOT_ALLOWED;
-      return this.print(
+      return this.printLines(
         { ...verdict, apiKey: 'apiKey' in found ? keyJson(await stateOf(keys, found.apiKey)) : null },
         text,
       );

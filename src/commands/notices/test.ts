@@ -31,7 +31,10 @@ export default class Test extends BaseCommand {
       onTried: (found) => void (this.tried = found),
     });
     const { webhook, id, status, durationMs } = tried;
-    return this.print(tried, `The webhook ${webhook} has taken the test notice ${id}: ${status}, in ${durationMs} ms.`);
+    return this.printLines(
+      tried,
+      `The webhook ${webhook} has taken the test notice ${id}: ${status}, in ${durationMs} ms.`,
+    );
   }
 
   /** What was sent where, once it was. */

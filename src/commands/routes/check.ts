@@ -16,7 +16,7 @@ export default class Check extends BaseCommand {
       import('../../cli/routes/check-routes.ts'),
     ]);
     const { json, text } = await checkRoutes(await readDeclaredRoutes(this.config, this.configFile));
-    return this.print(json, text);
+    return this.printLines(json, text);
   }
 
   protected override exitAfter(): number {

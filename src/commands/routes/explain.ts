@@ -50,6 +50,8 @@ export default class Explain extends StoreCommand {
     preflight: Flags.boolean({ description: 'Explain the CORS preflight that a browser sends before the request.' }),
   };
 
+  protected override readonly onlyPrints = true;
+
   private declared: DeclaredRoutes | undefined;
 
   async run(): Promise<object> {
@@ -68,7 +70,7 @@ export default class Explain extends StoreCommand {
     const explanation = explain(createRouter(declared.routes), request, permissions);
     const typed = `${args.method} ${args.url}`;
     const { json, text } = await explanationView({ file: declared.file, typed, explanation, key });
-    await this.print(json, text);
+    await this.printLines(json, text);
     if (unmet !== undefined)
       await warn(this.terminal, [`Servers do not take this file, since what it expects is not so:\n${unmet}`]);
     return json;

@@ -13,7 +13,7 @@ export interface Parsed<Value> {
 
 /** Parses names of roles, case-insensitive. Duplicates are dropped; unknown and empty items are issues. */
 export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<Role> {
-  return parseItems<Role>(items, (item) => {
+  return parseItems<Role>('role', items, (item) => {
     const role = item.toUpperCase();
     if (!role.includes(':') && catalog.knows(role)) return { value: role };
     const what = item === '' ? 'An item of the list of roles is empty.' : `"${printable(item)}" is not a role.`;
@@ -23,7 +23,7 @@ export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<R
 
 /** Parses permissions, `RESOURCE:ACTION`, case-insensitive. Duplicates are dropped; all else is an issue. */
 export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Permission> {
-  return parseItems<Permission>(items, (item) => {
+  return parseItems<Permission>('permission', items, (item) => {
     const written = item.toUpperCase();
     if (written.includes(':') && catalog.knows(written)) return { value: written as Permission };
     const [resourceText = '', actionText = '', ...rest] = item.split(':').map((part) => part.trim());
@@ -66,7 +66,8 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
   });
 }
 
-function parseItems<Value>(
+function parseItems<Value extends string>(
+  what: 'role' | 'permission',
   items: readonly string[],
   read: (item: string) => { value: Value } | { issue: Issue },
 ): Parsed<Value> {
@@ -75,9 +76,20 @@ function parseItems<Value>(
   for (const item of items) {
     const result = read(item.trim());
     if ('value' in result) values.add(result.value);
-    else issues.set(result.issue.message, result.issue);
+    else {
+      const message = unseparated(item) ?? result.issue.message;
+      issues.set(message, { ...result.issue, message });
+    }
   }
   return { values: [...values], issues: [...issues.values()] };
+
+  /** What is wrong with one that has several in it, such as `VIEWER GUEST`. */
+  function unseparated(item: string): string | undefined {
+    const meant = item.split(/[\s;|]+/).flatMap((word) => (word === '' ? [] : [read(word)]));
+    if (meant.length < 2 || !meant.every((each) => 'value' in each)) return undefined;
+    const list = meant.map(({ value }) => value).join(',');
+    return `"${printable(item)}" is not a ${what}. Separate the items by commas: ${list}`;
+  }
 }
 
 function match<Word extends string>(text: string, words: readonly Word[]): Word | undefined {

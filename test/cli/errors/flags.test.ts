@@ -19,6 +19,7 @@ const SPACED: readonly Row[] = [
     ['--permissions', 'DOCKER:READ_ANY', 'ARRAY:READ_ANY'],
     `ARRAY:READ_ANY. ${commas('--permissions DOCKER:READ_ANY,ARRAY:READ_ANY')}`,
   ],
+  ['apikey create', ['X', '--roles', 'VIEWER,', 'GUEST'], `GUEST. ${commas('--roles VIEWER,GUEST')}`],
   ['apikey create', ['--limit', '9/s', '9/m'], `9/m. ${commas('--limit 9/s,9/m')}`],
 ];
 
@@ -66,6 +67,18 @@ describe('a flag or argument that is wrong', () => {
       assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
     });
   }
+
+  it('gets a suggestion also where help does not show the flag that was meant', async () => {
+    const { stderr } = await runCli(['serve', '--max-conections', '9']);
+    const error = 'Nonexistent flag: --max-conections. Did you mean --max-connections?';
+    assert.equal(stderr, errorText('USAGE', error, 'serve'));
+  });
+
+  it('is refused before the command that exec is to run', async () => {
+    const { stderr } = await testCli().run(['apikey', 'exec', '--roles', 'VIEWER', 'GUEST', '--', 'true']);
+    const error = `Unexpected argument: GUEST. ${commas('--roles VIEWER,GUEST')}`;
+    assert.equal(stderr, errorText('USAGE', error, 'apikey exec'));
+  });
 
   it('is none where the name of a key comes after a list', async () => {
     const cli = testCli();

@@ -57,6 +57,19 @@ describe('the name of a key that nearly exists', () => {
     assert.match(stderr, /Did you mean "CI deploy"\?/);
   });
 
+  it('gets a suggestion however short it is', async () => {
+    const cli = testCli();
+    for (const name of ['srv', 'db 1']) await cli.given(name);
+    for (const [typed, meant] of [
+      ['srw', 'srv'],
+      ['drv', 'srv'],
+      ['db 2', 'db 1'],
+    ]) {
+      const { stderr } = await cli.run(['apikey', 'show', typed!]);
+      assert.match(stderr, new RegExp(`"${typed}". Did you mean "${meant}"\\?`));
+    }
+  });
+
   it('is told to no key that may not read it', async () => {
     const cli = testCli();
     await cli.given('CI deploy');

@@ -28,6 +28,25 @@ describe('roles', () => {
     assert.equal(issue?.message, '"superuser" is not a role. The roles are ADMIN, CONNECT, VIEWER and GUEST.');
   });
 
+  it('that stand in one item are told to be separated', () => {
+    for (const [item, list] of [
+      ['VIEWER guest', 'VIEWER,GUEST'],
+      ['VIEWER;GUEST', 'VIEWER,GUEST'],
+      ['viewer | admin', 'VIEWER,ADMIN'],
+    ] as const)
+      assert.deepEqual(parseRoles([item], catalog), {
+        values: [],
+        issues: [{ code: 'ROLE_INVALID', message: `"${item}" is not a role. Separate the items by commas: ${list}` }],
+      });
+    assert.deepEqual(issuesOf('DOCKER:READ_ANY disk:read_any'), [
+      '"DOCKER:READ_ANY disk:read_any" is not a permission. ' +
+        'Separate the items by commas: DOCKER:READ_ANY,DISK:READ_ANY',
+    ]);
+    assert.deepEqual(issuesOf('DOCKER:READ_ANY nothing'), [
+      '"DOCKER:READ_ANY nothing" is not a permission: "READ_ANY nothing" is not an action. Did you mean READ_ANY?',
+    ]);
+  });
+
   it('may not be empty', () => {
     for (const empty of ['', '  ']) {
       assert.deepEqual(parseRoles(['ADMIN', empty], catalog).issues, [

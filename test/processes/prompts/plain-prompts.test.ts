@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { SECRET, type TestCli, testCli } from '../../support/cli.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { BIN } from '../../support/process.ts';
 import { KEYS, TerminalSession } from '../../support/pty.ts';
+import { tempFolder } from '../../support/temp.ts';
 import { keyNamed, namesIn } from '../../support/stored.ts';
 
 const { enter, ctrlC, ctrlD } = KEYS;
@@ -44,16 +47,16 @@ describe('plain prompts', () => {
       await terminal.answer('Numbers, separated by commas; nothing for none: ', `5${enter}`);
       await terminal.see('5 is not in the list. Type a number from 1 to 4.');
       await terminal.answer('nothing for none: ', `3, 4${enter}`);
-      await terminal.answer('Number; or a text to search for: ', `dock${enter}`);
+      await terminal.answer('nothing for all; or a text to search for: ', `dock${enter}`);
       await terminal.see('\n  1. DOCKER\n');
-      await terminal.answer('Number; or a text to search for: ', `1${enter}`);
+      await terminal.answer('nothing for all; or a text to search for: ', `1${enter}`);
       await terminal.see('Actions on DOCKER\n  1. CREATE_ANY\n');
       await terminal.answer('nothing for none: ', `1,3${enter}`);
       await terminal.see('Permissions: 2 permissions. Add another resource');
-      await terminal.answer('Number; or a text to search for: ', `docker${enter}`);
-      await terminal.answer('Number; or a text to search for: ', `1${enter}`);
+      await terminal.answer('nothing for all; or a text to search for: ', `docker${enter}`);
+      await terminal.answer('nothing for all; or a text to search for: ', `1${enter}`);
       await terminal.answer('nothing for 1, 3, 0 for none: ', enter);
-      await terminal.answer('Number; or a text to search for: ', `1${enter}`);
+      await terminal.answer('nothing for all; or a text to search for: ', `1${enter}`);
       await terminal.see('Expires\n  1. in 30 days\n');
       await terminal.answer('Number: ', `5${enter}`);
       await terminal.answer('23:59:59Z): ', `x${enter}`);
@@ -67,6 +70,20 @@ describe('plain prompts', () => {
         ['For the pipeline', ['VIEWER', 'GUEST'], ['DOCKER:CREATE_ANY', 'DOCKER:READ_ANY']],
       );
     });
+
+  it('list all again where a search found nothing, so that nobody has to give up', async () => {
+    const cli = testCli();
+    const terminal = start(cli, ['apikey', 'create', 'CI', '--description', '', '--expires-in', '1d']);
+    await terminal.answer('nothing for none: ', `4${enter}`);
+    await terminal.answer('nothing for all; or a text to search for: ', `done${enter}`);
+    await terminal.see('Nothing matches.');
+    await terminal.answer('nothing for all; or a text to search for: ', enter);
+    await terminal.see('\n   1. Done\n');
+    await terminal.answer('nothing for all; or a text to search for: ', `1${enter}`);
+    assert.equal(await terminal.end(), 0);
+    assertPlain(terminal);
+    assert.deepEqual((await keyNamed(cli.database, 'CI'))?.roles, ['GUEST']);
+  });
 
   it('ask before a key is replaced', async () => {
     const cli = testCli();
@@ -160,8 +177,13 @@ describe('a terminal of 60 columns', () => {
   it('shows no word that is cut', async () => {
     const cli = testCli();
     await cli.given('CI');
+    const config = join(tempFolder(), 'svc-api.yaml');
+    writeFileSync(config, "routes: [{ host: '*', path: /containers, allow: DOCKER:READ_ANY }]\n");
+    const description = 'What starts the containers of the pipeline, and stops them again';
     for (const [args, code] of [
       [['apikey', 'show', 'CI'], 0],
+      [['apikey', 'update', 'CI', '--description', description], 0],
+      [['routes', 'explain', 'GET', 'http://a.example/containers', '--config', config], 0],
       [['doctor'], 0],
       [['apikey', 'create', 'CI', '--roles', 'VIEWER', '--no-input'], 1],
       [['apikey', 'creat'], 2],
