@@ -16,7 +16,7 @@ import { limitExceeded } from './limit-exceeded.ts';
 import { checkRepeatedFields } from './repeated-fields.ts';
 
 /** Limits of a document. The introspection query of common tools has a depth of 15 and some 230 fields. */
-export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100 };
+export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100, nameLength: 256 };
 
 /**
  * Parses a document after checking its size, so that it cannot exhaust the parser's stack or the validator's time.
@@ -70,6 +70,9 @@ function checkSize(source: Source): void {
       nesting += 1;
     else if (token.kind === TokenKind.BRACE_R || token.kind === TokenKind.BRACKET_R || token.kind === TokenKind.PAREN_R)
       nesting -= 1;
+    // Each error may say it again.
+    if (token.kind === TokenKind.NAME && token.end - token.start > DOCUMENT_LIMITS.nameLength)
+      throw limitExceeded('characters in a name', DOCUMENT_LIMITS.nameLength);
     if (tokens > DOCUMENT_LIMITS.tokens) throw limitExceeded('tokens', DOCUMENT_LIMITS.tokens);
     if (nesting > DOCUMENT_LIMITS.nesting) throw limitExceeded('levels of nesting', DOCUMENT_LIMITS.nesting);
   }

@@ -24,6 +24,9 @@ import { introspects } from './introspection.ts';
 /** The most combinations of conditions for which the selected fields are kept. */
 const MAX_PLANS = 16;
 
+/** Each holds the whole value. */
+const MAX_VARIABLE_ERRORS = 10;
+
 /** A valid operation, ready to be executed with any variables: nothing of its document is looked at twice. */
 export class PreparedOperation {
   /** See `costOf`. */
@@ -62,7 +65,7 @@ export class PreparedOperation {
     const { variableDefinitions = [] } = this.#operation;
     if (variableDefinitions.length === 0) return new Execution(this.#planFor({}), context, {}).run();
     const { errors, coerced } = getVariableValues(this.#schema, variableDefinitions, variables ?? {}, {
-      maxErrors: 50,
+      maxErrors: MAX_VARIABLE_ERRORS,
     });
     if (errors) return { errors };
     return new Execution(this.#planFor(coerced), context, coerced).run();

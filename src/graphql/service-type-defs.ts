@@ -33,6 +33,8 @@ type RequestLimits {
   pageSize: Int!
   "The tokens of its document."
   tokens: Int!
+  "The characters of a name in its document."
+  nameLength: Int!
   "The levels of brackets in its document."
   nesting: Int!
   "The levels of its fields."

@@ -5,6 +5,9 @@ import { isKeysError, type Issue, type KeysError, type NameTakenError } from '..
 import { redactSecrets } from '../keys/secret/secret.ts';
 import type { Log } from '../log.ts';
 
+/** So many characters are shown of the start of a long message, and of its end. */
+const SHOWN_PART = 500;
+
 /**
  * The messages of graphql-js for a resolver's result that does not fit its type. They contain the value, and have the
  * same class as errors that are meant for the client.
@@ -56,10 +59,10 @@ function explain(
   failing: FailingRequest,
 ): { message: string; extensions: Record<string, unknown> } {
   const cause = error.originalError;
-  if (!cause) return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
+  if (!cause) return { message: messageOf(error), extensions: { code: defaultCodeOf(error), ...error.extensions } };
   if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
   if (cause.name === 'GraphQLError' && !isResultMismatch(error))
-    return { message: error.message, extensions: { code: defaultCodeOf(error), ...error.extensions } };
+    return { message: messageOf(error), extensions: { code: defaultCodeOf(error), ...error.extensions } };
   const { log, requestId = randomUUID() } = failing;
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
   if (isKeysError(cause) && cause.code === 'STORE_READONLY') {
@@ -113,6 +116,13 @@ function problemsOf(error: KeysError): { problems?: object[] } {
       path: 'path' in issue ? issue.path : issue.field === undefined ? [] : [issue.field],
     })),
   };
+}
+
+/** The message of an error of graphql-js. Each about a variable holds its whole value, and at its end what is wrong. */
+function messageOf(error: GraphQLError): string {
+  const message = redactSecrets(error.message);
+  if (message.length <= 2 * SHOWN_PART) return message;
+  return `${message.slice(0, SHOWN_PART)}…${message.slice(-SHOWN_PART)}`;
 }
 
 /** The code of an error that has none: without a path it is about the document, with one about a field. */

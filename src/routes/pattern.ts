@@ -3,6 +3,9 @@ import { canonicalPath, encodeInternational } from './canonical-path.ts';
 import { type Canonical, canonicalMethod } from './canonical.ts';
 import { printable } from '../keys/text.ts';
 
+/** The most segments of a path. Whatever follows them recurses so deep. */
+const MAX_SEGMENTS = 100;
+
 /** A pattern in canonical form, or a sentence that says what is wrong with it and what to write. */
 export type Pattern = { readonly value: string } | { readonly fault: string };
 
@@ -43,6 +46,7 @@ function readPath(text: string): Canonical {
   if (text.includes('?')) return { refusal: 'leave out the query, which is not compared' };
   const segments = text.slice(1).split('/');
   if (segments.at(-1) === '') segments.pop();
+  if (segments.length > MAX_SEGMENTS) return { refusal: `it has more than ${MAX_SEGMENTS} segments` };
   const rest = segments.indexOf('**');
   if (rest !== -1 && rest < segments.length - 1) return { refusal: '"**" may only come last' };
   let path = '';

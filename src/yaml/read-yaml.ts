@@ -35,7 +35,7 @@ export async function readYaml(text: string): Promise<ReadYaml> {
     const issues = problems.map(({ message, pos }) => ({ ...positionAt(pos[0]), message }));
     if (second)
       issues.push({ ...positionAt(second.range[0]), message: 'A second document starts here; only one is allowed.' });
-    issues.push(...validateNodes());
+    validateNodes(issues);
     if (issues.length > 0) return { issues };
     return { value: document.toJS({ maxAliasCount: MAX_ALIASES }), positionOf: (issue) => positionAt(offsetOf(issue)) };
   } catch (error) {
@@ -55,10 +55,9 @@ export async function readYaml(text: string): Promise<ReadYaml> {
     yield* parser.end();
   }
 
-  /** Finds duplicate fields, and aliases that stand for nothing, or for what they are in. */
-  function validateNodes(): LocatedIssue[] {
+  /** Adds duplicate fields, and aliases that stand for nothing, or for what they are in. */
+  function validateNodes(issues: LocatedIssue[]): void {
     const anchors = new Set<string>();
-    const issues: LocatedIssue[] = [];
     const report = (node: Node, message: string) => issues.push({ ...positionAt(node.range?.[0] ?? 0), message });
     const inspect = (node: Node, within: readonly unknown[]) => {
       if (isAlias(node)) {
@@ -77,7 +76,6 @@ export async function readYaml(text: string): Promise<ReadYaml> {
       }
     };
     visit(document, { Node: (_, node, within) => inspect(node, within) });
-    return issues;
   }
 
   /** Where the node that an issue is about starts. If the path leads through an alias, that is the alias. */

@@ -13,7 +13,7 @@ import { migratedStore, tempStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
 const LIMITS = `{ limits { defaultKeyLimits failedCredentials request {
-  cost nodes characters timeMs errors pageSize tokens nesting depth fields aliases directives fragments expandedNesting repeatedPairs
+  cost nodes characters timeMs errors pageSize tokens nameLength nesting depth fields aliases directives fragments expandedNesting repeatedPairs
 } } }`;
 const HEALTH = '{ health { storeKind storeAnswers answeredInMs hearsChanges searchIndex clockBehind } }';
 
@@ -42,6 +42,7 @@ describe('limits, over GraphQL', () => {
         errors: 1000,
         pageSize: 500,
         tokens: 5000,
+        nameLength: 256,
         nesting: 100,
         depth: 20,
         fields: 1000,

@@ -63,6 +63,12 @@ describe('a document', () => {
     ['with 101 aliases', { query: `{ ${fields.split(' a101:')[0]} }` }, 'LIMIT_EXCEEDED', /more than 100 aliases/],
     ['with 1,001 fields', { query: `{ ${'online '.repeat(1001)}}` }, 'LIMIT_EXCEEDED', /more than 1000 fields/],
     [
+      'with a name of 257 characters',
+      { query: `{ ${'x'.repeat(257)} }` },
+      'LIMIT_EXCEEDED',
+      /more than 256 characters in a name/,
+    ],
+    [
       'nested 10,000 deep',
       { query: `${'{ me '.repeat(10_000)}${'}'.repeat(10_000)}` },
       'LIMIT_EXCEEDED',
@@ -209,6 +215,20 @@ describe('a document', () => {
       assert.ok(took < MAX_RATIO * introspection, `${Math.round(took)} ms for ${document.slice(0, 60)}`);
       assert.ok(text.length < 1_100_000, `${text.length} characters for ${document.slice(0, 60)}`);
     }
+  });
+
+  it('is answered shortly, however often what it is sent with is wrong', async () => {
+    const wrong = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x${index}`, 1]));
+    const { text } = await post('application/json', {
+      query: 'query($p: [PermissionInput!]) { previewPermissions(permissions: $p) { resource } }',
+      variables: { p: [{ long: 'x'.repeat(900_000), ...wrong }] },
+    });
+    const { errors } = JSON.parse(text) as { errors: { message: string }[] };
+    assert.match(
+      errors[0]!.message,
+      /^Variable "\$p" got invalid value { long: "x+….+; Field "resource" of required type "Resource!" was not provided\.$/,
+    );
+    assert.ok(text.length < 200_000, `${text.length} characters`);
   });
 
   it('that introspects beside other fields keeps the answers of the others', async () => {

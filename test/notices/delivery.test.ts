@@ -160,6 +160,8 @@ describeOnEach('the delivery of notices', () => {
     await create('CI');
     await pass(1000);
     assert.equal(server.log.at(-1)!.fields['reason'], 'no answer within 0.05 seconds');
+    await server.courier.stop();
+    server = testCourier(test, destinationOf(receiver));
     await receiver.stop();
     await pass(5 * s);
     assert.equal(server.log.at(-1)!.fields['reason'], 'ECONNREFUSED');

@@ -64,6 +64,12 @@ describe('a pattern', () => {
     });
   }
 
+  it('of a path has at most 100 segments', () => {
+    const path = '/a'.repeat(100);
+    assert.deepEqual(parsePathPattern(path), { value: path });
+    assert.match((parsePathPattern(`${path}/a`) as { fault: string }).fault, /: it has more than 100 segments\.$/);
+  });
+
   it('of a method is a token in capital letters', () => {
     for (const value of ['GET', 'M-SEARCH', 'BASELINE-CONTROL', "!#$%&'*+.^_`|~-9"])
       assert.deepEqual(parseMethod(value), { value });

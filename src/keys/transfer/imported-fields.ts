@@ -70,13 +70,13 @@ export function readFields(text: string): { fields?: ImportedFields; issues: Iss
       own.some(([each]) => each === close) ? [] : [[close, value]],
     ),
   );
-  const fitting = meant.filter((entry) => wrongKind(entry).length === 0);
-  const known = [...own, ...fitting];
-  const names = new Set([...own, ...meant].map(([name]) => name));
-  const issues = [...own.flatMap(wrongKind), ...missing(names), ...exposed(known)];
+  const read = [...own, ...meant];
+  const fitting = read.filter((entry) => wrongKind(entry).length === 0);
+  const names = new Set(read.map(([name]) => name));
+  const issues = [...own.flatMap(wrongKind), ...missing(names), ...exposed(fitting)];
   return {
     ...(issues.length === 0 &&
-      fitting.length === meant.length && { fields: Object.fromEntries(known) as unknown as ImportedFields }),
+      fitting.length === read.length && { fields: Object.fromEntries(read) as unknown as ImportedFields }),
     issues: [...others.map(([name]) => unknownField(name)), ...issues],
   };
 }
@@ -120,9 +120,9 @@ function missing(names: ReadonlySet<keyof ImportedFields>): Issue[] {
 }
 
 /** Finds a secret or digest that is repeated in a field that is stored and shown. */
-function exposed(known: readonly [keyof ImportedFields, unknown][]): Issue[] {
-  const secrets = known.filter(([name]) => SECRET_FIELDS.has(name)).map(([, value]) => value);
-  return known
+function exposed(fitting: readonly [keyof ImportedFields, unknown][]): Issue[] {
+  const secrets = fitting.filter(([name]) => SECRET_FIELDS.has(name)).map(([, value]) => value);
+  return fitting
     .filter(
       ([name, value]) =>
         !SECRET_FIELDS.has(name) && secrets.some((secret) => typeof secret === 'string' && holds(value, secret)),

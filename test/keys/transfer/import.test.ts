@@ -161,6 +161,11 @@ describeOnEach('importing keys', () => {
   const FAULTS: Record<string, [line: object | string, codes: string[], message?: RegExp]> = {
     'no JSON': ['{"name":', ['INPUT_INVALID'], /not a JSON object/],
     'a list': ['[]', ['INPUT_INVALID'], /not a JSON object/],
+    'a list as deep as a line is long': [
+      `{"name":"CI","secret":"${SECRET}","roles":${'['.repeat(30_000)}${']'.repeat(30_000)}}`,
+      ['INPUT_INVALID'],
+      /^"roles" must be a list of strings\.$/,
+    ],
     'a text': ['"name"', ['INPUT_INVALID'], /not a JSON object/],
     null: ['null', ['INPUT_INVALID'], /not a JSON object/],
     'no name': [{ secret: SECRET, roles: ['GUEST'] }, ['INPUT_INVALID'], /name is missing/],
