@@ -54,13 +54,6 @@ export function operationNameIn(document: DocumentNode, operationName: string | 
 }
 
 function checkSize(source: Source): void {
-  // Each token has a character, and each level a bracket.
-  const { body } = source;
-  if (
-    body.length <= DOCUMENT_LIMITS.tokens &&
-    body.split(/[{[(]/, DOCUMENT_LIMITS.nesting + 2).length <= DOCUMENT_LIMITS.nesting
-  )
-    return;
   const lexer = new Lexer(source);
   let tokens = 0;
   let nesting = 0;

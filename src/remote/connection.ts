@@ -105,7 +105,7 @@ export class ServerConnection {
           `redirects to ${origin} (status ${status}), and a key is not sent on. Pass the address that answers.`,
         );
       }
-      return { status, headers, text: await textOf(response, server) };
+      return { status, headers, text: await textOf(response, server, MAX_CHARACTERS) };
     } catch (error) {
       throw error instanceof KeysError ? error : unreachable(server, error, changes);
     }
@@ -132,12 +132,13 @@ function operationIn(document: string): string {
   return `${/\w+/.exec(document)?.[0]} ${/\{\s*(\w+)/.exec(document)?.[1]}`;
 }
 
-async function textOf(response: Response, server: string): Promise<string> {
+/** The text of an answer, which is read no further than its limit. @throws KeysError SERVER_INCOMPATIBLE beyond it */
+export async function textOf(response: Response, server: string, maxCharacters: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.length > MAX_CHARACTERS) throw incompatible(server, 'answers without an end.');
+    if (text.length > maxCharacters) throw incompatible(server, 'answers without an end.');
   }
   return text + decoder.decode();
 }

@@ -1,6 +1,7 @@
 import { KeysError } from '../keys/errors.ts';
 import { debugTimed } from '../keys/steps.ts';
 import { printable } from '../keys/text.ts';
+import { textOf } from './connection.ts';
 import { incompatible } from './errors.ts';
 import { unreachable } from './failures.ts';
 
@@ -32,13 +33,13 @@ export async function postForm(server: string, path: string, form: Record<string
       path,
       status: answer?.status,
     }));
-    text = await response.text();
+    text = await textOf(response, server, MAX_CHARACTERS);
     isOk = response.status === 200;
   } catch (error) {
-    throw unreachable(server, error, false);
+    throw error instanceof KeysError ? error : unreachable(server, error, false);
   }
   try {
-    const answer: unknown = JSON.parse(text.slice(0, MAX_CHARACTERS));
+    const answer: unknown = JSON.parse(text);
     if (typeof answer === 'object' && answer !== null && (isOk || 'error' in answer)) return answer as Answer;
   } catch {
     // Not ours, as below.

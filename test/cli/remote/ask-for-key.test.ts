@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { askForKey, type KeyWanted, type ShownCode } from '../../../src/remote/ask-for-key.ts';
 import { startConsentService } from '../../support/consent.ts';
@@ -50,6 +51,22 @@ describe('asking a server for a key', () => {
       if (waits === 3) await test.keys.consent.approve(await show(code), {}, OPERATOR);
     });
     assert.deepEqual(waited, [5000, 5000, 10_000]);
+  });
+
+  it('reads no more of an answer than one of ours can have, whatever it is packed in', async () => {
+    const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
+    const server = createServer((_, outgoing) => {
+      outgoing.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(packed);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const asked = ask(() => assert.fail(), { server: `http://127.0.0.1:${port}` });
+    try {
+      await assert.rejects(asked, { code: 'SERVER_INCOMPATIBLE', message: /answers without an end/ });
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
   });
 
   it('says why there is none', async () => {
