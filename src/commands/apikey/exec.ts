@@ -7,6 +7,7 @@ import { grantFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment } from '../../cli/exec/child-environment.ts';
 import { commandText } from '../../cli/command-text.ts';
 import { explainSpacedList } from '../../cli/explain/did-you-mean.ts';
+import { ROLES } from '../../keys/permissions/built-in.ts';
 import { runWithKey } from '../../cli/exec/run-with-key.ts';
 import { createTemporaryKey } from '../../cli/exec/temporary-key.ts';
 import type { Issue } from '../../keys/errors.ts';
@@ -72,9 +73,11 @@ export default class Exec extends BaseCommand {
     if (command === undefined || command === '') throw this.commandMissing();
     if (argv.length > 0) {
       const misplaced = String(argv[0]);
+      // What is no grant is rather the command.
+      const isGrant = misplaced.includes(':') || ROLES.some((role) => role === misplaced.toUpperCase());
       throw new CliError(
         'USAGE',
-        explainSpacedList(own, Exec.flags, misplaced) ??
+        (isGrant ? explainSpacedList(own, Exec.flags, misplaced) : undefined) ??
           `"${printable(misplaced)}" comes before --, where only flags are allowed. Put it after --.`,
       );
     }
