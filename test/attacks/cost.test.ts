@@ -294,8 +294,11 @@ describe('a costly request', () => {
     const again = 'a: uses b: usedPermissions { resource } c: unusedPermissions { resource } d: status';
     const { errors } = await ask('ADMIN', `{ apiKeys(first: 100) { edges { node { ${fields} ${again} } } } }`);
     assert.equal(errors, undefined);
-    // In batches of 50.
-    assert.deepEqual(calls.toSorted(), ['ancestors', 'ancestors', 'usage', 'usage', 'used', 'used']);
+    // In batches of 50; of 20 at least, where the list has to wait for its turn on a busy machine.
+    for (const what of ['ancestors', 'usage', 'used']) {
+      const count = calls.filter((call) => call === what).length;
+      assert.ok(count >= 2 && count <= 5, `${count} of ${calls.length} calls are for ${what}`);
+    }
   });
 
   it('of any shape takes no more than a few pages of keys: 100 made up, and 100 that attack validation', async () => {
