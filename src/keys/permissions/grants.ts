@@ -85,10 +85,16 @@ function parseItems<Value extends string>(
 
   /** What is wrong with one that has several in it, such as `VIEWER GUEST`. */
   function unseparated(item: string): string | undefined {
-    const meant = item.split(/[\s;|]+/).flatMap((word) => (word === '' ? [] : [read(word)]));
-    if (meant.length < 2 || !meant.every((each) => 'value' in each)) return undefined;
-    const list = meant.map(({ value }) => value).join(',');
-    return `"${printable(item)}" is not a ${what}. Separate the items by commas: ${list}`;
+    const words = item.split(/[\s;|]+/).filter((word) => word !== '');
+    // Ends at the first that is wrong: to explain one takes time, and anybody may send many.
+    const values = new Set<Value>();
+    for (const word of words) {
+      const result = read(word);
+      if ('issue' in result) return undefined;
+      values.add(result.value);
+    }
+    if (words.length < 2) return undefined;
+    return `"${printable(item)}" is not a ${what}. Separate the items by commas: ${printable([...values].join(','), 200)}`;
   }
 }
 
