@@ -94,7 +94,8 @@ function parseItems<Value extends string>(
       values.add(result.value);
     }
     if (words.length < 2) return undefined;
-    return `"${printable(item)}" is not a ${what}. Separate the items by commas: ${printable([...values].join(','), 200)}`;
+    const list = printable([...values].join(','), 200);
+    return `"${printable(item)}" is not a ${what}. Separate the items by commas: ${list}`;
   }
 }
 
